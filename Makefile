@@ -15,7 +15,7 @@ ARGS ?=
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
-BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+BUILD_TOOLS := "pip>=23.1" "scikit-build-core>=1.1" "nanobind>=3.1,<4" cmake ninja
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard core/*.hpp core/*.cpp)
 PYTHON_DIRS := $(wildcard src tools tests benchmarks examples docs)
 CXX_FILES = $(wildcard core/*.hpp core/*.cpp)
@@ -26,7 +26,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(VERBOSE),
 INSTALL := CMAKE_GENERATOR=Ninja $(PIP) --no-build-isolation -Ceditable.rebuild=false \
 	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)"
 
-.PHONY: help demo test build docs lint format stubs bench clean
+.PHONY: help demo test build docs lint format stubs bench clean FORCE
 .DELETE_ON_ERROR:
 
 help:
@@ -90,7 +90,10 @@ $(STAMPS)/tools: $(STAMPS)/venv
 	$(PIP) $(BUILD_TOOLS)
 	@touch $@
 
-$(STAMPS)/build: $(BUILD_INPUTS) $(STAMPS)/tools
+$(STAMPS)/levels: FORCE | $(STAMPS)/venv
+	@echo "$(LEVELS)" | cmp -s - $@ || echo "$(LEVELS)" > $@
+
+$(STAMPS)/build: $(BUILD_INPUTS) $(STAMPS)/tools $(STAMPS)/levels
 	@command -v $${CXX:-c++} >/dev/null || { echo "No C++ compiler found (Debian: g++); or set CXX." >&2; exit 1; }
 	$(INSTALL) -e .
 	@touch $@
