@@ -1,0 +1,433 @@
+// The Python face of the core: types, spans, calls. No mathematics here.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "adaptive.hpp"
+#include "ascent.hpp"
+#include "draws.hpp"
+#include "inspect.hpp"
+#include "intercept.hpp"
+#include "plan.hpp"
+#include "survey.hpp"
+#include "tree.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace adasdca;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Grid = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Picks = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>, nb::c_contig>;
+
+template <class T>
+std::span<const T> view(const Vector<T>& x) {
+    return {x.data(), x.size()};
+}
+
+double* pointer(const std::optional<Output>& x, std::int64_t size) {
+    if (x && static_cast<std::int64_t>(x->size()) != size)
+        throw std::invalid_argument("an output array has the wrong length");
+    return x ? x->data() : nullptr;
+}
+
+void expect(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+// A vector that Python owns from now on.
+Picks own(std::vector<std::int32_t>&& picks) {
+    auto* keep = new std::vector<std::int32_t>(std::move(picks));
+    nb::capsule owner(keep, [](void* p) noexcept { delete static_cast<std::vector<std::int32_t>*>(p); });
+    return Picks(keep->data(), {keep->size()}, owner);
+}
+
+// Ctrl-C is asked for through the interpreter; a KeyboardInterrupt then leaves the kernel.
+Pulse pulse_of(double seconds) {
+    return Pulse(seconds, [] {
+        nb::gil_scoped_acquire gil;
+        return PyErr_CheckSignals() != 0;
+    });
+}
+
+void raise_if_interrupted() {
+    if (PyErr_Occurred()) throw nb::python_error();
+}
+
+// Run a kernel with the GIL released, then let a pending interrupt through.
+template <class F>
+auto released(double seconds, F&& kernel) {
+    auto call = [&] {
+        nb::gil_scoped_release release;
+        Pulse pulse = pulse_of(seconds);
+        return kernel(pulse);
+    };
+    auto result = call();
+    raise_if_interrupted();
+    return result;
+}
+
+struct LossHandle {
+    AnyLoss loss;
+};
+
+// One of a loss's scalar functions over arrays.
+template <class F>
+void map(const Output& out, F&& f) {
+    for (std::size_t k = 0; k < out.size(); ++k) out.data()[k] = f(k);
+}
+
+// A problem and an iterate on it, with the arrays they point into kept alive.
+struct Workspace {
+    Problem problem;
+    Iterate iterate;
+    std::optional<Columns> columns;
+    Average average;
+    nb::object keep;
+
+    Workspace(const Workspace&) = delete;
+    explicit Workspace(Problem p) : problem(std::move(p)) {}
+};
+
+std::unique_ptr<Workspace> make_workspace(
+    Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
+    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double sigma,
+    const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
+    double intercept_scale, bool packed, nb::object keep) {
+    expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
+    expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
+    AnyRegularizer regularizer = Ridge{};
+    if (lower && upper) {
+        expect(static_cast<std::int64_t>(lower->size()) == d &&
+                   static_cast<std::int64_t>(upper->size()) == d,
+               "bounds must have one entry per feature");
+        regularizer = ElasticBox{sigma, lower->data(), upper->data()};
+    }
+    double total = static_cast<double>(n);
+    if (weight) {
+        Sum sum;
+        for (std::int64_t i = 0; i < n; ++i) sum.add(weight->data()[i]);
+        total = sum.value();
+    }
+    auto ws = std::make_unique<Workspace>(Problem{
+        .matrix = matrix, .n = n, .d = d, .nnz = nnz, .y = y.data(),
+        .weight = weight ? weight->data() : nullptr, .loss = loss.loss, .regularizer = regularizer,
+        .lambda = lam, .total = total, .intercept_scale = intercept_scale});
+    ws->keep = std::move(keep);
+    {
+        nb::gil_scoped_release release;
+        ws->iterate = make_iterate(ws->problem, packed);
+    }
+    return ws;
+}
+
+template <class T>
+void bind_dense(nb::class_<Workspace>& cls) {
+    cls.def_static(
+        "dense",
+        [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
+           double lam, double sigma, std::optional<Vector<double>> lower,
+           std::optional<Vector<double>> upper, double intercept_scale) {
+            const auto n = static_cast<std::int64_t>(x.shape(0)), d = static_cast<std::int64_t>(x.shape(1));
+            auto keep = nb::make_tuple(x, y, weight, lower, upper);
+            return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam, sigma,
+                                  lower, upper, intercept_scale, false, keep);
+        },
+        "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(),
+        "upper"_a.none(), "intercept_scale"_a);
+}
+
+template <class T, class Index>
+void bind_csr(nb::class_<Workspace>& cls) {
+    cls.def_static(
+        "csr",
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
+           Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss, double lam,
+           double sigma, std::optional<Vector<double>> lower, std::optional<Vector<double>> upper,
+           double intercept_scale, bool packed) {
+            const auto n = static_cast<std::int64_t>(start.size()) - 1;
+            const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
+            auto keep = nb::make_tuple(values, columns, start, y, weight, lower, upper);
+            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, sigma, lower, upper,
+                                  intercept_scale, packed, keep);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
+        "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(), "intercept_scale"_a,
+        "packed"_a);
+}
+
+template <class T, class Index>
+void bind_inspect(nb::module_& m) {
+    m.def(
+        "inspect_csr",
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d) {
+            return released(1e18, [&](Pulse&) {
+                const auto r = inspect(view(values), view(columns), view(start), d);
+                return std::tuple(r.in_range, r.finite, r.canonical);
+            });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
+        "Whether a CSR matrix is in range, finite, and sorted without duplicates.");
+}
+
+int supported_level() {
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4")) return 4;
+    if (__builtin_cpu_supports("x86-64-v3")) return 3;
+    if (__builtin_cpu_supports("x86-64-v2")) return 2;
+#endif
+    return 0;
+}
+
+}  // namespace
+
+NB_MODULE(ADASDCA_MODULE, m) {
+    m.doc() = "Kernels of adasdca.";
+    m.def("supported_level", &supported_level, "The x86-64 level of this processor; 0 elsewhere.");
+
+    nb::class_<LossHandle>(m, "Loss", "A loss as the kernels know it.")
+        .def_static(
+            "piecewise_quadratic",
+            [](bool margin, double gamma, double epsilon, double lower, double upper) {
+                return LossHandle{PiecewiseQuadratic{margin, gamma, epsilon, lower, upper}};
+            },
+            "margin"_a, "gamma"_a, "epsilon"_a, "lower"_a, "upper"_a)
+        .def_static("logistic", [] { return LossHandle{Logistic{}}; })
+        .def(
+            "value",
+            [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.value(l.sign * score.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "score"_a, "y"_a, "out"_a)
+        .def(
+            "conjugate",
+            [](const LossHandle& h, Vector<double> beta, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.conjugate(l.sign * beta.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "beta"_a, "y"_a, "out"_a)
+        .def(
+            "slope",
+            [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return -l.sign * loss.ascent(l.sign * score.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "score"_a, "y"_a, "out"_a)
+        .def(
+            "step",
+            [](const LossHandle& h, Vector<double> beta, Vector<double> score, Vector<double> y,
+               Vector<double> q, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return l.sign * loss.step(l.sign * beta.data()[k], l.sign * score.data()[k],
+                                                      l.target, q.data()[k]);
+                        });
+                    },
+                    h.loss);
+            },
+            "beta"_a, "score"_a, "y"_a, "q"_a, "out"_a);
+
+    nb::class_<Workspace> workspace(m, "Workspace", "A problem and an iterate on it.");
+    bind_dense<float>(workspace);
+    bind_dense<double>(workspace);
+    bind_csr<float, std::int32_t>(workspace);
+    bind_csr<float, std::int64_t>(workspace);
+    bind_csr<double, std::int32_t>(workspace);
+    bind_csr<double, std::int64_t>(workspace);
+    workspace
+        .def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
+        .def_prop_ro("d", [](const Workspace& ws) { return ws.problem.d; })
+        .def_prop_ro("total", [](const Workspace& ws) { return ws.problem.total; })
+        .def_prop_ro("packed_bytes", [](const Workspace& ws) { return ws.iterate.packed_bytes; })
+        .def_prop_rw(
+            "multiplier", [](const Workspace& ws) { return ws.iterate.multiplier; },
+            [](Workspace& ws, double b) { ws.iterate.multiplier = b; })
+        .def_prop_ro("bias", [](const Workspace& ws) { return ws.iterate.bias(); })
+        .def(
+            "curvature",
+            [](const Workspace& ws, Output out) {
+                double* q = pointer(out, ws.problem.n);
+                with_rows(ws.iterate, [&](const auto& rows) {
+                    for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                });
+            },
+            "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
+        .def(
+            "coef",
+            [](Workspace& ws, Output out) {
+                double* w = pointer(out, ws.problem.d);
+                std::copy_n(ws.iterate.primal(), ws.problem.d, w);
+            },
+            "out"_a)
+        .def(
+            "set_beta",
+            [](Workspace& ws, Vector<double> beta, int threads) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n, "beta: one entry per row");
+                released(1e18, [&](Pulse& pulse) {
+                    return set_beta(ws.iterate, beta.data(), threads, pulse);
+                });
+            },
+            "beta"_a, "threads"_a)
+        .def(
+            "survey",
+            [](Workspace& ws, std::optional<Output> score, std::optional<Output> residue,
+               std::optional<Output> share, std::optional<Output> weight, std::optional<Output> beta,
+               std::optional<Output> coef, int threads, double seconds) {
+                const std::int64_t n = ws.problem.n;
+                const SurveyArrays out{pointer(score, n), pointer(residue, n), pointer(share, n),
+                                       pointer(weight, n), pointer(beta, n), pointer(coef, ws.problem.d)};
+                const Survey s = released(
+                    seconds, [&](Pulse& pulse) { return survey(ws.iterate, out, threads, pulse); });
+                return std::tuple(s.primal, s.dual, s.balance, s.active, s.complete);
+            },
+            "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(), "beta"_a.none(),
+            "coef"_a.none(), "threads"_a, "seconds"_a,
+            "One pass: (primal, dual, balance, active, complete), and the arrays asked for.")
+        .def(
+            "ascend",
+            [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
+                return released(seconds,
+                                [&](Pulse& pulse) { return ascend(ws.iterate, view(picks), pulse); });
+            },
+            "picks"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
+        .def(
+            "quartz",
+            [](Workspace& ws, Vector<std::int32_t> picks, Vector<double> probability, double theta,
+               double seconds) {
+                ws.average.lag.resize(ws.problem.d, 0.0);
+                return released(seconds, [&](Pulse& pulse) {
+                    return quartz(ws.iterate, ws.average, view(picks), view(probability), theta, pulse);
+                });
+            },
+            "picks"_a, "probability"_a, "theta"_a, "seconds"_a)
+        .def(
+            "ascend_adaptively",
+            [](Workspace& ws, bool optimal, std::int64_t count, std::uint64_t key, double seconds) {
+                return released(seconds, [&](Pulse& pulse) {
+                    if (!ws.columns) ws.columns.emplace(ws.iterate);
+                    return ascend_adaptively(ws.iterate, *ws.columns,
+                                             optimal ? StepRule::optimal : StepRule::relaxed, count, key,
+                                             pulse);
+                });
+            },
+            "optimal"_a, "count"_a, "key"_a, "seconds"_a)
+        .def(
+            "scores",
+            [](Workspace& ws, Vector<double> w, Output out, int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d, "w: one entry per feature");
+                double* to = pointer(out, ws.problem.n);
+                released(1e18, [&](Pulse& pulse) { return score(ws.iterate, w.data(), to, threads, pulse); });
+            },
+            "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
+        .def(
+            "primal_value",
+            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> w) {
+                return primal_value(ws.problem, scores.data(), intercept, w.data());
+            },
+            "scores"_a, "intercept"_a, "w"_a)
+        .def(
+            "dual_value",
+            [](Workspace& ws, Vector<double> beta, int threads) {
+                return released(1e18, [&](Pulse& pulse) {
+                    std::vector<double> u(static_cast<std::size_t>(ws.problem.d));
+                    combine(ws.iterate, beta.data(), u.data(), threads, pulse);
+                    return dual_value(ws.problem, beta.data(), u.data());
+                });
+            },
+            "beta"_a, "threads"_a)
+        .def(
+            "best_intercept",
+            [](Workspace& ws, Vector<double> scores, double guess) {
+                return released(
+                    1e18, [&](Pulse&) { return best_intercept(ws.problem, scores.data(), guess); });
+            },
+            "scores"_a, "guess"_a)
+        .def(
+            "balanced_dual",
+            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta, Output out) {
+                balanced_dual(ws.problem, scores.data(), intercept, beta.data(),
+                              pointer(out, ws.problem.n));
+            },
+            "scores"_a, "intercept"_a, "beta"_a, "out"_a);
+
+    bind_inspect<float, std::int32_t>(m);
+    bind_inspect<float, std::int64_t>(m);
+    bind_inspect<double, std::int32_t>(m);
+    bind_inspect<double, std::int64_t>(m);
+
+    m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
+    m.def(
+        "plan",
+        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
+            return own(released(1e18, [&](Pulse&) { return plan(view(weight), m, count, key); }));
+        },
+        "weight"_a, "m"_a, "count"_a, "key"_a, "Draw Algorithm 2's picks as an ordered set of rings.");
+    m.def(
+        "draw_tree",
+        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
+            return own(released(1e18, [&](Pulse&) { return draw_tree(view(weight), m, count, key); }));
+        },
+        "weight"_a, "m"_a, "count"_a, "key"_a, "Draw Algorithm 2's picks one by one from a tree of sums.");
+    m.def(
+        "draw_uniform",
+        [](std::int64_t n, std::int64_t count, std::uint64_t key) {
+            return own(released(1e18, [&](Pulse&) { return draw_uniform(n, count, key); }));
+        },
+        "n"_a, "count"_a, "key"_a);
+    m.def(
+        "draw_permutation",
+        [](std::int64_t n, std::uint64_t key) {
+            return own(released(1e18, [&](Pulse&) { return draw_permutation(n, key); }));
+        },
+        "n"_a, "key"_a);
+    nb::class_<AliasTable>(m, "AliasTable", "Draws from a fixed law, O(1) each.")
+        .def(
+            "__init__", [](AliasTable* t, Vector<double> weight) { new (t) AliasTable(view(weight)); },
+            "weight"_a)
+        .def(
+            "draw",
+            [](const AliasTable& table, std::int64_t count, std::uint64_t key) {
+                return own(released(1e18, [&](Pulse&) { return table.draw(count, key); }));
+            },
+            "count"_a, "key"_a);
+    m.def(
+        "water_fill",
+        [](Vector<double> s, double numerator, Output p) {
+            expect(p.size() == s.size(), "p must be as long as s");
+            return water_fill(view(s), numerator, {p.data(), p.size()});
+        },
+        "s"_a, "numerator"_a, "p"_a);
+}

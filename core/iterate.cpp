@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cmath>
+
+#include "problem.hpp"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace adasdca {
+
+Arena::Arena(std::int64_t bytes) {
+    data_.reset(static_cast<std::byte*>(
+        ::operator new[](static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
+                         std::align_val_t{64})));
+#ifdef __linux__
+    // Random visits to 4 kB pages miss the TLB every time; huge pages do not.
+    const auto address = reinterpret_cast<std::uintptr_t>(data_.get());
+    const std::uintptr_t page = 4096, begin = (address + page - 1) / page * page;
+    if (address + bytes > begin + (1 << 21))
+        madvise(reinterpret_cast<void*>(begin), address + bytes - begin, MADV_HUGEPAGE);
+#endif
+}
+
+namespace {
+
+template <class T>
+DenseRows<T> rows_of(const DenseMatrix<T>& x, RowState* states) {
+    return {x.values, x.d, states};
+}
+
+template <class T, class Index>
+CsrRows<T, Index> rows_of(const CsrMatrix<T, Index>& x, RowState* states) {
+    return {x.values, x.columns, x.start, states};
+}
+
+// What the entries of a matrix allow: no values at all, exact floats, or doubles.
+enum class Precision { ones, single, full };
+
+template <class T>
+Precision precision_of(const T* values, std::int64_t count) {
+    bool ones = true, single = true;
+    for (std::int64_t k = 0; k < count && single; ++k) {
+        ones = ones && values[k] == T(1);
+        single = static_cast<double>(static_cast<float>(values[k])) == static_cast<double>(values[k]);
+    }
+    return ones && single ? Precision::ones : single ? Precision::single : Precision::full;
+}
+
+constexpr std::int64_t record_alignment = 32;
+
+template <class V, class T, class Index>
+void pack(Iterate& it, const CsrMatrix<T, Index>& x) {
+    using Packed = PackedRows<V>;
+    it.place.resize(x.n);
+    std::int64_t offset = 0;
+    for (std::int64_t i = 0; i < x.n; ++i) {
+        const std::int64_t size = x.start[i + 1] - x.start[i];
+        it.place[i] = static_cast<std::uint64_t>(offset) << Packed::length_bits |
+                      static_cast<std::uint64_t>(size);
+        offset += (Packed::record_bytes(size) + record_alignment - 1) / record_alignment *
+                  record_alignment;
+    }
+    it.packed_bytes = offset + 8 * x.n;
+    it.arena = Arena(offset);
+    const Packed packed{it.arena.data(), it.place.data()};
+    for (std::int64_t i = 0; i < x.n; ++i) {
+        auto row = packed[i];
+        auto* columns = const_cast<std::int32_t*>(row.columns);
+        const std::int64_t first = x.start[i];
+        for (std::int64_t k = 0; k < row.size; ++k)
+            columns[k] = static_cast<std::int32_t>(x.columns[first + k]);
+        if constexpr (!Packed::ones) {
+            auto* values = const_cast<V*>(row.values);
+            for (std::int64_t k = 0; k < row.size; ++k)
+                values[k] = static_cast<V>(x.values[first + k]);
+        }
+    }
+    it.rows = packed;
+}
+
+template <class T>
+bool try_pack(Iterate&, const DenseMatrix<T>&) {
+    return false;  // a dense row is contiguous already
+}
+
+template <class T, class Index>
+bool try_pack(Iterate& it, const CsrMatrix<T, Index>& x) {
+    const std::int64_t nnz = x.start[x.n];
+    std::int64_t longest = 0;
+    for (std::int64_t i = 0; i < x.n; ++i) longest = std::max(longest, x.start[i + 1] - x.start[i]);
+    if (longest >> PackedRows<Ones>::length_bits != 0) return false;
+    switch (precision_of(x.values, nnz)) {
+        case Precision::ones: pack<Ones>(it, x); break;
+        case Precision::single: pack<float>(it, x); break;
+        case Precision::full: pack<double>(it, x); break;
+    }
+    return true;
+}
+
+}  // namespace
+
+Iterate make_iterate(const Problem& problem, bool packed) {
+    Iterate it{.problem = &problem};
+    it.u.assign(problem.d, 0.0);
+    if (std::holds_alternative<ElasticBox>(problem.regularizer)) it.w.assign(problem.d, 0.0);
+    std::visit(
+        [&](const auto& x) {
+            if (!packed || !try_pack(it, x)) {
+                it.states.resize(problem.n);
+                it.rows = rows_of(x, it.states.data());
+            }
+        },
+        problem.matrix);
+    const double constant_norm = problem.intercept_scale * problem.intercept_scale;
+    std::visit(
+        [&](const auto& rows) {
+            for (std::int64_t i = 0; i < problem.n; ++i) {
+                auto row = rows[i];
+                const double scale = problem.weight_of(i) / (problem.lambda * problem.total);
+                row.state = {0.0, problem.y[i], scale * (row.squared_norm() + constant_norm), scale};
+            }
+        },
+        it.rows);
+    read_primal(it);
+    return it;
+}
+
+}  // namespace adasdca

@@ -1,0 +1,121 @@
+// The losses: scalar functions that know no data and no weights.
+//
+// All but the logistic belong to one family, written in the coordinates of a row:
+//   classification: z = y a, b = y beta, target t = 1;    regression: z = a, b = beta, t = y
+//   phi*(-b) = -t b + epsilon |b| + gamma b^2 / 2   on   lower <= b <= upper
+// so that everything follows from a single maximiser
+//   best(s, h) = argmax_b  s b - epsilon |b| - h b^2 / 2   on [lower, upper]:
+//   -phi'(z) = best(t - z, gamma)           (the slope)
+//   step     = best(t - z + q b, gamma + q) (the exact coordinate step; q = 0 gives the slope back)
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <limits>
+
+#include "elementary.hpp"
+
+namespace adasdca {
+
+// A loss as the kernels see it: five scalar functions and the smoothness of the conjugate.
+template <class L>
+concept Loss = requires(const L& loss, double x) {
+    { loss.gamma } -> std::convertible_to<double>;         // phi is 1/gamma-smooth; 0: not smooth
+    { loss.margin } -> std::convertible_to<bool>;          // classification: z = y a
+    { loss.value(x, x) } -> std::same_as<double>;          // phi(z; t)
+    { loss.conjugate(x, x) } -> std::same_as<double>;      // phi*(-b; t)
+    { loss.ascent(x, x) } -> std::same_as<double>;         // -phi'(z; t)
+    { loss.step(x, x, x, x) } -> std::same_as<double>;     // new b from (b, z, t, q)
+    { loss.curvature(x, x) } -> std::same_as<double>;      // phi''(z; t), 0 at kinks
+    { loss.clip(x) } -> std::same_as<double>;              // nearest point of the domain of b
+};
+
+struct PiecewiseQuadratic {
+    bool margin;
+    double gamma, epsilon, lower, upper;
+
+    double clip(double b) const {
+        b = b > lower ? b : lower;
+        return b < upper ? b : upper;
+    }
+
+    double best(double s, double h) const {
+        const double shrunk = std::max(std::abs(s) - epsilon, 0.0);
+        // h = 0 sends any s != 0 to the bound it points at, and s = 0 to 0.
+        return clip(std::copysign(shrunk, s) / std::max(h, 1e-300));
+    }
+
+    double ascent(double z, double t) const { return best(t - z, gamma); }
+
+    double step(double b, double z, double t, double q) const {
+        return best(t - z + q * b, gamma + q);
+    }
+
+    double value(double z, double t) const {
+        const double b = ascent(z, t);
+        return (t - z) * b - epsilon * std::abs(b) - 0.5 * gamma * b * b;
+    }
+
+    double conjugate(double b, double t) const {
+        const double inside = -t * b + epsilon * std::abs(b) + 0.5 * gamma * b * b;
+        return b >= lower && b <= upper ? inside : std::numeric_limits<double>::infinity();
+    }
+
+    double curvature(double z, double t) const {
+        const double b = ascent(z, t);
+        return gamma > 0 && b != 0 && b > lower && b < upper ? 1.0 / gamma : 0.0;
+    }
+};
+
+struct Logistic {
+    bool margin = true;
+    double gamma = 4.0;
+
+    double clip(double b) const { return std::min(std::max(b, 0.0), 1.0); }
+
+    double ascent(double z, double) const {
+        const double e = fast_exp(-std::abs(z));
+        return (z > 0 ? e : 1.0) / (1.0 + e);
+    }
+
+    double value(double z, double) const {
+        return std::max(-z, 0.0) + fast_log1p(fast_exp(-std::abs(z)));
+    }
+
+    double conjugate(double b, double) const {
+        const double inside = x_log_x(b) + x_log_x(1.0 - b);
+        return b >= 0 && b <= 1 ? inside : std::numeric_limits<double>::infinity();
+    }
+
+    double curvature(double z, double t) const {
+        const double b = ascent(z, t);
+        return b * (1.0 - b);
+    }
+
+    // The root of x + z + q (s(x) - b) with s(x) = 1/(1 + exp(-x)) and new b = s(x): in x the domain
+    // cannot be left and no digit of a small b is lost. The function rises with slope 1 + q s'(x),
+    // and the root lies in [-z - q (1 - b), -z + q b]; Newton, bisecting when it leaves the bracket.
+    double step(double b, double z, double, double q) const {
+        double low = -z - q * (1.0 - b), high = -z + q * b;
+        double x = -z;
+        for (int iteration = 0; iteration < 100; ++iteration) {
+            const double e = fast_exp(-std::abs(x));
+            const double share = 1.0 / (1.0 + e);
+            const double s = x > 0 ? share : e * share;
+            const double slope = e * share * share;  // s (1 - s)
+            const double f = x + z + q * (s - b);
+            (f > 0 ? high : low) = x;
+            double move = -f / (1.0 + q * slope);
+            // Quadratic convergence: a move this small leaves an error near its square.
+            if (std::abs(move) <= 1e-8 * std::max(1.0, std::abs(x))) return clip(s + slope * move);
+            if (!(x + move > low && x + move < high)) move = 0.5 * (low + high) - x;
+            x += move;
+        }
+        return ascent(-x, 1.0);
+    }
+};
+
+static_assert(Loss<PiecewiseQuadratic> && Loss<Logistic>);
+
+}  // namespace adasdca

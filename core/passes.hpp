@@ -1,0 +1,141 @@
+// Passes over all rows, in a fixed order of summation: the result does not depend on the threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "parallel.hpp"
+#include "problem.hpp"
+
+namespace adasdca {
+
+inline constexpr std::int64_t block_rows = 256;
+
+// Neumaier's compensated sum.
+class Sum {
+public:
+    void add(double x) {
+        const double t = sum_ + x;
+        rest_ += std::abs(sum_) >= std::abs(x) ? (sum_ - t) + x : (x - t) + sum_;
+        sum_ = t;
+    }
+    double value() const { return sum_ + rest_; }
+
+private:
+    double sum_ = 0, rest_ = 0;
+};
+
+// f(begin, end, part) over chunks of rows; `part` is the chunk's own vector of d features, and `out`
+// becomes the sum of the parts in the order of the chunks. The number of chunks depends on the problem
+// alone: enough to share out and to keep the sums short, few enough that the parts cost little.
+template <class F>
+bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* out, F&& f) {
+    const std::int64_t n = problem.n, d = problem.d;
+    const std::int64_t wanted = std::clamp<std::int64_t>(problem.nnz / (8 * std::max<std::int64_t>(d, 1)), 1, 64);
+    const std::int64_t blocks = (n + block_rows - 1) / block_rows;
+    const std::int64_t chunk = std::max<std::int64_t>((blocks + wanted - 1) / wanted, 1) * block_rows;
+    const std::int64_t chunks = (n + chunk - 1) / chunk;
+    std::vector<double> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d));
+    std::fill(out, out + d, 0.0);
+    for_each_piece(chunks, threads, pulse, [&](std::int64_t k) {
+        double* part = k == 0 ? out : parts.data() + (k - 1) * d;
+        const std::int64_t end = std::min(n, (k + 1) * chunk);
+        for (std::int64_t begin = k * chunk; begin < end; begin += block_rows) {
+            // 64 blocks of ordinary rows take well under a millisecond between two looks at the clock.
+            if (begin / block_rows % 64 == 0 && pulse.stop()) return;
+            f(begin, std::min(end, begin + block_rows), part);
+        }
+    });
+    for (std::int64_t k = 1; k < chunks; ++k) {
+        const double* part = parts.data() + (k - 1) * d;
+        for (std::int64_t j = 0; j < d; ++j) out[j] += part[j];
+    }
+    return !pulse.stopped();
+}
+
+// u = sum_i scale_i beta_i x_i for any dual vector.
+inline bool combine(const Iterate& it, const double* beta, double* u, int threads, Pulse& pulse) {
+    return with_rows(it, [&](const auto& rows) {
+        return reduce_features(*it.problem, threads, pulse, u,
+                               [&](std::int64_t begin, std::int64_t end, double* part) {
+                                   for (std::int64_t i = begin; i < end; ++i) {
+                                       const auto row = rows[i];
+                                       const double c = row.state.scale * beta[i];
+                                       if (c != 0)
+                                           row.each([&](std::int64_t j, double x) { part[j] += c * x; });
+                                   }
+                               });
+    });
+}
+
+// score_i = x_i.w for any w.
+inline bool score(const Iterate& it, const double* w, double* out, int threads, Pulse& pulse) {
+    return with_rows(it, [&](const auto& rows) {
+        const std::int64_t n = it.problem->n;
+        for_each_piece((n + block_rows - 1) / block_rows, threads, pulse, [&](std::int64_t k) {
+            const std::int64_t end = std::min(n, (k + 1) * block_rows);
+            for (std::int64_t i = k * block_rows; i < end; ++i) out[i] = rows[i].dot(w);
+        });
+        return !pulse.stopped();
+    });
+}
+
+// P at (w, b) from the scores x_i.w.
+inline double primal_value(const Problem& problem, const double* scores, double b, const double* w) {
+    Sum sum;
+    std::visit(
+        [&](const auto& loss) {
+            for (std::int64_t i = 0; i < problem.n; ++i) {
+                const Label l = label(loss.margin, problem.y[i]);
+                sum.add(problem.weight_of(i) * loss.value(l.sign * (scores[i] + b), l.target));
+            }
+        },
+        problem.loss);
+    const double g = std::visit(
+        [&](const auto& r) { return regularizer_value(r, w, problem.d); }, problem.regularizer);
+    return sum.value() / problem.total + problem.lambda * g;
+}
+
+// D at beta, given u = sum_i scale_i beta_i x_i.
+inline double dual_value(const Problem& problem, const double* beta, const double* u) {
+    Sum sum;
+    std::visit(
+        [&](const auto& loss) {
+            for (std::int64_t i = 0; i < problem.n; ++i) {
+                const double c = problem.weight_of(i);
+                const Label l = label(loss.margin, problem.y[i]);
+                if (c != 0) sum.add(c * loss.conjugate(l.sign * beta[i], l.target));
+            }
+        },
+        problem.loss);
+    const double g = std::visit(
+        [&](const auto& r) { return regularizer_conjugate(r, u, problem.d); }, problem.regularizer);
+    return -sum.value() / problem.total - problem.lambda * g;
+}
+
+// Take over a dual vector (clipped to the domain): states, u, w and the constant feature.
+inline bool set_beta(Iterate& it, const double* beta, int threads, Pulse& pulse) {
+    Sum total;
+    std::visit(
+        [&](const auto& rows, const auto& loss) {
+            for (std::int64_t i = 0; i < it.problem->n; ++i) {
+                auto row = rows[i];
+                const double sign = label(loss.margin, row.state.y).sign;
+                row.state.beta = sign * loss.clip(sign * beta[i]);
+                total.add(row.state.scale * row.state.beta);
+            }
+        },
+        it.rows, it.problem->loss);
+    it.constant = it.problem->intercept_scale * total.value();
+    std::vector<double> own(static_cast<std::size_t>(it.problem->n));
+    with_rows(it, [&](const auto& rows) {
+        for (std::int64_t i = 0; i < it.problem->n; ++i) own[i] = rows[i].state.beta;
+    });
+    const bool complete = combine(it, own.data(), it.u.data(), threads, pulse);
+    read_primal(it);
+    return complete;
+}
+
+}  // namespace adasdca

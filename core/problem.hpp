@@ -1,0 +1,121 @@
+// The frozen problem and the changing iterate.
+//
+//   P(w) = (1/N) sum_i c_i phi(x_i.w + b; y_i) + lambda g(w)
+//   D(beta) = -(1/N) sum_i c_i phi*(-beta_i) - lambda g*(u),   u = (1/(lambda N)) sum_i c_i beta_i x_i
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "loss.hpp"
+#include "regularizer.hpp"
+#include "rows.hpp"
+
+namespace adasdca {
+
+template <class T>
+struct DenseMatrix {
+    const T* values;
+    std::int64_t n, d;
+};
+
+template <class T, class Index>
+struct CsrMatrix {
+    const T* values;
+    const Index* columns;
+    const std::int64_t* start;
+    std::int64_t n, d;
+};
+
+using Matrix = std::variant<DenseMatrix<float>, DenseMatrix<double>, CsrMatrix<float, std::int32_t>,
+                            CsrMatrix<float, std::int64_t>, CsrMatrix<double, std::int32_t>,
+                            CsrMatrix<double, std::int64_t>>;
+using AnyLoss = std::variant<PiecewiseQuadratic, Logistic>;
+using AnyRegularizer = std::variant<Ridge, ElasticBox>;
+using AnyRows =
+    std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>,
+                 CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
+                 CsrRows<double, std::int64_t>, PackedRows<Ones>, PackedRows<float>, PackedRows<double>>;
+
+// The label of a row as the loss sees it: z = sign * score, b = sign * beta.
+struct Label {
+    double sign, target;
+};
+inline Label label(bool margin, double y) {
+    return margin ? Label{y, 1.0} : Label{1.0, y};
+}
+
+struct Problem {
+    Matrix matrix;
+    std::int64_t n, d, nnz;
+    const double* y;
+    const double* weight;  // null: all ones
+    AnyLoss loss;
+    AnyRegularizer regularizer;
+    double lambda;
+    double total;            // N, the sum of the weights
+    double intercept_scale;  // s of the constant feature; 0: no intercept
+
+    double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
+};
+
+// Memory for records: aligned to cache lines and, where the system offers them, on huge pages.
+class Arena {
+public:
+    Arena() = default;
+    explicit Arena(std::int64_t bytes);
+    std::byte* data() const { return data_.get(); }
+
+private:
+    struct Free {
+        void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
+    };
+    std::unique_ptr<std::byte[], Free> data_;
+};
+
+// (beta, u, w, bias): all that changes during a solve.
+struct Iterate {
+    const Problem* problem;
+    std::vector<RowState> states;      // where rows are not packed
+    std::vector<std::uint64_t> place;  // where they are
+    Arena arena;
+    AnyRows rows;
+    std::vector<double> u;
+    std::vector<double> w;    // grad g*(u); empty when that is u itself
+    double multiplier = 0.0;  // b_k of the method of multipliers
+    double constant = 0.0;    // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
+
+    // Scores are x.w + bias().
+    double bias() const { return multiplier + problem->intercept_scale * constant; }
+    double* primal() { return w.empty() ? u.data() : w.data(); }
+    std::int64_t packed_bytes = 0;
+};
+
+// Call f(rows, loss, regularizer) with their types resolved, once per kernel call.
+template <class F>
+decltype(auto) resolve(Iterate& it, F&& f) {
+    return std::visit(std::forward<F>(f), it.rows, it.problem->loss, it.problem->regularizer);
+}
+
+template <class F>
+decltype(auto) with_rows(const Iterate& it, F&& f) {
+    return std::visit(std::forward<F>(f), it.rows);
+}
+
+// w = grad g*(u) for all features.
+inline void read_primal(Iterate& it) {
+    if (it.w.empty()) return;
+    const auto& g = std::get<ElasticBox>(it.problem->regularizer);
+    for (std::int64_t j = 0; j < it.problem->d; ++j) it.w[j] = g.read(it.u[j], j);
+}
+
+// Lay the rows out, packed where asked and possible, and start at beta = 0 (u = 0).
+Iterate make_iterate(const Problem& problem, bool packed);
+
+}  // namespace adasdca
