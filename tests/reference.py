@@ -1,0 +1,220 @@
+"""The whole method once more, slow, dense and obvious: the oracle the package is tested against.
+
+Nothing here imports the package. Letters as in the paper: beta (dual per unit of weight), u (dual
+average), w = grad g*(u), kappa (residue), q (curvature of a row), c (weights, N their sum).
+
+An intercept is a last column of constant value ``s`` which the L1 term and the bounds leave alone,
+plus an ``offset`` b_k added to every score (method of multipliers: b_{k+1} = b_k + s u_b).
+"""
+
+import contextlib
+import warnings
+from typing import NamedTuple
+
+import cvxpy as cp
+import numpy as np
+from scipy.optimize import brentq
+
+from reference_losses import LOSSES, soft
+
+
+class Problem:
+    """P(w, b) = (1/N) sum c_i phi(x_i . w + b; y_i) + lam ((1-l1_ratio)/2 |w|^2 + l1_ratio |w|_1).
+
+    Minimised over low <= w <= high and, with an intercept, b. Loss parameters are keywords.
+    """
+
+    def __init__(
+        self, X, y, loss, *, lam, l1_ratio=0.0, bounds=None, sample_weight=None,
+        fit_intercept=False, **params,
+    ):  # fmt: skip
+        self.X, self.y = np.asarray(X, float), np.asarray(y, float)
+        self.n, self.d = self.X.shape
+        self.loss, self.fit_intercept = LOSSES[loss](**params), fit_intercept
+        self.c = np.ones(self.n) if sample_weight is None else np.asarray(sample_weight, float)
+        self.N = self.c.sum()
+        self.lam = lam * (1 - l1_ratio)
+        # One entry a column of A; the last, of the intercept, is free.
+        self.sigma = np.append(np.full(self.d, l1_ratio / (1 - l1_ratio)), 0.0)
+        low, high = (-np.inf, np.inf) if bounds is None else bounds
+        self.low = np.append(np.broadcast_to(low, self.d), -np.inf)
+        self.high = np.append(np.broadcast_to(high, self.d), np.inf)
+        self.s = 0.5 * np.sqrt(np.mean(np.sum(self.X**2, axis=1))) if fit_intercept else 0.0
+        self.A = np.column_stack([self.X, np.full(self.n, self.s)])
+        self.v = np.sum(self.A**2, axis=1)
+        self.q = self.c * self.v / (self.lam * self.N)
+
+    def average(self, beta):
+        return self.A.T @ (self.c * beta) / (self.lam * self.N)
+
+    def primal_point(self, u):
+        return np.clip(soft(u, self.sigma), self.low, self.high)
+
+    def g(self, w):
+        return w @ w / 2 + self.sigma @ np.abs(w)
+
+    def primal(self, w, b=0.0):
+        """P at the d coefficients ``w`` and the intercept ``b``."""
+        losses = self.loss.value(self.X @ w + b, self.y)
+        return self.c @ losses / self.N + self.lam * self.g(np.append(w, 0.0))
+
+    def dual(self, beta, offset=0.0):
+        """D(beta); with an intercept the augmented Lagrangian, which is D where sum(c beta) = 0."""
+        u = self.average(beta)
+        w = self.primal_point(u)
+        conjugates = self.loss.conjugate(beta, self.y) + offset * beta
+        return -self.c @ conjugates / self.N - self.lam * (u @ w - self.g(w))
+
+
+class Survey(NamedTuple):
+    """What one pass over the rows shows; ``share`` is G_i (sum(c G) / N = gap, no intercept)."""
+
+    score: np.ndarray
+    residue: np.ndarray
+    share: np.ndarray
+
+
+def survey(problem, beta, offset=0.0):
+    score = problem.A @ problem.primal_point(problem.average(beta)) + offset
+    loss, y = problem.loss, problem.y
+    share = loss.value(score, y) + loss.conjugate(beta, y) + score * beta
+    return Survey(score, beta + loss.slope(score, y), share)
+
+
+def certificate(problem, beta):
+    """Primal and dual value of the point that ``beta`` stands for; primal >= optimum >= dual.
+
+    With an intercept: the best b for w, and the better of beta and -phi' once the heavier sign is
+    scaled down until sum(c beta) = 0.
+    """
+    w = problem.primal_point(problem.average(beta))[:-1]
+    if not problem.fit_intercept:
+        return problem.primal(w), problem.dual(beta)
+
+    def slopes(b):
+        return problem.loss.slope(problem.X @ w + b, problem.y)
+
+    def balanced(beta):
+        up, down = problem.c @ np.maximum(beta, 0), problem.c @ np.maximum(-beta, 0)
+        lighter = min(up, down)
+        return np.where(beta > 0, lighter / (up or 1.0), lighter / (down or 1.0)) * beta
+
+    reach = 1.0
+    while problem.c @ slopes(-reach) > 0 or problem.c @ slopes(reach) < 0:
+        reach *= 2
+    b = brentq(lambda b: problem.c @ slopes(b), -reach, reach, xtol=1e-15)
+    duals = [problem.dual(balanced(candidate)) for candidate in (beta, -slopes(b))]
+    return problem.primal(w, b), max(duals)
+
+
+def importance(problem, survey=None):
+    return problem.loss.gamma + problem.q
+
+
+def relaxed(problem, survey):
+    if problem.loss.gamma == 0:
+        return problem.c * np.maximum(survey.share, 0.0)
+    return np.abs(survey.residue) * np.sqrt(problem.c * (problem.q + problem.loss.gamma))
+
+
+def ascend(problem, beta, rows, offset=0.0):
+    """Exact coordinate steps at ``rows``, one after the other."""
+    beta, u = beta.copy(), problem.average(beta)
+    for i in rows:
+        score = problem.A[i] @ problem.primal_point(u) + offset
+        new = problem.loss.step(beta[i], score, problem.y[i], problem.q[i])
+        u += problem.c[i] * (new - beta[i]) / (problem.lam * problem.N) * problem.A[i]
+        beta[i] = new
+    return beta
+
+
+def draw(weights, m, count, rng):
+    """The picks of Algorithm 2 within an epoch: p_i <- p_i / m after each pick of i."""
+    p, rows = np.array(weights, float), []
+    for _ in range(count):
+        rows.append(int(rng.choice(p.size, p=p / p.sum())))
+        p[rows[-1]] /= m
+    return rows
+
+
+def adasdca(problem, steps, rng, rule=relaxed):
+    """Algorithm 1: yields (beta, p) before every step; ``rule(problem, survey)`` gives p."""
+    beta = np.zeros(problem.n)
+    for _ in range(steps):
+        p = rule(problem, survey(problem, beta))
+        p = p / p.sum()
+        yield beta, p
+        beta = ascend(problem, beta, [rng.choice(problem.n, p=p)])
+
+
+def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
+    """Algorithm 2; returns beta and the offset of the method of multipliers."""
+    beta, offset = np.zeros(problem.n), 0.0
+    for _ in range(epochs):
+        weights = rule(problem, survey(problem, beta, offset))
+        if weights.any():
+            beta = ascend(problem, beta, draw(weights, m, problem.n, rng), offset)
+        offset += problem.s * problem.average(beta)[-1]
+    return beta, offset
+
+
+def quartz(problem, steps, rng, weights):
+    """QUARTZ with p proportional to ``weights``; returns beta and its own primal point."""
+    p = weights / weights.sum()
+    theta = np.min(p * problem.loss.gamma / (problem.loss.gamma + problem.q))
+    beta, w = np.zeros(problem.n), np.zeros(problem.d + 1)
+    for i in rng.choice(problem.n, size=steps, p=p):
+        w = (1 - theta) * w + theta * problem.primal_point(problem.average(beta))
+        slope = problem.loss.slope(problem.A[i] @ w, problem.y[i])
+        beta[i] = (1 - theta / p[i]) * beta[i] - theta / p[i] * slope
+    return beta, w[:-1]
+
+
+# The losses a third time, in the words of CVXPY: of the residual r or of 1 - y a.
+CONVEX = {
+    "squared": lambda r, gamma=1.0: cp.square(r) / (2 * gamma),
+    "smoothed_hinge": lambda h, gamma=1.0: cp.huber(cp.pos(h), gamma) / (2 * gamma),
+    "hinge": lambda h: cp.pos(h),
+    "squared_hinge": lambda h: cp.square(cp.pos(h)),
+    "modified_huber": lambda h: cp.huber(cp.pos(h), 2.0),
+    "logistic": lambda h: cp.logistic(h - 1),
+    "huber": lambda r, delta=1.35: cp.huber(r, delta) / 2,
+    "absolute": lambda r: cp.abs(r),
+    "epsilon_insensitive": lambda r, epsilon=0.1: cp.pos(cp.abs(r) - epsilon),
+    "squared_epsilon_insensitive": lambda r, epsilon=0.1: cp.square(cp.pos(cp.abs(r) - epsilon)),
+    "quantile": lambda r, quantile=0.5: cp.maximum(-quantile * r, (1 - quantile) * r),
+}
+
+
+def optimum(
+    X, y, loss, params=None, *, lam, l1_ratio=0.0, bounds=None, sample_weight=None,
+    fit_intercept=False,
+):  # fmt: skip
+    """Optimal value, coefficients and intercept by an interior-point method."""
+    params = params or {}
+    setting = dict(lam=lam, l1_ratio=l1_ratio, bounds=bounds, sample_weight=sample_weight)
+    problem = Problem(X, y, loss, **setting, fit_intercept=fit_intercept, **params)
+    w, b = cp.Variable(problem.d), cp.Variable() if fit_intercept else 0.0
+    score, classify = problem.X @ w + b, problem.loss.kind == "classification"
+    losses = CONVEX[loss](1 - cp.multiply(problem.y, score) if classify else score - y, **params)
+    penalty = (1 - l1_ratio) / 2 * cp.sum_squares(w) + l1_ratio * cp.norm1(w)
+    low, high = problem.low[:-1], problem.high[:-1]
+    limits = [w[j] >= low[j] for j in np.flatnonzero(np.isfinite(low))]
+    limits += [w[j] <= high[j] for j in np.flatnonzero(np.isfinite(high))]
+    objective = cp.Minimize(problem.c @ losses / problem.N + lam * penalty)
+    _solve_tightly(cp.Problem(objective, limits))
+    coef, intercept = np.clip(w.value, low, high), float(b.value) if fit_intercept else 0.0
+    return problem.primal(coef, intercept), coef, intercept
+
+
+def _solve_tightly(problem):
+    """Solve to the tightest tolerance that can be met on this problem, 1e-9 at the worst."""
+    for tol in (1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
+        # Steps shorter than the default 0.99 keep the last iterations from stalling.
+        limits = dict(tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol, max_step_fraction=0.9)
+        with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            problem.solve(solver=cp.CLARABEL, **limits)
+            if problem.status == cp.OPTIMAL:
+                return
+    raise AssertionError(f"no optimum within 1e-9: {problem.status}")
