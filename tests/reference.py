@@ -202,12 +202,12 @@ def optimum(
     limits = [w[j] >= low[j] for j in np.flatnonzero(np.isfinite(low))]
     limits += [w[j] <= high[j] for j in np.flatnonzero(np.isfinite(high))]
     objective = cp.Minimize(problem.c @ losses / problem.N + lam * penalty)
-    _solve_tightly(cp.Problem(objective, limits))
+    solve_tightly(cp.Problem(objective, limits))
     coef, intercept = np.clip(w.value, low, high), float(b.value) if fit_intercept else 0.0
     return problem.primal(coef, intercept), coef, intercept
 
 
-def _solve_tightly(problem):
+def solve_tightly(problem):
     """Solve to the tightest tolerance that can be met on this problem, 1e-9 at the worst."""
     for tol in (1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
         # Steps shorter than the default 0.99 keep the last iterations from stalling.
