@@ -192,7 +192,7 @@ def optimum(
 ):  # fmt: skip
     """Optimal value, coefficients and intercept by an interior-point method."""
     params = params or {}
-    setting = dict(lam=lam, l1_ratio=l1_ratio, bounds=bounds, sample_weight=sample_weight)
+    setting = {"lam": lam, "l1_ratio": l1_ratio, "bounds": bounds, "sample_weight": sample_weight}
     problem = Problem(X, y, loss, **setting, fit_intercept=fit_intercept, **params)
     w, b = cp.Variable(problem.d), cp.Variable() if fit_intercept else 0.0
     score, classify = problem.X @ w + b, problem.loss.kind == "classification"
@@ -211,7 +211,7 @@ def solve_tightly(problem):
     """Solve to the tightest tolerance that can be met on this problem, 1e-9 at the worst."""
     for tol in (1e-13, 1e-12, 1e-11, 1e-10, 1e-9):
         # Steps shorter than the default 0.99 keep the last iterations from stalling.
-        limits = dict(tol_gap_abs=tol, tol_gap_rel=tol, tol_feas=tol, max_step_fraction=0.9)
+        limits = {"tol_gap_abs": tol, "tol_gap_rel": tol, "tol_feas": tol, "max_step_fraction": 0.9}
         with warnings.catch_warnings(), contextlib.suppress(cp.SolverError):
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             problem.solve(solver=cp.CLARABEL, **limits)

@@ -143,7 +143,8 @@ def test_logistic_step_keeps_its_digits_in_the_tails():
     loss = ref.LOSSES["logistic"]()
     for z in (40.0, 300.0, 700.0):
         b = float(loss.step(0.0, z, 1.0, 2.0))
-        assert b > 0 and np.log(b) == pytest.approx(-z, rel=1e-12)
+        assert b > 0
+        assert np.log(b) == pytest.approx(-z, rel=1e-12)
     assert float(loss.step(1.0, -700.0, 1.0, 2.0)) == 1.0
 
 
@@ -155,7 +156,8 @@ def test_the_shares_sum_to_the_gap_and_no_step_lowers_the_dual(name, setting):
     for i in rng.integers(problem.n, size=30):
         beta = ref.ascend(problem, beta, [i])
         primal, dual = ref.certificate(problem, beta)
-        assert dual >= last - 1e-13 and dual <= best * (1 + 1e-9) <= primal * (1 + 2e-9)
+        assert dual >= last - 1e-13
+        assert dual <= best * (1 + 1e-9) <= primal * (1 + 2e-9)
         shares = problem.c @ ref.survey(problem, beta).share / problem.N
         assert shares == pytest.approx(primal - dual, abs=1e-12)
         last = dual
@@ -167,7 +169,8 @@ def test_adasdca_plus_reaches_the_optimum(name, setting):
     problem, best = make_problem(name, setting)
     beta, _ = ref.adasdca_plus(problem, 150, np.random.default_rng(1))
     primal, dual = ref.certificate(problem, beta)
-    assert dual <= best * (1 + 1e-9) and best <= primal * (1 + 1e-9)
+    assert dual <= best * (1 + 1e-9)
+    assert best <= primal * (1 + 1e-9)
     # A loss without curvature has no linear rate to rely on.
     assert primal - dual <= (1e-10 if problem.loss.gamma else 1e-4) * best
 
@@ -184,7 +187,8 @@ def test_optimum_is_accurate(name):
     beta = -problem.loss.slope(X @ coef + b, y)
     assert abs(problem.c @ beta) < 1e-6 * problem.N
     primal, dual = ref.certificate(problem, beta)
-    assert primal == pytest.approx(best, rel=1e-9) and dual == pytest.approx(best, rel=1e-9)
+    assert primal == pytest.approx(best, rel=1e-9)
+    assert dual == pytest.approx(best, rel=1e-9)
 
 
 @pytest.mark.parametrize("sampling", ["uniform", "importance"])

@@ -93,7 +93,8 @@ def lemma_1_margins(problem, rates):
 def test_lemma_1(name, setting):
     problem = make_problem(name, setting)
     margins = list(lemma_1_margins(problem, lambda least: np.array([0.0, 0.1, 0.5, 1.0]) * least))
-    assert len(margins) == 80 and min(margins) >= -1e-12
+    assert len(margins) == 80
+    assert min(margins) >= -1e-12
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
