@@ -11,6 +11,10 @@ gamma : float or array of shape (n,), positive; loss ``i`` is ``1/gamma_i``-smoo
 
 Sample weights ``c_i`` with sum ``N`` are the paper's problem with ``(n c_i / N) kappa_i`` for
 ``kappa_i`` and ``gamma N / (n c_i)`` for ``gamma_i``.
+
+Lemmas, propositions, theorems and corollaries are counted each on their own. The paper's source
+counts them together with its two definitions: there Lemmas 1-3 are 3-5, Propositions 1-2 are 6
+and 10, Theorems 1-3 are 7, 8 and 11, Corollaries 1-2 are 9 and 12.
 """
 
 from __future__ import annotations
