@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <memory>
 #include <optional>
@@ -88,13 +89,18 @@ void map(const Output& out, F&& f) {
     for (std::size_t k = 0; k < out.size(); ++k) out.data()[k] = f(k);
 }
 
+template <class... Arrays>
+std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
+    return std::make_shared<std::tuple<Arrays...>>(arrays...);
+}
+
 // A problem and an iterate on it, with the arrays they point into kept alive.
 struct Workspace {
     Problem problem;
     Iterate iterate;
     std::optional<Columns> columns;
     Average average;
-    nb::object keep;
+    std::shared_ptr<void> keep;
 
     Workspace(const Workspace&) = delete;
     explicit Workspace(Problem p) : problem(std::move(p)) {}
@@ -104,7 +110,7 @@ std::unique_ptr<Workspace> make_workspace(
     Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
     const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double sigma,
     const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
-    double intercept_scale, bool packed, nb::object keep) {
+    double intercept_scale, bool packed, std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -140,7 +146,7 @@ void bind_dense(nb::class_<Workspace>& cls) {
            double lam, double sigma, std::optional<Vector<double>> lower,
            std::optional<Vector<double>> upper, double intercept_scale) {
             const auto n = static_cast<std::int64_t>(x.shape(0)), d = static_cast<std::int64_t>(x.shape(1));
-            auto keep = nb::make_tuple(x, y, weight, lower, upper);
+            auto keep = keep_alive(x, y, weight, lower, upper);
             return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam, sigma,
                                   lower, upper, intercept_scale, false, keep);
         },
@@ -158,7 +164,7 @@ void bind_csr(nb::class_<Workspace>& cls) {
            double intercept_scale, bool packed) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
-            auto keep = nb::make_tuple(values, columns, start, y, weight, lower, upper);
+            auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
             return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, sigma, lower, upper,
                                   intercept_scale, packed, keep);
         },
@@ -311,11 +317,11 @@ NB_MODULE(ADASDCA_MODULE, m) {
                                        pointer(weight, n), pointer(beta, n), pointer(coef, ws.problem.d)};
                 const Survey s = released(
                     seconds, [&](Pulse& pulse) { return survey(ws.iterate, out, threads, pulse); });
-                return std::tuple(s.primal, s.dual, s.balance, s.active, s.complete);
+                return std::tuple(s.primal, s.dual, s.magnitude, s.active, s.complete);
             },
             "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(), "beta"_a.none(),
             "coef"_a.none(), "threads"_a, "seconds"_a,
-            "One pass: (primal, dual, balance, active, complete), and the arrays asked for.")
+            "One pass: (primal, dual, magnitude, active, complete), and the arrays asked for.")
         .def(
             "ascend",
             [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {

@@ -28,8 +28,8 @@ struct SurveyArrays {
 
 struct Survey {
     double primal = 0, dual = 0;
-    double balance = 0;        // sum_i c_i beta_i, 0 at a feasible point of the problem with intercept
-    std::int64_t active = 0;   // rows with a positive weight
+    double magnitude = 0;     // size of the terms that P and D are sums of: the scale of rounding
+    std::int64_t active = 0;  // rows with a positive weight
     bool complete = false;
 };
 
@@ -112,15 +112,17 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     if (out.coef) std::copy(w, w + problem.d, out.coef);
     std::visit(
         [&](const auto& g) {
-            result.primal = value.value() / problem.total +
-                            problem.lambda * regularizer_value(g, w, problem.d);
-            result.dual = -conjugate.value() / problem.total -
-                          problem.lambda * regularizer_conjugate(g, fresh.data(), problem.d);
+            const double risk = value.value() / problem.total;
+            const double penalty = problem.lambda * regularizer_value(g, w, problem.d);
+            const double star = conjugate.value() / problem.total;
+            const double g_star = problem.lambda * regularizer_conjugate(g, fresh.data(), problem.d);
+            result.primal = risk + penalty;
+            result.dual = -star - g_star;
+            result.magnitude = risk + penalty + std::abs(star) + std::abs(g_star);
         },
         problem.regularizer);
-    result.balance = balance.value();
     it.u.swap(fresh);
-    it.constant = problem.intercept_scale * result.balance / lambda_total;
+    it.constant = problem.intercept_scale * balance.value() / lambda_total;
     read_primal(it);
     return result;
 }

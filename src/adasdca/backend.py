@@ -1,0 +1,134 @@
+"""Where the rows live: the protocol between the loop and the rows, and the rows of this process.
+
+The loop in `solver` knows only `Backend`. A backend whose rows are elsewhere (workers, a device) surveys
+them in parts and adds the parts, plans each part by the same schedule, and adds the changes of u.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.problem import Problem
+from adasdca.schedules import Plan, Schedule
+from adasdca.survey import Survey, certified_gap
+
+Array = NDArray[np.float64]
+FOREVER = 1e18
+
+
+class Backend(Protocol):
+    """Rows that can be surveyed and ascended."""
+
+    @property
+    def multiplier(self) -> float:
+        """b_k of the method of multipliers; 0 without an intercept."""
+
+    def restart(self, beta: Array, multiplier: float) -> None:
+        """Continue from these dual variables."""
+
+    def survey(self, needs: frozenset[str], seconds: float) -> Survey | None:
+        """Survey all rows; None if that took longer than the seconds given."""
+
+    def plan(self, schedule: Schedule, survey: Survey, key: int) -> Plan | None:
+        """Plan an epoch; None if there is no row left to visit."""
+
+    def ascend(self, plan: Plan, seconds: float) -> int:
+        """Carry a plan out for at most that many seconds; return the number of updates."""
+
+
+class LocalBackend:
+    """Rows in the memory of this process, ascended by the compiled core.
+
+    Parameters
+    ----------
+    problem : Problem
+        The checked problem.
+    n_threads : int
+        Threads for the surveys. The result does not depend on it.
+    pack : bool or "auto"
+        Whether sparse rows are copied into records, which makes updates in random order 2–3 times as
+        fast; ``"auto"`` does so if the copy fits into half of the free memory.
+    """
+
+    def __init__(self, problem: Problem, n_threads: int = 1, pack: bool | str = "auto") -> None:
+        self.problem = problem
+        self._threads = n_threads
+        self.workspace = problem.workspace(pack)
+        n = self.workspace.n
+        self._curvature = np.empty(n)
+        self.workspace.curvature(self._curvature)
+        self._weight = np.ones(n) if problem.weight is None else problem.weight
+        self._gamma = problem.loss.smoothness
+        self._intercept = 0.0
+
+    @property
+    def multiplier(self) -> float:
+        """b_k of the method of multipliers."""
+        return self.workspace.multiplier
+
+    @property
+    def packed_bytes(self) -> int:
+        """Size of the packed copy of the rows, 0 if there is none."""
+        return self.workspace.packed_bytes
+
+    def restart(self, beta: Array, multiplier: float) -> None:
+        """Continue from these dual variables."""
+        self.workspace.set_beta(beta, self._threads)
+        self.workspace.multiplier = multiplier
+
+    def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
+        """Survey all rows; None if that took longer than the seconds given."""
+        n, d = self.workspace.n, self.workspace.d
+        if self.problem.fit_intercept:
+            needs = needs | {"score"}
+        arrays: dict[str, Any] = {
+            name: np.empty(n) if name in needs else None
+            for name in ("score", "residue", "share", "adaptive")
+        }
+        beta, coef = np.empty(n), np.empty(d)
+        primal, dual, magnitude, active, complete = self.workspace.survey(
+            *arrays.values(), beta, coef, self._threads, seconds
+        )
+        if not complete:
+            return None
+        intercept, certified = 0.0, beta
+        if self.problem.fit_intercept:
+            primal, dual, intercept, certified = self._balance(arrays["score"], beta, coef)
+            self.workspace.multiplier = self.workspace.bias
+        return Survey(
+            primal=primal,
+            dual=dual,
+            gap=certified_gap(primal, dual, magnitude),
+            intercept=intercept,
+            active=active,
+            coef=coef,
+            beta=beta,
+            certified=certified,
+            gamma=self._gamma,
+            curvature=self._curvature,
+            weight=self._weight,
+            **arrays,
+        )
+
+    def _balance(
+        self, score: Array, beta: Array, coef: Array
+    ) -> tuple[float, float, float, Array]:
+        """Return P, D, b and β of the problem with an intercept: b the best for these scores, Σ c_iβ_i = 0."""
+        workspace = self.workspace
+        self._intercept = workspace.best_intercept(score, self._intercept or workspace.bias)
+        balanced = np.empty_like(beta)
+        workspace.balanced_dual(score, self._intercept, beta, balanced)
+        primal = workspace.primal_value(score, self._intercept, coef)
+        dual = workspace.dual_value(balanced, self._threads)
+        return primal, dual, self._intercept, balanced
+
+    def plan(self, schedule: Schedule, survey: Survey, key: int) -> Plan | None:
+        """Plan an epoch."""
+        return schedule.plan(survey, key)
+
+    def ascend(self, plan: Plan, seconds: float = FOREVER) -> int:
+        """Carry a plan out."""
+        return plan.run(self.workspace, seconds)

@@ -1,0 +1,189 @@
+"""Checked data: what `solve` may trust about X, y and the sample weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adasdca import _core
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """A C-ordered matrix of float32 or float64."""
+
+    values: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n, d = self.values.shape
+        return n, d
+
+    @property
+    def n_stored(self) -> int:
+        return self.values.size
+
+
+@dataclass(frozen=True)
+class CsrRows:
+    """The three arrays of a CSR matrix, sorted and without duplicates."""
+
+    values: NDArray[Any]
+    columns: NDArray[Any]
+    start: NDArray[np.int64]
+    shape: tuple[int, int]
+
+    @property
+    def n_stored(self) -> int:
+        return int(self.start[-1])
+
+
+Rows = DenseRows | CsrRows
+
+
+def check_rows(X: Any) -> Rows:
+    """Return X as rows the core can read, without a copy where that is possible.
+
+    C-ordered arrays and CSR matrices of float32 or float64 (int32 or int64 indices) are used as they
+    are, read-only ones included. Everything else is copied: other dtypes become float64, other sparse
+    formats CSR, Fortran order C order; unsorted or duplicate entries of a CSR matrix are sorted and
+    summed.
+    """
+    rows = _check_sparse(X) if sp.issparse(X) else _check_dense(X)
+    n, d = rows.shape
+    if n == 0 or d == 0:
+        what = "sample(s)" if n == 0 else "feature(s)"
+        raise ValueError(
+            f"X: Found array with 0 {what} (shape={rows.shape}) while a minimum of 1 is required."
+        )
+    if n >= 2**31 or d >= 2**31:
+        raise ValueError(f"X has shape {rows.shape}; up to 2**31 - 1 rows and columns are supported.")
+    return rows
+
+
+def _check_dense(X: Any) -> DenseRows:
+    values = np.asarray(X)
+    if values.ndim != 2:
+        raise ValueError(
+            f"X must be a matrix, but has {values.ndim} dimension(s); reshape your data with "
+            "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
+        )
+    values = np.ascontiguousarray(_as_float(values))
+    # A sum is finite if its terms are; only a sum that is not needs a closer look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(values.sum())
+    if suspicious and not np.isfinite(values).all():
+        raise _not_finite("X")
+    return DenseRows(values)
+
+
+def _check_sparse(X: Any) -> CsrRows:
+    if X.ndim != 2:
+        raise ValueError(f"X must be a matrix, but has {X.ndim} dimension(s).")
+    csr = X.tocsr()
+    values, columns = _as_float(csr.data), csr.indices
+    if columns.dtype not in (np.int32, np.int64):
+        columns = columns.astype(np.int64)
+    values, columns = np.ascontiguousarray(values), np.ascontiguousarray(columns)
+    start = np.ascontiguousarray(csr.indptr, dtype=np.int64)
+    shape = (int(csr.shape[0]), int(csr.shape[1]))
+    if len(start) != shape[0] + 1:
+        raise ValueError(
+            f"X: indptr has {len(start)} entries where {shape[0] + 1} belong; build the CSR matrix anew."
+        )
+    in_range, finite, canonical = _core.inspect_csr(values, columns, start, shape[1])
+    if not in_range:
+        raise ValueError(
+            f"X: the CSR structure is inconsistent with its shape {shape}: indices must lie in "
+            f"[0, {shape[1]}) and indptr must start at 0 and never fall; build the matrix anew."
+        )
+    if not finite:
+        raise _not_finite("X")
+    if not canonical:
+        fixed = sp.csr_matrix((values, columns, start), shape=shape, copy=True)
+        fixed.sum_duplicates()
+        return _check_sparse(fixed)
+    return CsrRows(values, columns, start, shape)
+
+
+def _as_float(values: Any) -> NDArray[Any]:
+    if values.dtype in (np.float32, np.float64):
+        return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+    if np.issubdtype(values.dtype, np.complexfloating):
+        raise ValueError(f"X: Complex data not supported (dtype {values.dtype}); pass real numbers.")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X has dtype {values.dtype}, which cannot be read as numbers ({error}); "
+            "encode categories and text first, e.g. with sklearn.preprocessing.OneHotEncoder."
+        ) from error
+
+
+def _not_finite(name: str) -> ValueError:
+    return ValueError(
+        f"Input {name} contains NaN or infinity; drop such rows or fill the values first, "
+        "e.g. with sklearn.impute.SimpleImputer."
+    )
+
+
+def _check_vector(x: Any, n: int, name: str) -> Array:
+    """Return a finite vector of n doubles."""
+    try:
+        vector = np.ascontiguousarray(x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be read as a vector of numbers ({error}).") from error
+    if vector.ndim != 1 or len(vector) != n:
+        raise ValueError(
+            f"{name} has shape {vector.shape}, but X has {n} rows: {name} must have shape ({n},)."
+        )
+    if not np.isfinite(vector).all():
+        raise _not_finite(name)
+    return vector
+
+
+def check_targets(y: Any, n: int, kind: str) -> Array:
+    """Return y as doubles; for classification −1 and +1, both present."""
+    if y is None:
+        raise ValueError("y is None; pass one label or target per row of X.")
+    if np.asarray(y).dtype.kind in "OUSb" and kind == "classification":
+        raise ValueError(
+            f"y has dtype {np.asarray(y).dtype}; labels must be the numbers -1 and +1, e.g. "
+            "numpy.where(y == positive_class, 1.0, -1.0)."
+        )
+    targets = _check_vector(y, n, "y")
+    if kind == "classification":
+        plus = int(np.count_nonzero(targets == 1.0))
+        if plus + int(np.count_nonzero(targets == -1.0)) != n:
+            found = np.unique(targets)
+            shown = ", ".join(f"{v:g}" for v in found[:5]) + (", ..." if len(found) > 5 else "")
+            raise ValueError(
+                f"y holds the values {shown}; a classification loss needs the labels -1 and +1, e.g. "
+                "numpy.where(y == positive_class, 1.0, -1.0)."
+            )
+        if plus in (0, n):
+            raise ValueError(
+                f"y holds one class only ({targets[0]:g}); a classification loss needs both -1 and +1."
+            )
+    return targets
+
+
+def check_weights(sample_weight: Any, n: int) -> Array | None:
+    """Return non-negative weights with a positive sum, or None for equal ones."""
+    if sample_weight is None:
+        return None
+    weight = _check_vector(sample_weight, n, "sample_weight")
+    if (weight < 0).any():
+        raise ValueError(
+            f"sample_weight holds negative values (the least is {weight.min():g}); "
+            "weights must be 0 or more."
+        )
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is all zero; at least one weight must be above 0.")
+    return weight

@@ -1,0 +1,91 @@
+"""Sampling rules: from a survey to unnormalised weights of the rows.
+
+A rule is a function; `register_rule` gives it a name, under which `AdaSDCAPlus(option=...)` knows it.
+
+Examples
+--------
+>>> import numpy as np
+>>> import adasdca
+>>> def sharp(survey):
+...     return np.abs(survey.residue) ** 2
+>>> X, y = adasdca.datasets.load_mushrooms()
+>>> method = adasdca.AdaSDCAPlus(option=sharp)
+>>> adasdca.solve(X, y, loss="squared", lam=1 / len(y), method=method, random_state=0).converged
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.survey import Survey
+
+Array = NDArray[np.float64]
+Rule = Callable[[Survey], Any]
+
+
+def adaptive(survey: Survey) -> Array:
+    """Option I: p_i ∝ |κ_i|√(c_i(q_i + γ)), eq. (optipsdf); where γ = 0, the rows' shares of the gap."""
+    assert survey.adaptive is not None
+    return survey.adaptive
+
+
+def importance(survey: Survey) -> Array:
+    """Option II: p_i ∝ γ + q_i, eq. (pstar); where γ = 0 the mean of q takes its place."""
+    return importance_weights(survey.curvature, survey.gamma, survey.weight)
+
+
+def importance_weights(curvature: Array, gamma: float, weight: Array) -> Array:
+    """Return γ + q_i on the rows of positive weight."""
+    floor = gamma if gamma > 0 else float(curvature.mean())
+    law = np.where(weight > 0, curvature + floor, 0.0)
+    return law if law.any() else (weight > 0).astype(np.float64)
+
+
+RULES: dict[str, Rule] = {"I": adaptive, "II": importance}
+
+
+def register_rule(name: str, rule: Rule) -> None:
+    """Make a sampling rule known under a name.
+
+    Parameters
+    ----------
+    name : str
+        The name to use in ``AdaSDCAPlus(option=name)``.
+    rule : callable
+        ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
+        with all its arrays. Rows of weight 0 are not visited in the coming epoch.
+    """
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name = {name!r} is not allowed; choose a non-empty string.")
+    if name in ("I", "II"):
+        raise ValueError(f"name = {name!r} belongs to the paper's rule; choose another name.")
+    if not callable(rule):
+        raise TypeError(f"rule = {rule!r} is not callable; pass a function from a survey to weights.")
+    RULES[name] = rule
+
+
+def get_rule(option: str | Rule) -> Rule:
+    """Return the rule of that name; a callable is its own rule."""
+    if callable(option):
+        return option
+    if option not in RULES:
+        raise ValueError(
+            f"option = {option!r} is unknown; choose one of {', '.join(map(repr, RULES))}, "
+            "register a rule under that name, or pass a function from a survey to weights."
+        )
+    return RULES[option]
+
+
+def check_law(weights: Any, n: int, name: str) -> Array:
+    """Return the weights a rule gave as n finite doubles, none negative."""
+    law = np.ascontiguousarray(weights, dtype=np.float64)
+    if law.shape != (n,):
+        raise ValueError(f"rule {name} returned shape {law.shape}; it must return {n} weights.")
+    if not np.isfinite(law).all() or (law < 0).any():
+        raise ValueError(f"rule {name} returned weights that are negative, NaN or infinite.")
+    return law

@@ -1,0 +1,229 @@
+"""A schedule turns surveys into plans, epoch by epoch; it is what a method does during one solve.
+
+A plan is what an epoch will do to a workspace: a sequence of rows drawn beforehand, or, for Algorithm 1,
+which cannot know its rows beforehand, a number of steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca import _core
+from adasdca.methods import IProxSDCA, Method, Quartz, SDCA, AdaSDCA, AdaSDCAPlus, SDCAPerm
+from adasdca.sampling import check_law, get_rule, importance_weights
+from adasdca.survey import Survey
+
+Picks = NDArray[np.int32]
+Array = NDArray[np.float64]
+
+
+class Plan(Protocol):
+    """An epoch to come."""
+
+    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        """Carry the plan out, for at most that many seconds; return the number of updates made."""
+
+
+class Schedule(Protocol):
+    """What a method plans from survey to survey."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Arrays of the survey, beyond `beta` and `coef`, that the plans are made from."""
+
+    def plan(self, survey: Survey, key: int) -> Plan | None:
+        """Plan the next epoch; None if there is no row left to visit."""
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Exact coordinate steps on the rows given."""
+
+    picks: Picks
+
+    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        return workspace.ascend(self.picks, seconds)
+
+
+@dataclass(frozen=True)
+class AveragedAscent:
+    """QUARTZ's steps on the rows given."""
+
+    picks: Picks
+    probability: Array
+    theta: float
+
+    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        return workspace.quartz(self.picks, self.probability, self.theta, seconds)
+
+
+@dataclass(frozen=True)
+class AdaptiveSteps:
+    """Steps of Algorithm 1, each row drawn from the law at that moment."""
+
+    count: int
+    key: int
+    optimal: bool
+
+    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        return workspace.ascend_adaptively(self.optimal, self.count, self.key, seconds)
+
+
+@dataclass(frozen=True)
+class UniformSchedule:
+    """n rows, drawn with replacement."""
+
+    needs = frozenset[str]()
+
+    def plan(self, survey: Survey, key: int) -> Plan:
+        n = len(survey.beta)
+        return Ascent(_core.draw_uniform(n, n, key))
+
+
+@dataclass(frozen=True)
+class PermutationSchedule:
+    """Every row once, in random order."""
+
+    needs = frozenset[str]()
+
+    def plan(self, survey: Survey, key: int) -> Plan:
+        return Ascent(_core.draw_permutation(len(survey.beta), key))
+
+
+class ImportanceSchedule:
+    """n rows from the fixed law of importance sampling."""
+
+    needs = frozenset[str]()
+
+    def __init__(self) -> None:
+        self._table: _core.AliasTable | None = None
+
+    def plan(self, survey: Survey, key: int) -> Plan:
+        if self._table is None:
+            self._table = _core.AliasTable(
+                importance_weights(survey.curvature, survey.gamma, survey.weight)
+            )
+        return Ascent(self._table.draw(len(survey.beta), key))
+
+
+class QuartzSchedule:
+    """n rows from a fixed law p, for steps of size θ = min_i p_i γ/(γ + q_i)."""
+
+    needs = frozenset[str]()
+
+    def __init__(self, sampling: str) -> None:
+        self._uniform = sampling == "uniform"
+        self._table: _core.AliasTable | None = None
+
+    def plan(self, survey: Survey, key: int) -> Plan:
+        if self._table is None:
+            law = importance_weights(survey.curvature, survey.gamma, survey.weight)
+            if self._uniform:
+                law = (survey.weight > 0).astype(np.float64)
+            self._law = law / law.sum()
+            self._table = _core.AliasTable(self._law)
+            pace = self._law * survey.gamma / (survey.gamma + survey.curvature)
+            self._theta = float(pace[self._law > 0].min())
+        return AveragedAscent(self._table.draw(len(survey.beta), key), self._law, self._theta)
+
+
+@dataclass(frozen=True)
+class StepwiseSchedule:
+    """Algorithm 1: n steps between two surveys."""
+
+    rule: str
+    needs = frozenset[str]()
+
+    def plan(self, survey: Survey, key: int) -> Plan:
+        return AdaptiveSteps(len(survey.beta), key, self.rule == "optimal")
+
+
+class AdaptiveSchedule:
+    """Algorithm 2: a law at the start of each epoch, thinned m-fold at each visit."""
+
+    def __init__(self, method: AdaSDCAPlus) -> None:
+        self._rule = get_rule(method.option)
+        self._name = repr(method.option)
+        self._epoch = method.epoch
+        self._draw = _core.plan if method.sampler == "plan" else _core.draw_tree
+        self._decay = Decay() if method.m == "auto" else None
+        self._m = 2.0 if method.m == "auto" else float(method.m)
+        builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set()}
+        needs = builtin.get(method.option, {"adaptive", "score", "residue", "share"})
+        self.needs = frozenset(needs | ({"adaptive"} if self._decay else set()))
+
+    def plan(self, survey: Survey, key: int) -> Plan | None:
+        n = len(survey.beta)
+        law = check_law(self._rule(survey), n, self._name)
+        if not law.any():
+            return None
+        if self._decay:
+            self._m = self._decay.observe(survey, self._m)
+        count = max(1, round(self._epoch * n))
+        picks = self._draw(law, self._m, count, key)
+        if self._decay:
+            self._decay.remember(survey, picks)
+        return Ascent(picks)
+
+
+class Decay:
+    """An estimate of m from what visits did: a row's weight falls about m-fold at each.
+
+    The mean of log(before/after) per visit, over a sample of the rows visited in the last epoch, is an
+    estimate of log m; m stays between 1.5, below which the law hardly adapts, and 10, beyond which an
+    epoch is a permutation.
+    """
+
+    least, most, sample = 1.5, 10.0, 4096
+
+    def __init__(self) -> None:
+        self._before: Array | None = None
+
+    def remember(self, survey: Survey, picks: Picks) -> None:
+        assert survey.adaptive is not None
+        stride = -(-len(survey.adaptive) // self.sample)
+        self._stride = stride
+        self._before = survey.adaptive[::stride].copy()
+        self._visits = np.bincount(picks, minlength=len(survey.adaptive))[::stride]
+
+    def observe(self, survey: Survey, m: float) -> float:
+        if self._before is None:
+            return m
+        assert survey.adaptive is not None
+        after = survey.adaptive[:: self._stride]
+        seen = (self._visits > 0) & (self._before > 0)
+        if not seen.any():
+            return m
+        # A weight that fell to 0 fell at least by the range of what is left.
+        floor = 1e-3 * self._before[seen]
+        fall = np.log(self._before[seen] / np.maximum(after[seen], floor))
+        rate = float(fall.sum() / self._visits[seen].sum())
+        return float(np.clip(np.exp(rate), self.least, self.most))
+
+
+def make_schedule(method: Method, gamma: float) -> Schedule:
+    """Return the schedule of a method for a loss of that smoothness."""
+    if gamma == 0 and (
+        isinstance(method, Quartz) or (isinstance(method, AdaSDCA) and method.rule == "optimal")
+    ):
+        raise ValueError(
+            f"method = {method!r} needs a smooth loss (γ > 0); choose a smooth loss such as "
+            "'smoothed_hinge', or another method such as 'adasdca+'."
+        )
+    match method:
+        case SDCA():
+            return UniformSchedule()
+        case SDCAPerm():
+            return PermutationSchedule()
+        case IProxSDCA():
+            return ImportanceSchedule()
+        case Quartz():
+            return QuartzSchedule(method.sampling)
+        case AdaSDCA():
+            return StepwiseSchedule(method.rule)
+        case AdaSDCAPlus():
+            return AdaptiveSchedule(method)

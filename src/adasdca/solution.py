@@ -1,0 +1,220 @@
+"""What a solve returns: the point, its certificate, how it ended and how it went."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Status(enum.Enum):
+    """How a solve ended; `message` says it in a sentence."""
+
+    CONVERGED = "converged"
+    EPOCH_LIMIT = "epoch limit"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+    STALLED = "stalled"
+
+    @property
+    def message(self) -> str:
+        """The status in a sentence, with what can be done about it."""
+        return _MESSAGES[self]
+
+
+_MESSAGES = {
+    Status.CONVERGED: "The relative duality gap is at most tol.",
+    Status.EPOCH_LIMIT: "max_epochs were done before the gap reached tol; "
+    "raise max_epochs, raise tol, or continue with warm_start.",
+    Status.TIME_LIMIT: "max_time was over before the gap reached tol; "
+    "raise max_time, raise tol, or continue with warm_start.",
+    Status.INTERRUPTED: "The solve was stopped from outside; continue with warm_start.",
+    Status.STALLED: "The gap is as small as double precision allows on these data; raise tol.",
+}
+
+
+class Record(NamedTuple):
+    """One survey, as a callback sees it."""
+
+    epoch: int
+    updates: int
+    seconds: float
+    primal: float
+    dual: float
+    gap: float
+    active: int
+
+
+@dataclass(frozen=True)
+class History:
+    """The surveys of a solve, an array a column."""
+
+    epoch: NDArray[np.int64]
+    updates: NDArray[np.int64]
+    seconds: Array
+    primal: Array
+    dual: Array
+    gap: Array
+    active: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, records: list[Record]) -> History:
+        """Gather records into columns."""
+        return cls(*(np.array(column) for column in zip(*records, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.epoch)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} surveys, gap {self.gap[0]:.3g} to {self.gap[-1]:.3g})"
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a solve needs to go on: write it with `save`, read it with `load`, pass it as warm_start.
+
+    Attributes
+    ----------
+    beta : (n,) array
+        Dual variables per unit of weight.
+    multiplier : float
+        The intercept of the method of multipliers.
+    epoch : int
+        Epochs done.
+    seed : int
+        Seed of the solve.
+    """
+
+    beta: Array
+    multiplier: float
+    epoch: int
+    seed: int
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as an npz file."""
+        with open(path, "wb") as file:
+            np.savez(
+                file,
+                beta=self.beta,
+                multiplier=self.multiplier,
+                epoch=self.epoch,
+                seed=np.uint64(self.seed),
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> State:
+        """Read a state written by `save`."""
+        with np.load(path, allow_pickle=False) as file:
+            missing = {"beta", "multiplier", "epoch", "seed"} - set(file.files)
+            if missing:
+                raise ValueError(
+                    f"{path} is not a saved state: it lacks {', '.join(sorted(missing))}; "
+                    "pass a file written by State.save."
+                )
+            return cls(
+                file["beta"], float(file["multiplier"]), int(file["epoch"]), int(file["seed"])
+            )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A point with its certificate.
+
+    Attributes
+    ----------
+    coef : (d,) array
+        Coefficients w.
+    intercept : float
+        Intercept b; 0 unless fit_intercept.
+    dual_coef : (n,) array
+        The paper's α: dual variables times sample weights.
+    primal, dual, gap : float
+        P(w, b), D(α) and their difference, which bounds P(w, b) − min P.
+    radius : float
+        √(2·gap/λ): no optimal w is farther from `coef` than this.
+    status : Status
+        How the solve ended.
+    n_epochs, n_updates : int
+        Epochs done and coordinate steps taken.
+    history : History
+        All surveys.
+    state : State
+        What a later solve needs to go on from here.
+    """
+
+    coef: Array
+    intercept: float
+    dual_coef: Array
+    primal: float
+    dual: float
+    gap: float
+    radius: float
+    status: Status
+    n_epochs: int
+    n_updates: int
+    history: History = field(repr=False)
+    state: State = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap asked for was reached."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / primal, the quantity compared with tol."""
+        return self.gap / self.primal if self.primal > 0 else (math.inf if self.gap > 0 else 0.0)
+
+    def __repr__(self) -> str:
+        n, d = len(self.dual_coef), len(self.coef)
+        return (
+            f"Solution({self.status.value}: primal {self.primal:.8g}, gap {self.gap:.2e} "
+            f"(relative {self.relative_gap:.1e}), radius {self.radius:.2e}, "
+            f"{self.n_epochs} epochs, {self.n_updates} updates, n={n}, d={d})"
+        )
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.status.message}"
+
+
+def radius(gap: float, strength: float) -> float:
+    """Return √(2·gap/λ), within which every minimiser of a λ-strongly convex primal lies."""
+    return math.sqrt(2.0 * gap / strength)
+
+
+def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:
+    """Return β, multiplier and epoch of a Solution, a State or a dual vector α, for n rows.
+
+    Rows beyond those of the warm start are new and begin at 0.
+    """
+    if isinstance(warm_start, Solution):
+        warm_start = warm_start.state
+    multiplier, epoch = 0.0, 0
+    if isinstance(warm_start, State):
+        beta, multiplier, epoch = warm_start.beta, warm_start.multiplier, warm_start.epoch
+    else:
+        try:
+            beta = np.array(warm_start, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"warm_start of type {type(warm_start).__name__} is not understood; pass a Solution, "
+                "a State or a dual vector of one number per row."
+            ) from error
+    if beta.ndim != 1 or len(beta) > n:
+        raise ValueError(
+            f"warm_start has shape {beta.shape}, but X has {n} rows; it must have at most {n} entries, "
+            "those of the first rows of X."
+        )
+    if not np.isfinite(beta).all():
+        raise ValueError("warm_start contains NaN or infinity; pass finite dual variables.")
+    if not isinstance(warm_start, State) and weight is not None:
+        first = weight[: len(beta)]
+        beta = np.divide(beta, first, out=np.zeros_like(beta), where=first > 0)
+    return np.concatenate([beta, np.zeros(n - len(beta))]), multiplier, epoch
