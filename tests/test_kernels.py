@@ -1,0 +1,275 @@
+"""The compiled kernels against the oracle, step by step: ascent, survey, QUARTZ, Algorithm 1."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import reference as ref
+from adasdca import _core, solve, theory
+from adasdca.backend import LocalBackend
+from adasdca.problem import Problem
+from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
+
+FOREVER = 1e18
+N = 40
+
+
+def make_options(regularizer, weighted, intercept, seed=1):
+    options = {"lam": 0.05, **REGULARIZERS[regularizer], "fit_intercept": intercept}
+    if weighted:
+        weight = np.random.default_rng(seed).uniform(0.1, 3.0, N)
+        weight[5] = 0.0
+        options["sample_weight"] = weight
+    return options
+
+
+def make_start(oracle, seed=2):
+    """A dual vector inside the domain."""
+    rng = np.random.default_rng(seed)
+    b = rng.uniform(max(oracle.loss.low, -2.0), min(oracle.loss.high, 2.0), oracle.n)
+    return b * oracle.y if oracle.loss.kind == "classification" else b
+
+
+def state(workspace):
+    """β and w of a workspace."""
+    beta, coef = np.empty(workspace.n), np.empty(workspace.d)
+    workspace.coef(coef)
+    workspace.survey(None, None, None, None, beta, None, 1, FOREVER)
+    return beta, coef
+
+
+def agrees(workspace, oracle, beta, tol):
+    """Assert that a workspace stands where the oracle does."""
+    found, coef = state(workspace)
+    np.testing.assert_allclose(found, beta, rtol=tol, atol=tol)
+    point = oracle.primal_point(oracle.average(beta))[:-1]
+    np.testing.assert_allclose(coef, point, rtol=tol, atol=tol)
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_ascent_equals_the_oracle(loss, regularizer, weighted, intercept):
+    options = make_options(regularizer, weighted, intercept)
+    offset = 0.3 if intercept else 0.0
+    picks = np.random.default_rng(4).integers(N, size=100).astype(np.int32)
+    for values in VALUES:
+        X, y = make_data(loss, values)
+        oracle = ref.Problem(X, y, loss, **options)
+        start = make_start(oracle)
+        beta = ref.ascend(oracle, start, picks, offset)
+        intercept = offset + oracle.s * oracle.average(beta)[-1]
+        for rows, packed in storages(X, values):
+            workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+            assert (workspace.packed_bytes > 0) == packed
+            workspace.set_beta(start, 1)
+            workspace.multiplier = offset
+            assert workspace.ascend(picks, FOREVER) == len(picks)
+            bias = workspace.bias
+            agrees(workspace, oracle, beta, 1e-12)
+            assert bias == pytest.approx(intercept, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_survey_equals_the_oracle(loss, regularizer, weighted):
+    options = make_options(regularizer, weighted, intercept=False)
+    tight = {"rtol": 1e-12, "atol": 1e-12}
+    for values in VALUES:
+        X, y = make_data(loss, values)
+        oracle = ref.Problem(X, y, loss, **options)
+        beta = make_start(oracle)
+        expected = ref.survey(oracle, beta)
+        for rows, packed in storages(X, values):
+            backend = LocalBackend(Problem.checked(rows, y, loss=loss, **options), 1, packed)
+            backend.restart(beta, 0.0)
+            seen = backend.survey(frozenset({"score", "residue", "share", "adaptive"}))
+            for name in ("score", "residue", "share"):
+                np.testing.assert_allclose(getattr(seen, name), getattr(expected, name), **tight)
+            np.testing.assert_allclose(seen.adaptive, ref.relaxed(oracle, expected), **tight)
+            np.testing.assert_allclose(seen.curvature, oracle.q, rtol=1e-14)
+            np.testing.assert_array_equal(seen.beta, beta)
+            assert seen.active == np.count_nonzero(seen.adaptive)
+            assert seen.primal == pytest.approx(oracle.primal(seen.coef), rel=1e-13)
+            assert seen.dual == pytest.approx(oracle.dual(beta), rel=1e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_survey_with_an_intercept(loss):
+    """Residues are those at the method's own intercept; the certificate is at the best one."""
+    X, y = make_data(loss)
+    options = make_options("elastic-net-bounds", weighted=True, intercept=True)
+    oracle = ref.Problem(X, y, loss, **options)
+    beta = make_start(oracle)
+    backend = LocalBackend(Problem.checked(X, y, loss=loss, **options))
+    backend.restart(beta, 0.3)
+    seen = backend.survey(frozenset({"score", "residue", "share", "adaptive"}))
+    expected = ref.survey(oracle, beta, offset=0.3)
+    u = oracle.average(beta)
+    tight = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(seen.score, X @ oracle.primal_point(u)[:-1], **tight)
+    np.testing.assert_allclose(seen.share, expected.share, **tight)
+    np.testing.assert_allclose(seen.residue, expected.residue, **tight)
+    assert backend.multiplier == pytest.approx(0.3 + oracle.s * u[-1], rel=1e-12)
+    scale = oracle.c @ np.abs(seen.certified)
+    assert oracle.c @ seen.certified == pytest.approx(0.0, abs=1e-13 * scale)
+    assert seen.primal == pytest.approx(oracle.primal(seen.coef, seen.intercept), rel=1e-12)
+    assert seen.dual == pytest.approx(oracle.dual(seen.certified), rel=1e-12, abs=1e-12)
+    for nearby in (-1e-3, 1e-3):
+        assert seen.primal <= oracle.primal(seen.coef, seen.intercept + nearby)
+
+
+@pytest.mark.parametrize("loss", ["squared", "hinge", "logistic"])
+def test_survey_sums_u_anew(loss):
+    """After many updates u has drifted; the survey puts it back, to the last places."""
+    X, y = make_data(loss)
+    oracle = ref.Problem(X, y, loss, lam=1e-4)
+    workspace = Problem.checked(X, y, loss=loss, lam=1e-4).workspace()
+    picks = np.random.default_rng(0).integers(N, size=200_000).astype(np.int32)
+    assert workspace.ascend(picks, FOREVER) == len(picks)
+    beta, drifted = state(workspace)
+    fresh = state(workspace)[1]
+    exact = oracle.average(beta)[:-1]
+    scale = np.abs(X.T) @ np.abs(beta) / (1e-4 * N)
+    assert (np.abs(fresh - exact) <= 1e-15 * scale).all()
+    assert (np.abs(drifted - exact) <= 1e-10 * scale).all()
+    assert (drifted != fresh).any()
+
+
+@pytest.mark.parametrize("sampling", ["uniform", "importance"])
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_quartz_equals_the_oracle(loss, regularizer, sampling):
+    for values, weighted in itertools.product(VALUES, (False, True)):
+        options = make_options(regularizer, weighted, intercept=False)
+        X, y = make_data(loss, values)
+        oracle = ref.Problem(X, y, loss, **options)
+        weights = np.ones(N) if sampling == "uniform" else ref.importance(oracle)
+        rng, p = np.random.default_rng(5), weights / weights.sum()
+        beta, _ = ref.quartz(oracle, 300, np.random.default_rng(5), weights)
+        picks = rng.choice(N, size=300, p=p).astype(np.int32)
+        theta = float(np.min(p * oracle.loss.gamma / (oracle.loss.gamma + oracle.q)))
+        for rows, packed in storages(X, values):
+            workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+            for part in np.split(picks, 3):  # the average lives on between calls
+                assert workspace.quartz(part, p, theta, FOREVER) == len(part)
+            agrees(workspace, oracle, beta, 1e-11)
+
+
+def uniform(key, counter):
+    """Number `counter` of the core's stream `key`, in (0, 1)."""
+    word = 2**64
+    x = (key + (counter + 1) * 0x9E3779B97F4A7C15) % word
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % word
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % word
+    return ((x ^ (x >> 31)) >> 12) / 2.0**52 + 2.0**-53
+
+
+def adaptive_law(oracle, seen, optimal):
+    law = ref.relaxed(oracle, seen)
+    if not optimal:
+        return law / law.sum()
+    return theory.water_fill(law, oracle.loss.gamma * oracle.c @ seen.residue**2)[0]
+
+
+def adaptive_steps(oracle, beta, steps, key, offset=0.0, optimal=False):
+    """Algorithm 1, everything recomputed before every step, with the core's random numbers."""
+    for k in range(steps):
+        law = adaptive_law(oracle, ref.survey(oracle, beta, offset), optimal)
+        row = int(np.searchsorted(np.cumsum(law), uniform(key, k), side="right"))
+        beta = ref.ascend(oracle, beta, [row], offset)
+    return beta
+
+
+@pytest.mark.parametrize("setting", ["l2", "elastic-net-bounds", "weights", "intercept"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_algorithm_1_equals_the_oracle(loss, setting):
+    """The scores that the kernel keeps up to date are those of the point, so the picks are too."""
+    regularizer = setting if setting in REGULARIZERS else "l2"
+    options = make_options(regularizer, setting == "weights", setting == "intercept")
+    offset = 0.3 if setting == "intercept" else 0.0
+    for values in VALUES:
+        X, y = make_data(loss, values)
+        oracle = ref.Problem(X, y, loss, **options)
+        start, key = make_start(oracle), 2**63 + 12345
+        beta = adaptive_steps(oracle, start, 60, key, offset)
+        for rows, packed in list(storages(X, values))[:3]:  # dense, CSR, packed
+            workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+            workspace.set_beta(start, 1)
+            workspace.multiplier = offset
+            assert workspace.ascend_adaptively(False, 60, key, FOREVER) == 60
+            agrees(workspace, oracle, beta, 1e-11)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_algorithm_1_with_the_optimal_law(loss):
+    """One step from each of many points: after it, rounding decides which residues are 0."""
+    X, y = make_data(loss)
+    oracle = ref.Problem(X, y, loss, **make_options("l2", weighted=True, intercept=False))
+    problem = Problem.checked(X, y, loss=loss, lam=0.05, sample_weight=oracle.c)
+    workspace = problem.workspace()
+    for seed in range(40):
+        start = make_start(oracle, seed)
+        workspace.set_beta(start, 1)
+        assert workspace.ascend_adaptively(True, 1, seed, FOREVER) == 1
+        agrees(workspace, oracle, adaptive_steps(oracle, start, 1, seed, optimal=True), 1e-12)
+
+
+def test_algorithm_1_over_many_blocks_of_rows():
+    """More rows than one block of the law holds."""
+    X, y = make_data("smoothed_hinge", n=600)
+    oracle = ref.Problem(X, y, "smoothed_hinge", lam=0.05)
+    workspace = Problem.checked(X, y, loss="smoothed_hinge", lam=0.05).workspace()
+    assert workspace.ascend_adaptively(False, 500, 7, FOREVER) == 500
+    agrees(workspace, oracle, adaptive_steps(oracle, np.zeros(600), 500, 7), 1e-10)
+
+
+def test_algorithm_1_stops_when_no_row_is_left():
+    X, y = np.eye(3), np.array([1.0, 2.0, 0.0])
+    workspace = Problem.checked(X, y, loss="squared", lam=1.0).workspace()
+    assert workspace.ascend_adaptively(False, 100, 1, FOREVER) == 2
+    assert workspace.ascend_adaptively(False, 100, 1, FOREVER) == 0
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("values", VALUES)
+def test_threads_change_no_bit(threads, values):
+    X, y = make_data("logistic", values, n=5000)
+    weight = np.random.default_rng(0).uniform(0.1, 2.0, 5000)
+    rows = sp.csr_array(X)
+    problem = Problem.checked(
+        rows, y, loss="logistic", lam=1e-3, l1_ratio=0.1, sample_weight=weight, fit_intercept=True
+    )
+    beta = y * np.random.default_rng(1).random(5000)
+    surveys = []
+    for count in (1, threads):
+        backend = LocalBackend(problem, count)
+        backend.restart(beta, 0.2)
+        seen = vars(backend.survey(frozenset({"score", "residue", "share", "adaptive"})))
+        surveys.append({name: np.asarray(value).tobytes() for name, value in seen.items()})
+    assert surveys[0] == surveys[1]
+    one, many = (
+        solve(rows, y, loss="smoothed_hinge", lam=1e-3, random_state=3, tol=1e-6, n_threads=count)
+        for count in (1, threads)
+    )
+    assert one.coef.tobytes() == many.coef.tobytes()
+    assert one.history.gap.tobytes() == many.history.gap.tobytes()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_water_fill_equals_the_theory(seed):
+    rng = np.random.default_rng(seed)
+    for size in (1, 2, 5, 50, 400):
+        s = rng.exponential(size=size) ** rng.choice([0.2, 1.0, 4.0])
+        s[rng.random(size) < 0.2] = 0.0
+        s[0] = rng.choice([1e-9, 1.0])
+        for share in (1e-12, 0.01, 0.3, 0.9, 1 - 1e-9, 1.0):
+            target = share * float(np.sum(s**2))
+            p, best = theory.water_fill(s, target)
+            found = np.empty(size)
+            assert _core.water_fill(s, target, found) == pytest.approx(best, rel=1e-10)
+            np.testing.assert_allclose(found, p, rtol=1e-10, atol=1e-14)
