@@ -1,0 +1,21 @@
+"""The command line, `adasdca` or `python -m adasdca`; needs the extra `adasdca[cli]`."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+
+_EXTRA = ("typer", "rich", "matplotlib")
+
+
+def main() -> None:
+    """Run the command line."""
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        sys.exit(
+            f"adasdca: the command line needs {', '.join(missing)}, not installed here; "
+            "get it with: pip install 'adasdca[cli]'"
+        )
+    from adasdca.cli.app import app
+
+    app(prog_name="adasdca")

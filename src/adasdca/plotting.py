@@ -1,0 +1,108 @@
+"""Pictures of what was measured; nothing is computed here. Needs the extra `adasdca[plot]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: What a picture may be saved as.
+SUFFIXES = (".png", ".pdf", ".svg")
+
+# Legible in grey: neighbours differ in darkness, dash and marker, not in hue alone.
+_STYLES: tuple[dict[str, Any], ...] = (
+    {"color": "#9a9a9a", "linestyle": "-", "marker": "o"},
+    {"color": "#6f6f6f", "linestyle": (0, (6, 2)), "marker": "s"},
+    {"color": "#56b4e9", "linestyle": (0, (2, 1.5)), "marker": "^"},
+    {"color": "#e69f00", "linestyle": (0, (6, 2, 1, 2)), "marker": "D"},
+    {"color": "#009e73", "linestyle": (0, (4, 1.5)), "marker": "v"},
+    {"color": "#0b3c8c", "linestyle": "-", "marker": "P"},
+    {"color": "#a11d1d", "linestyle": "-", "marker": "X"},
+    {"color": "#000000", "linestyle": (0, (1, 1)), "marker": "*"},
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A relative duality gap as it fell, survey by survey.
+
+    Attributes
+    ----------
+    label : str
+        Name in the legend.
+    epoch, seconds, relative_gap : (k,) array
+        One entry a survey; gaps that are not positive are left out of the picture.
+    """
+
+    label: str
+    epoch: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    relative_gap: NDArray[np.float64]
+
+
+def convergence(curves: Sequence[Curve], *, tol: float | None = None, title: str = "") -> Figure:
+    """Draw relative gaps against epochs and against seconds, on a logarithmic scale.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        The curves, in the order of the legend.
+    tol : float, optional
+        A goal, drawn as a thin line.
+    title : str, optional
+        A line above the picture.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Save it with ``figure.savefig(path)``; it belongs to no window.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
+    by_epoch, by_time = figure.subplots(1, 2, sharey=True)
+    for curve, style in zip(curves, _cycled(len(curves)), strict=True):
+        line = {**style, "linewidth": 1.6, "markersize": 4.5, "label": curve.label}
+        line["markevery"] = 0.12  # the same spacing on the page whatever the number of surveys
+        by_epoch.semilogy(curve.epoch, curve.relative_gap, **line)
+        by_time.loglog(curve.seconds, curve.relative_gap, **line)
+    by_epoch.set_xlabel("epochs")
+    by_epoch.set_ylabel("relative duality gap")
+    by_time.set_xlabel("seconds")
+    for axes in (by_epoch, by_time):
+        _tidy(axes, tol)
+    by_epoch.set_xlim(left=0)
+    handles, labels = by_epoch.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
+    return figure
+
+
+def check_path(path: Path) -> None:
+    """Refuse a path that a picture cannot be written to, before anything is computed."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"{path} is not a picture; choose a name in {', '.join(SUFFIXES)}.")
+    if not path.resolve().parent.is_dir():
+        raise ValueError(f"{path} cannot be written: its folder does not exist; make it first.")
+
+
+def _cycled(count: int) -> list[dict[str, Any]]:
+    return [_STYLES[k % len(_STYLES)] for k in range(count)]
+
+
+def _tidy(axes: Axes, tol: float | None) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.6)
+    axes.set_axisbelow(True)
+    if tol:
+        axes.axhline(tol, color="black", linewidth=0.6)

@@ -1,0 +1,211 @@
+"""The command line, run as users run it: arguments in, table or JSON and a picture out."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import matplotlib.image
+import pytest
+import rich.console
+
+import adasdca
+from adasdca import plotting
+from adasdca.cli import compare, report
+from adasdca.solution import Record
+
+# Algorithm 1 takes seconds an epoch; what is tested here does not depend on how far it gets.
+QUICK = ["--tol", "1e-3", "--max-epochs", "60", "--max-time", "0.5"]
+
+
+def run(*arguments, cwd, environment=None):
+    clean = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE")}
+    return subprocess.run(
+        [sys.executable, "-m", "adasdca", *arguments],
+        cwd=cwd,
+        env=clean | (environment or {}),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture(scope="module")
+def as_json(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("json")
+    done = run("compare", "--json", *QUICK, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done, json.loads(done.stdout), folder
+
+
+@pytest.fixture(scope="module")
+def as_table(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("table")
+    done = run("compare", "--loss", "hinge", *QUICK, "--output", "hinge.png", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done, folder
+
+
+def test_every_method_takes_part(as_json):
+    _, results, _ = as_json
+    assert [r["label"] for r in results["runs"]] == list(compare.METHODS)
+    assert results["left_out"] == {}
+
+
+def test_json_repeats_the_arguments(as_json):
+    _, results, _ = as_json
+    problem, limits = results["problem"], results["limits"]
+    assert (problem["data"], problem["n"], problem["d"]) == ("mushrooms", 8124, 112)
+    assert problem["loss"] == {"name": "smoothed_hinge", "gamma": 1.0}
+    assert problem["lam"] == 1 / 8124
+    assert limits == {"tol": 1e-3, "max_epochs": 60, "max_time": 0.5}
+
+
+def test_results_are_certificates_of_one_problem(as_json):
+    """Weak duality across methods: no dual value exceeds any primal value."""
+    _, results, _ = as_json
+    runs = results["runs"]
+    assert max(r["dual"] for r in runs) <= min(r["primal"] for r in runs)
+    for r in runs:
+        assert r["gap"] == pytest.approx(r["primal"] - r["dual"], abs=1e-15)
+        assert r["relative_gap"] == pytest.approx(r["gap"] / r["primal"])
+        assert (r["relative_gap"] <= 1e-3) == (r["status"] == "converged")
+        assert r["history"]["gap"][-1] == r["gap"]
+        assert r["history"]["epoch"] == sorted(r["history"]["epoch"])
+
+
+def test_adasdca_plus_converges_here(as_json):
+    _, results, _ = as_json
+    status = {r["label"]: r["status"] for r in results["runs"]}
+    assert status["adasdca+ (I)"] == "converged"
+
+
+def test_the_same_seed_gives_the_same_results(as_json, tmp_path):
+    _, results, _ = as_json
+    again = json.loads(run("compare", "--json", *QUICK, "--seed", "0", cwd=tmp_path).stdout)
+
+    def seen(results):
+        return {
+            r["label"]: [r["history"]["gap"], r["epochs"]]
+            for r in results["runs"]
+            if r["status"] != "time limit"
+        }
+
+    both = seen(results).keys() & seen(again).keys()
+    assert "adasdca+ (I)" in both
+    assert all(seen(results)[label] == seen(again)[label] for label in both)
+
+
+def test_json_is_all_there_is_on_stdout_and_stderr_is_quiet(as_json):
+    done, _, _ = as_json
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_the_picture_is_written(as_json, as_table):
+    for path in (as_json[2] / "compare.png", as_table[1] / "hinge.png"):
+        pixels = matplotlib.image.imread(path)
+        assert pixels.ndim == 3
+        assert pixels.std() > 0
+
+
+def test_the_table_has_a_line_for_each_method(as_table):
+    done, _ = as_table
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    for label in compare.METHODS:
+        assert sum(line.startswith(f"{label} ") for line in lines) == 1
+    assert lines[-1] == "Picture: hinge.png"
+
+
+def test_a_method_that_does_not_fit_is_left_out_with_the_reason(as_table):
+    done, _ = as_table
+    (line,) = [line for line in done.stdout.splitlines() if "quartz" in line]
+    assert line.strip().endswith("left out: needs a smooth loss")
+
+
+def test_output_that_is_not_a_terminal_has_no_escapes_and_no_progress(as_table):
+    done, _ = as_table
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data", "w9a"], "'mushrooms'"),
+        (["--loss", "hing"], "'smoothed_hinge'"),
+        (["--lam", "0"], "lam = 0.0"),
+        (["--tol", "-1"], "tol = -1.0"),
+        (["--max-epochs", "-1"], "max_epochs = -1"),
+        (["--max-epochs", "many"], "--max-epochs"),
+        (["--max-time", "-1"], "max_time = -1.0"),
+        (["--output", "nowhere/compare.png"], "folder does not exist"),
+        (["--output", "compare.doc"], ".png"),
+        (["--no-such-option"], "--no-such-option"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments, message, tmp_path):
+    done = run("compare", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_that_are_not_here_are_an_error_with_the_remedy(tmp_path):
+    done = run("compare", "--data", "w8a", cwd=tmp_path, environment={"ADASDCA_DATA": "nowhere"})
+    assert done.returncode == 2
+    assert "ADASDCA_DATA" in done.stderr
+
+
+def test_version(tmp_path):
+    assert run("--version", cwd=tmp_path).stdout == f"adasdca {adasdca.__version__}\n"
+
+
+@pytest.mark.parametrize("package", ["typer", "rich", "matplotlib"])
+def test_a_missing_extra_is_named(package, tmp_path):
+    code = f"import sys; sys.modules[{package!r}] = None; from adasdca.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert package in done.stderr
+    assert "pip install 'adasdca[cli]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_algorithm_1_is_left_out_where_an_epoch_costs_too_much():
+    loss = adasdca.SmoothedHinge()
+    large = compare.Setting("cov1", 581_012, 54, 6_940_438, loss, 1e-6, 0)
+    small = compare.Setting("mushrooms", 8124, 112, 170_604, loss, 1e-4, 0)
+    assert [e.label for e in compare.line_up(large) if e.excuse] == ["adasdca"]
+    assert not any(e.excuse for e in compare.line_up(small))
+
+
+def test_progress_on_a_terminal_shows_each_gap():
+    stream = io.StringIO()
+    console = rich.console.Console(file=stream, force_terminal=True, width=100)
+    with report.Progress(1e-4, console) as progress:
+        progress.interval = 0.0
+        look = progress.follow("sdca")
+        look(Record(0, 0, 0.0, 1.0, 0.0, 1.0, 9))
+        look(Record(7, 70, 0.1, 1.0, 0.99, 0.01, 9))
+    assert "1.0e-02" in stream.getvalue()
+    assert "7 epochs" in stream.getvalue()
+
+
+def test_the_picture_holds_what_it_was_given():
+    curves = [
+        plotting.Curve(f"method {k}", [0, 1, 2], [0.1, 0.2, 0.3], [1.0, 0.1 / (k + 1), 0.01])
+        for k in range(10)
+    ]
+    figure = plotting.convergence(curves, tol=1e-3, title="a title")
+    by_epoch, by_time = figure.axes
+    for axes, x in ((by_epoch, [0, 1, 2]), (by_time, [0.1, 0.2, 0.3])):
+        assert axes.get_yscale() == "log"
+        for line, curve in zip(axes.lines, curves, strict=False):
+            assert list(line.get_xdata()) == x
+            assert list(line.get_ydata()) == curve.relative_gap
+    assert [t.get_text() for t in figure.legends[0].get_texts()] == [c.label for c in curves]
