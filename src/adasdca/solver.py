@@ -183,7 +183,7 @@ class StopRule:
         self.max_epochs = max_epochs
         self.deadline = math.inf if max_time is None else start + max_time
         self.callback = callback
-        self._best_gap = self._best_dual = self._unit = math.inf
+        self._best_gap = self._best_dual = self._last_gap = math.inf
         self._waited = 0
 
     def elapsed(self) -> float:
@@ -209,10 +209,11 @@ class StopRule:
         """Whether neither gap nor dual has moved beyond rounding for a while."""
         rounding = 4 * np.finfo(np.float64).eps * (abs(record.primal) + abs(record.dual))
         first = math.isinf(self._best_gap)
-        if first or record.gap < self._best_gap - rounding or record.dual > self._best_dual + rounding:
-            self._waited = 0
-        else:
-            self._waited += 1
+        moved = record.gap < self._best_gap - rounding or record.dual > self._best_dual + rounding
+        # With an intercept the certificate swings for a while before it settles.
+        swung = abs(record.gap - self._last_gap) > 1e4 * rounding
+        self._waited = 0 if first or moved or swung else self._waited + 1
+        self._last_gap = record.gap
         self._best_gap = min(self._best_gap, record.gap)
         self._best_dual = record.dual if first else max(self._best_dual, record.dual)
         return self._waited >= PATIENCE
