@@ -205,8 +205,14 @@ class Decay:
         return float(np.clip(np.exp(rate), self.least, self.most))
 
 
-def make_schedule(method: Method, gamma: float) -> Schedule:
+def make_schedule(method: Method, gamma: float, fit_intercept: bool = False) -> Schedule:
     """Return the schedule of a method for a loss of that smoothness."""
+    if fit_intercept and isinstance(method, Quartz):
+        # Its averages lag behind the multipliers, which then overshoot and diverge.
+        raise ValueError(
+            f"method = {method!r} cannot fit an intercept; pass fit_intercept=False, or choose "
+            "another method such as 'adasdca+'."
+        )
     if gamma == 0 and (
         isinstance(method, Quartz) or (isinstance(method, AdaSDCA) and method.rule == "optimal")
     ):

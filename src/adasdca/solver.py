@@ -128,7 +128,7 @@ def solve(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
     )
-    schedule = make_schedule(get_method(method), problem.loss.smoothness)
+    schedule = make_schedule(get_method(method), problem.loss.smoothness, problem.fit_intercept)
     stop = StopRule(
         start=start,
         tol=check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more"),
