@@ -135,26 +135,22 @@ def certify(
     slope = -problem.loss.slope(scores + best, problem.y)
     candidates = [slope]
     if dual_coef is not None:
-        candidates.append(as_beta(dual_coef, problem.weight, n)[0])
+        candidates.append(_check_dual(dual_coef, problem.weight, n))
     dual, beta = max(
-        (_best_multiple(backend, scores, best, candidate) for candidate in candidates),
-        key=lambda pair: pair[0],
+        (_best_multiple(backend, candidate) for candidate in candidates), key=lambda pair: pair[0]
     )
     if epochs > 0:
         dual = max(dual, _ascended(backend, beta, best, epochs))
+    dual += 0.0  # no minus zero
     gap = certified_gap(primal, dual, abs(primal) + abs(dual))
     return Certificate(primal, dual, gap, radius(gap, problem.strength))
 
 
-def _best_multiple(
-    backend: LocalBackend, scores: Array, intercept: float, beta: Array
-) -> tuple[float, Array]:
+def _best_multiple(backend: LocalBackend, beta: Array) -> tuple[float, Array]:
     """Return max D(tβ) over 0 ≤ t ≤ 1 and tβ; the domain of φ* is an interval around 0."""
     workspace, problem = backend.workspace, backend.problem
     if problem.fit_intercept:
-        feasible = np.empty_like(beta)
-        workspace.balanced_dual(scores, intercept, beta, feasible)
-        beta = feasible
+        beta = _balanced(beta, np.ones_like(beta) if problem.weight is None else problem.weight)
     full = workspace.dual_value(beta, 1)
     shrunk = minimize_scalar(
         lambda t: -workspace.dual_value(t * beta, 1),
@@ -163,6 +159,13 @@ def _best_multiple(
         options={"maxiter": 10},
     )
     return (full, beta) if full >= -shrunk.fun else (-float(shrunk.fun), shrunk.x * beta)
+
+
+def _balanced(beta: Array, weight: Array) -> Array:
+    """Return β with its heavier sign scaled down until Σ c_iβ_i = 0, which an intercept demands."""
+    up, down = weight @ np.maximum(beta, 0.0), weight @ np.maximum(-beta, 0.0)
+    lighter = min(up, down)
+    return beta * np.where(beta > 0, lighter / (up or 1.0), lighter / (down or 1.0))
 
 
 def _ascended(backend: LocalBackend, beta: Array, intercept: float, epochs: int) -> float:
@@ -179,6 +182,19 @@ def _ascended(backend: LocalBackend, beta: Array, intercept: float, epochs: int)
             break
         backend.ascend(plan)
     return float(dual)
+
+
+def _check_dual(dual_coef: Any, weight: Array | None, n: int) -> Array:
+    alpha = np.ascontiguousarray(dual_coef, dtype=np.float64)
+    if alpha.shape == (1, n):
+        alpha = alpha[0]
+    if alpha.shape != (n,):
+        raise ValueError(
+            f"dual_coef has shape {alpha.shape}, but X has {n} rows: it must have shape ({n},)."
+        )
+    if not np.isfinite(alpha).all():
+        raise ValueError("dual_coef contains NaN or infinity; pass finite dual variables.")
+    return as_beta(alpha, weight, n)[0]
 
 
 def _check_coef(coef: Any, d: int, bounds: tuple[Array, Array] | None) -> Array:
