@@ -1,0 +1,203 @@
+"""`certify`: valid bounds for anybody's model, close ones for a good model of a smooth loss."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+
+import adasdca.certificate
+import reference as ref
+from adasdca import CertificateError, certify, solve
+from adasdca.survey import ROUNDING, certified_gap
+from cases import LOSSES, REGULARIZERS, SMOOTH, make_data
+
+N, LAM = 60, 0.1
+INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+
+
+def make_case(loss, regularizer="l2", intercept=False, weighted=False):
+    """Data, options, and the optimal value, coefficients and intercept."""
+    X, y = make_data(loss, n=N, seed=1)
+    options = {"lam": LAM, "fit_intercept": intercept, **REGULARIZERS[regularizer]}
+    if weighted:
+        options["sample_weight"] = np.random.default_rng(2).uniform(0.1, 3.0, N)
+    return X, y, options, ref.optimum(X, y, loss, **options)
+
+
+def assert_valid(certificate, best, coef, optimal_coef, strength):
+    """The bounds enclose the optimum, the ball its coefficients; 1e-9 is the oracle's own error."""
+    assert certificate.dual <= best * (1 + 1e-9)
+    assert best <= certificate.primal * (1 + 1e-9)
+    assert certificate.gap == max(0.0, certificate.primal - certificate.dual)
+    assert certificate.radius == pytest.approx(np.sqrt(2 * certificate.gap / strength), rel=1e-12)
+    blur = np.sqrt(2e-9 * best / strength)
+    assert np.linalg.norm(coef - optimal_coef) <= certificate.radius + blur
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@INTERCEPT
+def test_logistic_regression(intercept, storage):
+    X, y, options, (best, optimal, _) = make_case("logistic", intercept=intercept)
+    for tol, close in ((1e-1, 1e-1), (1e-10, 1e-10)):
+        model = LogisticRegression(
+            C=1 / (LAM * N), fit_intercept=intercept, tol=tol, max_iter=10_000
+        ).fit(X, y)
+        coef, b = model.coef_[0], float(model.intercept_[0])
+        found = certify(storage(X), y, model.coef_, intercept=b, loss="logistic", **options)
+        assert_valid(found, best, coef, optimal, LAM)
+        assert found.relative_gap <= close
+        oracle = ref.Problem(X, y, "logistic", **options)
+        assert found.primal == pytest.approx(oracle.primal(coef, b), rel=1e-13)
+
+
+@INTERCEPT
+def test_ridge(intercept):
+    X, y, options, (best, optimal, _) = make_case("squared", intercept=intercept, weighted=True)
+    total = options["sample_weight"].sum()
+    model = Ridge(alpha=LAM * total, fit_intercept=intercept).fit(X, y, options["sample_weight"])
+    found = certify(X, y, model.coef_, intercept=model.intercept_, loss="squared", **options)
+    assert_valid(found, best, model.coef_, optimal, LAM)
+    assert found.relative_gap <= 1e-13
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_linear_svc(loss):
+    X, y, options, (best, optimal, _) = make_case(loss)
+    model = LinearSVC(
+        C=1 / (LAM * N), loss=loss, fit_intercept=False, tol=1e-10, max_iter=10**6, random_state=0
+    ).fit(X, y)
+    found = certify(X, y, model.coef_, loss=loss, **options)
+    assert_valid(found, best, model.coef_[0], optimal, LAM)
+    if loss == "squared_hinge":
+        assert found.relative_gap <= 1e-8
+        return
+    # At the kink, where support vectors sit, the slope says little: epochs find the dual.
+    assert found.relative_gap > 1e-3
+    longer = [certify(X, y, model.coef_, loss=loss, epochs=k, **options) for k in (1, 10, 500)]
+    gaps = [found.gap, *(certificate.gap for certificate in longer)]
+    assert (np.diff(gaps) <= 0).all()
+    assert longer[-1].relative_gap <= 1e-7
+    for certificate in longer:
+        assert certificate.primal == found.primal
+        assert_valid(certificate, best, model.coef_[0], optimal, LAM)
+
+
+def test_elastic_net_keeps_the_zeros():
+    X, y, options, (best, optimal, _) = make_case("squared", "elastic-net")
+    model = ElasticNet(alpha=LAM, l1_ratio=0.3, fit_intercept=False, tol=1e-14, max_iter=10**6)
+    model.fit(X, y)
+    found = certify(X, y, model.coef_, loss="squared", **options)
+    assert_valid(found, best, model.coef_, optimal, 0.7 * LAM)
+    assert found.relative_gap <= 1e-9
+
+
+@INTERCEPT
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_any_point_gets_valid_bounds(loss, regularizer, intercept):
+    X, y, options, (best, optimal, b) = make_case(loss, regularizer, intercept, weighted=True)
+    strength = LAM * (1 - options.get("l1_ratio", 0.0))
+    low, high = options.get("bounds", (-np.inf, np.inf))
+    rng = np.random.default_rng(3)
+    for scale in (0.0, 0.01, 1.0, 100.0):
+        coef = np.clip(optimal + scale * rng.normal(size=optimal.size), low, high)
+        at = b + scale * rng.normal() if intercept else 0.0
+        found = certify(X, y, coef, intercept=at, loss=loss, **options)
+        assert_valid(found, best, coef, optimal, strength)
+        more = certify(X, y, coef, intercept=at, loss=loss, epochs=3, **options)
+        assert_valid(more, best, coef, optimal, strength)
+        assert more.dual >= found.dual
+    if loss in SMOOTH:
+        closest = certify(X, y, optimal, intercept=b, loss=loss, **options)
+        assert closest.relative_gap <= 1e-6
+
+
+@INTERCEPT
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_trainer_s_own_duals_are_used(loss, intercept):
+    X, y, options, (best, optimal, _) = make_case(loss, "elastic-net", intercept, weighted=True)
+    solution = solve(X, y, loss=loss, tol=1e-10, max_epochs=5000, random_state=0, **options)
+    far = np.full_like(optimal, 0.7)
+    without = certify(X, y, far, loss=loss, **options)
+    found = certify(X, y, far, loss=loss, dual_coef=solution.dual_coef, **options)
+    assert found.dual == pytest.approx(solution.dual, rel=1e-12)
+    assert found.dual > without.dual
+    assert_valid(found, best, far, optimal, 0.7 * LAM)
+    # Duals that break every constraint cost nothing but their own bound.
+    for wrong in (1e3, -1e3):
+        odd = certify(X, y, far, loss=loss, dual_coef=wrong * solution.dual_coef, **options)
+        assert odd.dual >= without.dual
+        assert odd.dual <= best * (1 + 1e-9)
+
+
+def test_it_reads_as_a_sentence():
+    X, y, options, _ = make_case("logistic")
+    text = str(certify(X, y, np.zeros(X.shape[1]), loss="logistic", **options))
+    assert "The objective is 0.69314718" in text
+    assert "%" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"coef": np.zeros(3)}, r"coef has shape \(3,\), but X has 7 columns"),
+        ({"coef": np.full(7, np.nan)}, "coef contains NaN or infinity"),
+        ({"coef": np.full(7, 0.4), "bounds": (0, 0.3)}, "coef violates the bounds"),
+        ({"intercept": np.inf, "fit_intercept": True}, "intercept = inf is not finite"),
+        ({"intercept": 0.5}, "intercept = 0.5, but fit_intercept is False"),
+        ({"dual_coef": np.zeros(3)}, r"dual_coef has shape \(3,\), but X has 60 rows"),
+        ({"dual_coef": np.full(N, np.inf)}, "dual_coef contains NaN or infinity"),
+        ({"epochs": -1}, "epochs = -1 is not allowed"),
+        ({"epochs": 0.5}, "epochs = 0.5 is not allowed"),
+        ({"lam": 0.0}, "lam = 0.0 is not allowed"),
+        ({"l1_ratio": 1.0}, "l1_ratio = 1.0 is not allowed"),
+        ({"loss": "log"}, "loss = 'log' is unknown"),
+    ],
+)
+def test_errors(change, message):
+    X, y = make_data("logistic", n=N)
+    arguments = {"coef": np.zeros(7), "loss": "logistic", "lam": LAM, **change}
+    with pytest.raises(ValueError, match=message):
+        certify(X, y, **arguments)
+
+
+def test_a_gap_is_never_negative():
+    assert certified_gap(2.0, 1.5, 3.5) == 0.5
+    assert certified_gap(1.0, 1.0, 2.0) == 0.0
+    # Rounding is measured by the terms the two values are sums of, which may be larger than they.
+    assert certified_gap(1.0, 1.0 + 0.9 * ROUNDING, 1.0) == 0.0
+    assert certified_gap(1e-3, 1e-3 + 0.9e3 * ROUNDING, 1e3) == 0.0
+    for dual, magnitude in (
+        (1.0 + 3 * ROUNDING, 1.0),
+        (1.0 + 1e-9, 2.0),
+        (3.0, 4.0),
+        (np.nan, 1.0),
+    ):
+        with pytest.raises(CertificateError, match="primal 1.0 is below dual"):
+            certified_gap(1.0, dual, magnitude)
+
+
+def test_a_dual_above_the_primal_is_an_error(monkeypatch):
+    """Not clipped, not hidden: a bound that cannot be true must not look like a proof."""
+    X, y, options, _ = make_case("logistic")
+    coef, duals = np.zeros(X.shape[1]), np.zeros(N)
+    primal = certify(X, y, coef, loss="logistic", **options).primal
+
+    def fabricated(excess):
+        def bound(*_):
+            return primal + excess, duals
+
+        monkeypatch.setattr(adasdca.certificate, "_best_multiple", bound)
+        return certify(X, y, coef, loss="logistic", **options)
+
+    assert fabricated(1e-15).gap == 0.0
+    with pytest.raises(CertificateError, match="by more than rounding"):
+        fabricated(1e-12)
+
+
+def test_a_solve_that_breaks_down_says_so():
+    """Targets beyond what double precision can square: no gap of NaN is passed off as one."""
+    X, y = make_data("squared", n=N)
+    with pytest.raises(CertificateError), np.errstate(all="ignore"):
+        solve(X, 1e200 * y, loss="squared", lam=LAM, random_state=0)
