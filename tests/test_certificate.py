@@ -174,7 +174,7 @@ def test_a_gap_is_never_negative():
         (3.0, 4.0),
         (np.nan, 1.0),
     ):
-        with pytest.raises(CertificateError, match="primal 1.0 is below dual"):
+        with pytest.raises(CertificateError, match=r"primal 1\.0 is below dual"):
             certified_gap(1.0, dual, magnitude)
 
 
