@@ -17,7 +17,7 @@ inline constexpr std::int64_t picks_per_pulse = 512;
 
 // Add c x to u and keep w = grad g*(u) on the row's own features.
 template <class Row, class Regularizer>
-inline void move(const Row& row, double c, double* u, double* w, const Regularizer& g) {
+ADASDCA_INLINE void move(const Row& row, double c, double* u, double* w, const Regularizer& g) {
     if constexpr (Regularizer::identity)
         row.each([&](std::int64_t j, double x) { u[j] += c * x; });
     else
@@ -28,7 +28,7 @@ inline void move(const Row& row, double c, double* u, double* w, const Regulariz
 }
 
 template <class Rows>
-inline void look(const Rows& rows, std::span<const std::int32_t> picks, std::int64_t k) {
+ADASDCA_INLINE void look(const Rows& rows, std::span<const std::int32_t> picks, std::int64_t k) {
     const auto count = static_cast<std::int64_t>(picks.size());
     if (k + 2 * look_ahead < count) rows.prefetch_place(picks[k + 2 * look_ahead]);
     if (k + look_ahead < count) rows.prefetch(picks[k + look_ahead]);

@@ -15,6 +15,7 @@
 #include "draws.hpp"
 #include "inspect.hpp"
 #include "intercept.hpp"
+#include "newton.hpp"
 #include "plan.hpp"
 #include "survey.hpp"
 #include "tree.hpp"
@@ -30,6 +31,7 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Grid = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Picks = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>, nb::c_contig>;
 
 template <class T>
@@ -292,6 +294,15 @@ NB_MODULE(ADASDCA_MODULE, m) {
             },
             "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
         .def(
+            "beta",
+            [](const Workspace& ws, Output out) {
+                double* beta = pointer(out, ws.problem.n);
+                with_rows(ws.iterate, [&](const auto& rows) {
+                    for (std::int64_t i = 0; i < ws.problem.n; ++i) beta[i] = rows[i].state.beta;
+                });
+            },
+            "out"_a)
+        .def(
             "coef",
             [](Workspace& ws, Output out) {
                 double* w = pointer(out, ws.problem.d);
@@ -375,6 +386,93 @@ NB_MODULE(ADASDCA_MODULE, m) {
             },
             "beta"_a, "threads"_a)
         .def(
+            "assess",
+            [](Workspace& ws, Vector<double> scores, double intercept, Output beta, Output curvature,
+               int threads) {
+                double* to_beta = pointer(beta, ws.problem.n);
+                double* to_curvature = pointer(curvature, ws.problem.n);
+                const Assessment a = released(1e18, [&](Pulse& pulse) {
+                    return assess(ws.problem, scores.data(), intercept, to_beta, to_curvature, threads, pulse);
+                });
+                return std::tuple(a.value, a.conjugate, a.balance);
+            },
+            "scores"_a, "intercept"_a, "beta"_a, "curvature"_a, "threads"_a,
+            "Write -phi' and c phi'' at the scores; return the means of phi, phi* and c beta.")
+        .def(
+            "combine",
+            [](Workspace& ws, Vector<double> beta, Output u, int threads) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n, "beta: one entry per row");
+                double* to = pointer(u, ws.problem.d);
+                released(1e18, [&](Pulse& pulse) {
+                    return combine(ws.iterate, beta.data(), to, threads, pulse);
+                });
+            },
+            "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
+        .def(
+            "gram",
+            [](Workspace& ws, Vector<double> h, Square out, double seconds) {
+                expect(static_cast<std::int64_t>(h.size()) == ws.problem.n, "h: one entry per row");
+                expect(static_cast<std::int64_t>(out.shape(0)) == ws.problem.d &&
+                           out.shape(0) == out.shape(1),
+                       "out must be d x d");
+                return released(seconds,
+                                [&](Pulse& pulse) { return gram(ws.iterate, h.data(), out.data(), pulse); });
+            },
+            "h"_a, "out"_a, "seconds"_a, "Write the lower triangle of sum_i h_i x_i x_i^T.")
+        .def(
+            "descend_model",
+            [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu, Output x) {
+                const std::int64_t d = ws.problem.d;
+                expect(static_cast<std::int64_t>(gram.shape(0)) == d && gram.shape(0) == gram.shape(1) &&
+                           static_cast<std::int64_t>(r.size()) == d,
+                       "gram and r must be of size d");
+                double* to = pointer(x, d);
+                std::visit([&](const auto& g) { descend_model(gram.data(), r.data(), w.data(), d, mu, g, to); },
+                           ws.problem.regularizer);
+            },
+            "gram"_a, "r"_a, "w"_a, "mu"_a, "x"_a, "Minimise the Newton model under the regulariser.")
+        .def(
+            "u", [](Workspace& ws, Output out) {
+                std::copy_n(ws.iterate.u.data(), ws.problem.d, pointer(out, ws.problem.d));
+            },
+            "out"_a)
+        .def(
+            "read",
+            [](Workspace& ws, Vector<double> u, Output w) {
+                double* to = pointer(w, ws.problem.d);
+                std::visit(
+                    [&](const auto& g) {
+                        for (std::int64_t j = 0; j < ws.problem.d; ++j) to[j] = g.read(u.data()[j], j);
+                    },
+                    ws.problem.regularizer);
+            },
+            "u"_a, "w"_a, "Write w = grad g*(u).")
+        .def(
+            "penalty",
+            [](Workspace& ws, Vector<double> w) {
+                return ws.problem.lambda * std::visit([&](const auto& g) {
+                    return regularizer_value(g, w.data(), ws.problem.d);
+                }, ws.problem.regularizer);
+            },
+            "w"_a, "lambda g(w)")
+        .def(
+            "penalty_conjugate",
+            [](Workspace& ws, Vector<double> u) {
+                return ws.problem.lambda * std::visit([&](const auto& g) {
+                    return regularizer_conjugate(g, u.data(), ws.problem.d);
+                }, ws.problem.regularizer);
+            },
+            "u"_a, "lambda g*(u)")
+        .def(
+            "place",
+            [](Workspace& ws, Vector<double> beta, Vector<double> u, double multiplier) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n, "beta: one entry per row");
+                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d, "u: one entry per feature");
+                place(ws.iterate, beta.data(), u.data(), multiplier);
+            },
+            "beta"_a, "u"_a, "multiplier"_a,
+            "Take over beta, and for the next survey's primal any u at all.")
+        .def(
             "best_intercept",
             [](Workspace& ws, Vector<double> scores, double guess) {
                 return released(
@@ -398,9 +496,17 @@ NB_MODULE(ADASDCA_MODULE, m) {
     m.def(
         "plan",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(released(1e18, [&](Pulse&) { return plan(view(weight), m, count, key); }));
+            return own(released(1e18, [&](Pulse&) { return Planner().plan(view(weight), m, count, key); }));
         },
         "weight"_a, "m"_a, "count"_a, "key"_a, "Draw Algorithm 2's picks as an ordered set of rings.");
+    nb::class_<Planner>(m, "Planner", "Draws plans, and keeps its buffers from one to the next.")
+        .def(nb::init<>())
+        .def(
+            "plan",
+            [](Planner& planner, Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
+                return own(released(1e18, [&](Pulse&) { return planner.plan(view(weight), m, count, key); }));
+            },
+            "weight"_a, "m"_a, "count"_a, "key"_a);
     m.def(
         "draw_tree",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {

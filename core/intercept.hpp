@@ -49,7 +49,8 @@ inline double best_intercept(const Problem& problem, const double* scores, doubl
                 next = 0.5 * (low + high);
             }
         }
-        if (next == b || high - low <= 4e-16 * std::max(std::abs(low), std::abs(high))) return b;
+        const bool bracketed = std::isfinite(high - low);
+        if (next == b || (bracketed && high - low <= 4e-16 * std::abs(b))) return b;
         b = next;
     }
     return b;

@@ -47,7 +47,7 @@ Precision precision_of(const T* values, std::int64_t count) {
     return ones && single ? Precision::ones : single ? Precision::single : Precision::full;
 }
 
-constexpr std::int64_t record_alignment = 32;
+constexpr std::int64_t record_alignment = 64;
 
 template <class V, class T, class Index>
 void pack(Iterate& it, const CsrMatrix<T, Index>& x) {
@@ -101,7 +101,8 @@ bool try_pack(Iterate& it, const CsrMatrix<T, Index>& x) {
 }  // namespace
 
 Iterate make_iterate(const Problem& problem, bool packed) {
-    Iterate it{.problem = &problem};
+    Iterate it;
+    it.problem = &problem;
     it.u.assign(problem.d, 0.0);
     if (std::holds_alternative<ElasticBox>(problem.regularizer)) it.w.assign(problem.d, 0.0);
     std::visit(

@@ -43,7 +43,8 @@ struct PiecewiseQuadratic {
     double best(double s, double h) const {
         const double shrunk = std::max(std::abs(s) - epsilon, 0.0);
         // h = 0 sends any s != 0 to the bound it points at, and s = 0 to 0.
-        return clip(std::copysign(shrunk, s) / std::max(h, 1e-300));
+        // The quotient waits for s, its divisor does not: a product is 9 cycles earlier.
+        return clip(std::copysign(shrunk, s) * (1.0 / std::max(h, 1e-300)));
     }
 
     double ascent(double z, double t) const { return best(t - z, gamma); }

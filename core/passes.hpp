@@ -115,27 +115,39 @@ inline double dual_value(const Problem& problem, const double* beta, const doubl
     return -sum.value() / problem.total - problem.lambda * g;
 }
 
-// Take over a dual vector (clipped to the domain): states, u, w and the constant feature.
-inline bool set_beta(Iterate& it, const double* beta, int threads, Pulse& pulse) {
+// Take over a dual vector (clipped to the domain) in the states and the constant feature; u is not
+// touched. Returns the vector as it was taken over.
+inline std::vector<double> set_states(Iterate& it, const double* beta) {
+    std::vector<double> taken(static_cast<std::size_t>(it.problem->n));
     Sum total;
     std::visit(
         [&](const auto& rows, const auto& loss) {
             for (std::int64_t i = 0; i < it.problem->n; ++i) {
                 auto row = rows[i];
                 const double sign = label(loss.margin, row.state.y).sign;
-                row.state.beta = sign * loss.clip(sign * beta[i]);
-                total.add(row.state.scale * row.state.beta);
+                row.state.beta = taken[i] = sign * loss.clip(sign * beta[i]);
+                total.add(row.state.scale * taken[i]);
             }
         },
         it.rows, it.problem->loss);
     it.constant = it.problem->intercept_scale * total.value();
-    std::vector<double> own(static_cast<std::size_t>(it.problem->n));
-    with_rows(it, [&](const auto& rows) {
-        for (std::int64_t i = 0; i < it.problem->n; ++i) own[i] = rows[i].state.beta;
-    });
-    const bool complete = combine(it, own.data(), it.u.data(), threads, pulse);
+    return taken;
+}
+
+// Take over a dual vector, and u and w with it.
+inline bool set_beta(Iterate& it, const double* beta, int threads, Pulse& pulse) {
+    const auto taken = set_states(it, beta);
+    const bool complete = combine(it, taken.data(), it.u.data(), threads, pulse);
     read_primal(it);
     return complete;
+}
+
+// Take over a dual vector, and any u at all for the next survey's primal.
+inline void place(Iterate& it, const double* beta, const double* u, double multiplier) {
+    set_states(it, beta);
+    std::copy(u, u + it.problem->d, it.u.begin());
+    it.multiplier = multiplier;
+    read_primal(it);
 }
 
 }  // namespace adasdca

@@ -23,12 +23,9 @@ namespace adasdca {
 
 namespace rings {
 
-// The number of rings expected before time 1 of a clock of rate x that slows m-fold. For small m the
-// differential equation x' = -log(m) x N' is close; for large m the rings are far apart and each is
-// nearly exponential with its own mean. Either only sets the horizon; it never touches the law.
+// The number of rings expected before time 1 of a clock of rate x that slows m-fold, for large m: the
+// rings are far apart and each is nearly exponential with its own mean.
 inline double expected(double x, double m) {
-    const double log_m = std::log(m);
-    if (m < 6) return std::log1p(x * log_m) / log_m;
     double sum = 0, mean = 1, gap = 1;
     for (int ring = 0; ring < 400 && x / mean > 1e-3; ++ring) {
         sum += -std::expm1(-x / mean);
@@ -39,6 +36,8 @@ inline double expected(double x, double m) {
 }
 
 // The horizon before which about `count` rings of the given rates are expected, from a sample of rows.
+// For small m the rate follows x' = -log(m) x N' closely, so N(t) = log(1 + x t log m) / log m. Either
+// estimate only sets the horizon; it never touches the law.
 inline double horizon(std::span<const double> rate, double m, double count) {
     constexpr std::size_t most = 1024;
     const std::size_t stride = (rate.size() + most - 1) / most;
@@ -48,10 +47,18 @@ inline double horizon(std::span<const double> rate, double m, double count) {
     // The sample's own error, four deviations: a horizon too short costs a second drawing.
     const double target = share * (count + 3 * std::sqrt(count) + 8) *
                           (stride > 1 ? 1 + 2 / std::sqrt(static_cast<double>(sample.size())) : 1);
+    const double log_m = std::log(m);
     auto rings = [&](double log_time) {
         const double time = std::exp(log_time);
         double sum = 0;
-        for (const double r : sample) sum += expected(r * time, m);
+        const double* r = sample.data();
+        const std::size_t size = sample.size();
+        if (m < 6) {
+#pragma omp simd reduction(+ : sum)
+            for (std::size_t k = 0; k < size; ++k) sum += fast_log(1.0 + r[k] * time * log_m);
+            return sum / log_m;
+        }
+        for (std::size_t k = 0; k < size; ++k) sum += expected(r[k] * time, m);
         return sum;
     };
     double low = -700, high = 700;
@@ -82,118 +89,161 @@ inline std::uint32_t coarse(std::uint64_t ring) {
     return (bits > first ? bits - first : 0u) >> 6;
 }
 
-// Sort rings: two counting passes of 11 bits on the coarse time, then insertion, which finds every
-// ring within a place or two of its own. What is older than 2**-32 of the horizon is sorted apart.
-inline void sort(std::vector<std::uint64_t>& rings, std::vector<std::uint64_t>& scratch) {
-    constexpr std::uint32_t radix = 1u << 11, mask = radix - 1;
-    if (rings.size() < 256) return std::sort(rings.begin(), rings.end());
-    std::array<std::uint32_t, radix> low{}, high{};
-    for (const auto r : rings) {
-        const std::uint32_t c = coarse(r);
-        ++low[c & mask];
-        ++high[c >> 11];
-    }
-    std::uint32_t low_sum = 0, high_sum = 0;
-    for (std::uint32_t k = 0; k < radix; ++k) {
-        low_sum += std::exchange(low[k], low_sum);
-        high_sum += std::exchange(high[k], high_sum);
-    }
-    scratch.resize(rings.size());
-    for (const auto r : rings) scratch[low[coarse(r) & mask]++] = r;
-    for (const auto r : scratch) rings[high[coarse(r) >> 11]++] = r;
-    std::size_t ancient = 0;
-    while (ancient < rings.size() && coarse(rings[ancient]) == 0) ++ancient;
-    std::sort(rings.begin(), rings.begin() + static_cast<std::ptrdiff_t>(ancient));
-    for (std::size_t k = ancient + 1; k < rings.size(); ++k) {
-        const std::uint64_t r = rings[k];
-        std::size_t slot = k;
-        for (; slot > ancient && rings[slot - 1] > r; --slot) rings[slot] = rings[slot - 1];
-        rings[slot] = r;
-    }
-}
-
-// All rings before time 1 of clocks with the given rates, level by level: all first rings, then the
-// second rings of the rows that had a first one, and so on.
-inline void draw(std::span<const double> rate, std::span<const std::int32_t> rows, double m,
-                 std::uint64_t key, std::vector<std::uint64_t>& out) {
-    constexpr std::size_t block = 512;
-    std::vector<double> time(rate.size(), 0.0);
-    std::vector<double> slow(rate.begin(), rate.end());
-    std::vector<std::uint32_t> row(rows.begin(), rows.end());
-    std::size_t count = rate.size();
-    out.clear();
-    const double slower = 1.0 / m;
-    for (std::uint64_t level = 0; count > 0; ++level) {
-        const std::uint64_t stream = subkey(key, level);
-        if (out.capacity() < out.size() + count) out.reserve(std::max(2 * out.capacity(), out.size() + count));
-        std::size_t kept = 0, size = out.size();
-        out.resize(size + count);
-        for (std::size_t begin = 0; begin < count; begin += block) {
-            const std::size_t end = std::min(count, begin + block);
-            double next[block];
-            for (std::size_t k = begin; k < end; ++k)
-                next[k - begin] = time[k] + exponential(stream, row[k]) / slow[k];
-            for (std::size_t k = begin; k < end; ++k) {
-                // Written always, kept when it rang in time: no branch to mispredict.
-                const double t = next[k - begin];
-                out[size] = ring(t, row[k]);
-                time[kept] = t;
-                slow[kept] = slow[k] * slower;
-                row[kept] = row[k];
-                const bool rang = t < 1.0;
-                size += rang;
-                kept += rang;
-            }
-        }
-        out.resize(size);
-        count = kept;
-    }
-}
-
 }  // namespace rings
 
-// `count` picks of Algorithm 2 from unnormalised weights; rows of weight 0 are never picked.
-// At least one weight must be positive.
-inline std::vector<std::int32_t> plan(std::span<const double> weight, double m, std::int64_t count,
-                                      std::uint64_t key) {
-    std::vector<std::int32_t> rows;
-    std::vector<double> rate;
-    for (std::size_t i = 0; i < weight.size(); ++i)
-        if (weight[i] > 0) {
-            rows.push_back(static_cast<std::int32_t>(i));
-            rate.push_back(weight[i]);
+// Draws plans; keeps its buffers from one to the next, because fresh pages cost as much as the draws.
+class Planner {
+public:
+    // `count` picks of Algorithm 2 from unnormalised weights; rows of weight 0 are never picked.
+    // At least one weight must be positive.
+    std::vector<std::int32_t> plan(std::span<const double> weight, double m, std::int64_t count,
+                                   std::uint64_t key) {
+        gather(weight);
+        std::vector<std::int32_t> picks(static_cast<std::size_t>(count), row_[0]);
+        if (active_ == 1) return picks;
+        // A clock may slow by 2**24 in a stage; then all start afresh from where they are, which
+        // memorylessness allows, and times stay within the range of a float.
+        const auto stage = static_cast<std::size_t>(
+            static_cast<double>(active_) * std::max(1.0, 24 / std::log2(m)));
+        for (std::size_t done = 0, stages = 0; done < picks.size(); ++stages) {
+            if (stages > 0) slow(weight, m, {picks.data(), done});
+            const std::size_t wanted = std::min(stage, picks.size() - done);
+            double time = rings::horizon({rate_.data(), active_}, m, static_cast<double>(wanted));
+            // The same clocks run on to a later horizon: the draws depend on the key, not on the time.
+            while (draw(m, time, subkey(key, stages)) < wanted) time *= 1.5;
+            sort();
+            for (std::size_t k = 0; k < wanted; ++k)
+                picks[done + k] = static_cast<std::int32_t>(ring_[k] & 0xFFFFFFFFu);
+            done += wanted;
         }
-    std::vector<std::int32_t> picks;
-    picks.reserve(static_cast<std::size_t>(count));
-    if (rows.size() == 1) picks.assign(static_cast<std::size_t>(count), rows[0]);
-    // A clock may slow by 2**24 in a stage; then all start afresh from where they are, which
-    // memorylessness allows, and times stay within the range of a float.
-    const auto stage = static_cast<std::int64_t>(
-        static_cast<double>(rows.size()) * std::max(1.0, 24 / std::log2(m)));
-    std::vector<std::uint64_t> ringing, scratch;
-    for (std::uint64_t stages = 0; static_cast<std::int64_t>(picks.size()) < count; ++stages) {
-        const auto wanted = static_cast<std::size_t>(
-            std::min<std::int64_t>(stage, count - static_cast<std::int64_t>(picks.size())));
-        const double largest = *std::max_element(rate.begin(), rate.end());
-        for (double& r : rate) r = std::max(r / largest, 1e-300);
-        double time = rings::horizon(rate, m, static_cast<double>(wanted));
-        std::vector<double> scaled(rate.size());
-        // The same clocks run on to a later horizon: the draws depend on the key, not on the time.
-        for (;; time *= 1.5) {
-            for (std::size_t k = 0; k < rate.size(); ++k) scaled[k] = rate[k] * time;
-            rings::draw(scaled, rows, m, subkey(key, stages), ringing);
-            if (ringing.size() >= wanted) break;
+        return picks;
+    }
+
+private:
+    static constexpr std::uint32_t radix = 1u << 11, mask = radix - 1;
+
+    template <class T>
+    static void reserve(std::vector<T>& buffer, std::size_t size) {
+        if (buffer.size() < size) buffer.resize(size);
+    }
+
+    // The rows of positive weight, and their rates as multiples of the largest.
+    void gather(std::span<const double> weight) {
+        reserve(row_, weight.size());
+        reserve(rate_, weight.size());
+        double largest = 0;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < weight.size(); ++i) {
+            row_[kept] = static_cast<std::int32_t>(i);
+            rate_[kept] = weight[i];
+            kept += weight[i] > 0;
+            largest = weight[i] > largest ? weight[i] : largest;
         }
-        rings::sort(ringing, scratch);
-        for (std::size_t k = 0; k < wanted; ++k)
-            picks.push_back(static_cast<std::int32_t>(ringing[k] & 0xFFFFFFFFu));
-        if (static_cast<std::int64_t>(picks.size()) < count) {
-            std::vector<double> slowed(weight.size(), 1.0);
-            for (std::size_t k = 0; k < wanted; ++k) slowed[ringing[k] & 0xFFFFFFFFu] /= m;
-            for (std::size_t k = 0; k < rows.size(); ++k) rate[k] *= slowed[rows[k]];
+        active_ = kept;
+        normalise(largest);
+    }
+
+    void normalise(double largest) {
+        const double unit = 1.0 / largest;
+        for (std::size_t k = 0; k < active_; ++k)
+            rate_[k] = std::max(std::isinf(unit) ? rate_[k] / largest : rate_[k] * unit, 1e-300);
+    }
+
+    // Rates after these picks: divided by m at each.
+    void slow(std::span<const double> weight, double m, std::span<const std::int32_t> picks) {
+        std::vector<double> log_rate(weight.size());
+        for (std::size_t i = 0; i < weight.size(); ++i) log_rate[i] = std::log(weight[i]);
+        for (const std::int32_t i : picks) log_rate[i] -= std::log(m);
+        double largest = -INFINITY;
+        for (std::size_t k = 0; k < active_; ++k) largest = std::max(largest, log_rate[row_[k]]);
+        for (std::size_t k = 0; k < active_; ++k)
+            rate_[k] = std::max(std::exp(log_rate[row_[k]] - largest), 1e-300);
+    }
+
+    // All rings before `time`, level by level: all first rings, then the second rings of the rows that
+    // had a first one, and so on; returns their number.
+    std::size_t draw(double m, double time, std::uint64_t key) {
+        constexpr std::size_t block = 512;
+        low_.fill(0);
+        high_.fill(0);
+        std::size_t size = 0, count = active_;
+        const std::int32_t* row = row_.data();
+        const double* rate = rate_.data();
+        double factor = time;
+        for (std::uint64_t level = 0; count > 0; ++level, factor = 1.0 / m) {
+            const std::uint64_t stream = subkey(key, level);
+            reserve(ring_, size + count);
+            reserve(late_, count);
+            reserve(late_rate_, count);
+            reserve(late_row_, count);
+            std::size_t kept = 0;
+            for (std::size_t begin = 0; begin < count; begin += block) {
+                const std::size_t length = std::min(block, count - begin);
+                double next[block], slower[block];
+                const double* before = late_.data() + begin;
+                for (std::size_t k = 0; k < length; ++k) {
+                    slower[k] = rate[begin + k] * factor;
+                    next[k] = exponential(stream, static_cast<std::uint32_t>(row[begin + k])) / slower[k];
+                }
+                if (level > 0)
+                    for (std::size_t k = 0; k < length; ++k) next[k] += before[k];
+                for (std::size_t k = 0; k < length; ++k) {
+                    // Written always, kept when it rang in time: no branch to mispredict.
+                    const double t = next[k];
+                    const std::int32_t i = row[begin + k];
+                    const std::uint64_t r = rings::ring(t, static_cast<std::uint32_t>(i));
+                    ring_[size] = r;
+                    late_[kept] = t;
+                    late_rate_[kept] = slower[k];
+                    late_row_[kept] = i;
+                    const bool rang = t < 1.0;
+                    size += rang;
+                    kept += rang;
+                }
+            }
+            count = kept;
+            row = late_row_.data();
+            rate = late_rate_.data();
+        }
+        return size_ = size;
+    }
+
+    // Two counting passes of 11 bits on the coarse time, then insertion, which finds every ring within
+    // a place or two of its own. What is older than 2**-32 of the horizon is sorted apart.
+    void sort() {
+        const auto begin = ring_.begin();
+        if (size_ < 256) return std::sort(begin, begin + static_cast<std::ptrdiff_t>(size_));
+        reserve(scratch_, size_);
+        for (std::size_t k = 0; k < size_; ++k) {
+            const std::uint32_t c = rings::coarse(ring_[k]);
+            ++low_[c & mask];
+            ++high_[c >> 11];
+        }
+        std::uint32_t low_sum = 0, high_sum = 0;
+        for (std::uint32_t k = 0; k < radix; ++k) {
+            low_sum += std::exchange(low_[k], low_sum);
+            high_sum += std::exchange(high_[k], high_sum);
+        }
+        for (std::size_t k = 0; k < size_; ++k)
+            scratch_[low_[rings::coarse(ring_[k]) & mask]++] = ring_[k];
+        for (std::size_t k = 0; k < size_; ++k)
+            ring_[high_[rings::coarse(scratch_[k]) >> 11]++] = scratch_[k];
+        std::size_t ancient = 0;
+        while (ancient < size_ && rings::coarse(ring_[ancient]) == 0) ++ancient;
+        std::sort(begin, begin + static_cast<std::ptrdiff_t>(ancient));
+        for (std::size_t k = ancient + 1; k < size_; ++k) {
+            const std::uint64_t r = ring_[k];
+            std::size_t slot = k;
+            for (; slot > ancient && ring_[slot - 1] > r; --slot) ring_[slot] = ring_[slot - 1];
+            ring_[slot] = r;
         }
     }
-    return picks;
-}
+
+    std::size_t active_ = 0, size_ = 0;
+    std::vector<std::int32_t> row_, late_row_;
+    std::vector<double> rate_, late_, late_rate_;
+    std::vector<std::uint64_t> ring_, scratch_;
+    std::array<std::uint32_t, radix> low_{}, high_{};
+};
 
 }  // namespace adasdca

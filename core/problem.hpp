@@ -81,10 +81,11 @@ private:
 
 // (beta, u, w, bias): all that changes during a solve.
 struct Iterate {
-    const Problem* problem;
+    const Problem* problem = nullptr;
     std::vector<RowState> states;      // where rows are not packed
     std::vector<std::uint64_t> place;  // where they are
     Arena arena;
+    std::int64_t packed_bytes = 0;
     AnyRows rows;
     std::vector<double> u;
     std::vector<double> w;    // grad g*(u); empty when that is u itself
@@ -94,7 +95,6 @@ struct Iterate {
     // Scores are x.w + bias().
     double bias() const { return multiplier + problem->intercept_scale * constant; }
     double* primal() { return w.empty() ? u.data() : w.data(); }
-    std::int64_t packed_bytes = 0;
 };
 
 // Call f(rows, loss, regularizer) with their types resolved, once per kernel call.

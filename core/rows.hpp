@@ -12,8 +12,11 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ADASDCA_PREFETCH(address) __builtin_prefetch(address, 1, 3)
+// GCC takes a function that only prefetches for one without effect and drops the call unless inlined.
+#define ADASDCA_INLINE [[gnu::always_inline]] inline
 #else
 #define ADASDCA_PREFETCH(address) ((void)(address))
+#define ADASDCA_INLINE inline
 #endif
 
 namespace adasdca {
@@ -37,7 +40,7 @@ struct SparseRow {
     Values values;
     std::int64_t size;
 
-    double dot(const double* w) const {
+    ADASDCA_INLINE double dot(const double* w) const {
         // Four sums in flight: one chain of additions would wait 4 cycles an entry.
         double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         std::int64_t k = 0;
@@ -59,7 +62,7 @@ struct SparseRow {
     }
 
     template <class F>
-    void each(F&& f) const {
+    ADASDCA_INLINE void each(F&& f) const {
         for (std::int64_t k = 0; k < size; ++k)
             f(static_cast<std::int64_t>(columns[k]), static_cast<double>(values[k]));
     }
@@ -71,7 +74,7 @@ struct DenseRow {
     const T* values;
     std::int64_t size;
 
-    double dot(const double* w) const {
+    ADASDCA_INLINE double dot(const double* w) const {
         double sum = 0;
         const T* x = values;
         const std::int64_t d = size;
@@ -91,7 +94,7 @@ struct DenseRow {
     }
 
     template <class F>
-    void each(F&& f) const {
+    ADASDCA_INLINE void each(F&& f) const {
         const T* x = values;
         const std::int64_t d = size;
 #pragma omp simd
@@ -116,8 +119,8 @@ struct DenseRows {
     RowState* states;
 
     DenseRow<T> operator[](std::int64_t i) const { return {states[i], values + i * d, d}; }
-    void prefetch_place(std::int64_t) const {}
-    void prefetch(std::int64_t i) const {
+    ADASDCA_INLINE void prefetch_place(std::int64_t) const {}
+    ADASDCA_INLINE void prefetch(std::int64_t i) const {
         ADASDCA_PREFETCH(states + i);
         const auto* row = reinterpret_cast<const char*>(values + i * d);
         const std::int64_t bytes = d * static_cast<std::int64_t>(sizeof(T));
@@ -135,8 +138,8 @@ struct CsrRows {
     SparseRow<Index, const T*> operator[](std::int64_t i) const {
         return {states[i], columns + start[i], values + start[i], start[i + 1] - start[i]};
     }
-    void prefetch_place(std::int64_t i) const { ADASDCA_PREFETCH(start + i); }
-    void prefetch(std::int64_t i) const {
+    ADASDCA_INLINE void prefetch_place(std::int64_t i) const { ADASDCA_PREFETCH(start + i); }
+    ADASDCA_INLINE void prefetch(std::int64_t i) const {
         ADASDCA_PREFETCH(states + i);
         ADASDCA_PREFETCH(columns + start[i]);
         ADASDCA_PREFETCH(values + start[i]);
@@ -175,8 +178,8 @@ struct PackedRows {
             return SparseRow<std::int32_t, const T*>{
                 state, columns, reinterpret_cast<const T*>(record + values_offset(size)), size};
     }
-    void prefetch_place(std::int64_t i) const { ADASDCA_PREFETCH(place + i); }
-    void prefetch(std::int64_t i) const {
+    ADASDCA_INLINE void prefetch_place(std::int64_t i) const { ADASDCA_PREFETCH(place + i); }
+    ADASDCA_INLINE void prefetch(std::int64_t i) const {
         const std::byte* record = arena + (place[i] >> length_bits);
         const auto size = static_cast<std::int64_t>(place[i] & ((1u << length_bits) - 1));
         const std::int64_t bytes = record_bytes(size);

@@ -101,7 +101,7 @@ class LocalBackend:
         return Survey(
             primal=primal,
             dual=dual,
-            gap=certified_gap(primal, dual, magnitude),
+            gap=certified_gap(primal, dual, magnitude, n),
             intercept=intercept,
             active=active,
             coef=coef,

@@ -142,7 +142,7 @@ def certify(
     if epochs > 0:
         dual = max(dual, _ascended(backend, beta, best, epochs))
     dual += 0.0  # no minus zero
-    gap = certified_gap(primal, dual, abs(primal) + abs(dual))
+    gap = certified_gap(primal, dual, abs(primal) + abs(dual), n)
     return Certificate(primal, dual, gap, radius(gap, problem.strength))
 
 

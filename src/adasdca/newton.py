@@ -1,0 +1,264 @@
+"""The Newton finish: from a point near the optimum of a smooth loss to any accuracy in a few steps.
+
+A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser. For L2 it solves
+
+    (λN I + G) Δw + k Δb = −N ∇P,          G = Σ_i h_i x_i x_iᵀ,  k = Σ_i h_i x_i,  h_i = c_i φ''_i,
+    kᵀ Δw + (Σ_i h_i) Δb = Σ_i c_i β_i,    β_i = −φ'(x_i·w + b),
+
+the second line for an unpenalised intercept; with an L1 term or bounds coordinate descent on the model
+takes the place of the factorisation. The result is certified like any other point: P at w, D at β.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from adasdca import _core
+from adasdca.data import DenseRows
+from adasdca.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: The largest system that is factorised; a larger one goes to conjugate gradients. A factorisation
+#: cannot be interrupted, and this one ends within 0.1 s.
+LARGEST = 1500
+
+
+@dataclass
+class Point:
+    """(w, b) with its scores, and what the losses say there."""
+
+    w: Array
+    b: float
+    scores: Array
+    beta: Array
+    curvature: Array
+    fresh: Array
+    primal: float
+    dual: float
+    balance: float
+
+    @property
+    def gap(self) -> float:
+        """P − D; with an intercept Σ c_iβ_i = 0 is still to come, and what it lacks is added."""
+        return self.primal - self.dual + abs(self.balance) * abs(self.b)
+
+
+class Newton:
+    """Newton steps on the primal of a smooth loss.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem; its loss must be smooth.
+    workspace : Workspace
+        The rows, and the iterate from which to begin and to which the result is given.
+    threads : int
+        Threads for passes over the rows.
+    """
+
+    #: Steps without the gap halving after which the point is too far away for Newton.
+    patience = 3
+
+    def __init__(self, problem: Problem, workspace: _core.Workspace, threads: int) -> None:
+        self.problem = problem
+        self.workspace = workspace
+        self.threads = threads
+        self.sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
+        self.plain = problem.bounds is None and self.sigma == 0
+        self.stiffness = problem.strength * problem.total  # λN
+
+    def run(self, target: float, steps: int, seconds: float) -> int:
+        """Take steps until gap ≤ target·primal or none helps; leave the workspace at the result.
+
+        Returns the number of steps taken. Each lowers P, and dual variables are replaced by better ones only.
+        """
+        workspace = self.workspace
+        w, before = np.empty(workspace.d), np.empty(workspace.n)
+        workspace.coef(w)
+        workspace.beta(before)
+        deadline = time.perf_counter() + seconds
+        point = self._evaluate(w, workspace.bias)
+        best, waited, taken = point.gap, 0, 0
+        while taken < steps and waited < self.patience and point.gap > target * point.primal:
+            following = self._step(point, deadline)
+            if following is None:
+                break
+            point, taken = following, taken + 1
+            waited = 0 if point.gap < 0.5 * best else waited + 1
+            best = min(best, point.gap)
+        if taken:
+            better = self.problem.fit_intercept or point.dual > workspace.dual_value(before, self.threads)
+            beta = point.beta if better else before
+            # Any u with ∇g*(u) = w makes the next survey take P at w.
+            workspace.place(beta, point.w + self.sigma * np.sign(point.w), point.b)
+        return taken
+
+    def _evaluate(self, w: Array, b: float, scores: Array | None = None) -> Point:
+        """Everything there is to know at (w, b)."""
+        workspace = self.workspace
+        if scores is None:
+            scores = np.empty(workspace.n)
+            workspace.scores(w, scores, self.threads)
+        beta, curvature = np.empty(workspace.n), np.empty(workspace.n)
+        value, conjugate, balance = workspace.assess(scores, b, beta, curvature, self.threads)
+        fresh = np.empty_like(w)
+        workspace.combine(beta, fresh, self.threads)
+        primal = value + workspace.penalty(w)
+        dual = -conjugate - workspace.penalty_conjugate(fresh)
+        return Point(w, b, scores, beta, curvature, fresh, primal, dual, balance)
+
+    def _step(self, point: Point, deadline: float) -> Point | None:
+        """One step with a search along it; None if none lowers P."""
+        direction = self._direction(point, deadline)
+        if direction is None:
+            return None
+        dw, db = direction
+        change = np.empty(self.workspace.n)
+        self.workspace.scores(dw, change, self.threads)
+        length = 1.0
+        while length > 1e-3 and time.perf_counter() < deadline:
+            trial = self._evaluate(
+                point.w + length * dw, point.b + length * db, point.scores + length * change
+            )
+            # Near the optimum P cannot tell points apart any more, the gap still can.
+            if trial.primal < point.primal or trial.gap < 0.5 * point.gap:
+                return trial
+            length *= 0.5
+        return None
+
+    def _direction(self, point: Point, deadline: float) -> tuple[Array, float] | None:
+        """Minimise the model; None if that failed or time ran out."""
+        d = self.workspace.d
+        mass = float(point.curvature.sum()) if self.problem.fit_intercept else 0.0
+        column = self._weighted_sum(point.curvature) if mass > 0 else np.zeros(d)
+        wanted = self.problem.total * point.balance
+        if d <= LARGEST:
+            matrix = self._gram(point.curvature, deadline - time.perf_counter())
+            if matrix is None:
+                return None
+            move = self._plain_move if self.plain else self._penalised_move
+            found = move(point, matrix, column, mass, wanted)
+        else:
+            found = self._iterative_move(point, column, mass, wanted) if self.plain else None
+        if found is None or not np.isfinite(found[0]).all() or not np.isfinite(found[1]):
+            return None
+        return found
+
+    def _plain_move(
+        self, point: Point, matrix: Array, column: Array, mass: float, wanted: float
+    ) -> tuple[Array, float] | None:
+        """Solve the equations of L2 by a Cholesky factorisation."""
+        matrix[np.diag_indices(len(matrix))] += self.stiffness
+        factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        if info != 0:
+            return None
+        return self._bordered(
+            lambda b: dpotrs(factor, b, lower=0)[0], point, column, mass, wanted
+        )
+
+    def _iterative_move(
+        self, point: Point, column: Array, mass: float, wanted: float
+    ) -> tuple[Array, float]:
+        """Solve the equations of L2 by conjugate gradients."""
+        diagonal = self.stiffness + self._diagonal(point.curvature)
+        return self._bordered(
+            lambda b: self._conjugate_gradients(point.curvature, diagonal, b),
+            point,
+            column,
+            mass,
+            wanted,
+        )
+
+    def _bordered(
+        self,
+        solve: Callable[[Array], Array],
+        point: Point,
+        column: Array,
+        mass: float,
+        wanted: float,
+    ) -> tuple[Array, float]:
+        """Solve with the intercept's row and column, by their Schur complement."""
+        move = solve(self.stiffness * (point.fresh - point.w))
+        if mass <= 0:
+            return move, 0.0
+        across = solve(column)
+        db = float((wanted - column @ move) / (mass - column @ across))
+        return move - db * across, db
+
+    def _penalised_move(
+        self, point: Point, matrix: Array, column: Array, mass: float, wanted: float
+    ) -> tuple[Array, float]:
+        """Minimise the model under an L1 term or bounds, the intercept eliminated."""
+        lower = np.tril_indices(len(matrix), -1)
+        matrix.T[lower] = matrix[lower]
+        right = self.stiffness * point.fresh
+        if mass > 0:
+            matrix -= np.outer(column, column / mass)
+            right = right - column * (wanted / mass)
+        best = np.empty_like(point.w)
+        self.workspace.descend_model(matrix, right, point.w, self.stiffness, best)
+        dw = best - point.w
+        return dw, float((wanted - column @ dw) / mass) if mass > 0 else 0.0
+
+    def _weighted_sum(self, h: Array) -> Array:
+        """Return Σ_i h_i x_i."""
+        weight = self.problem.weight
+        beta = h if weight is None else np.divide(h, weight, out=np.zeros_like(h), where=weight > 0)
+        out = np.empty(self.workspace.d)
+        self.workspace.combine(beta, out, self.threads)
+        return out * self.stiffness
+
+    def _gram(self, h: Array, seconds: float) -> Array | None:
+        """Return the lower triangle of Σ_i h_i x_i x_iᵀ."""
+        rows, d = self.problem.rows, self.workspace.d
+        if isinstance(rows, DenseRows):
+            matrix = np.zeros((d, d), order="F")
+            active = np.flatnonzero(h)
+            for part in np.array_split(active, max(1, len(active) * d // 2**18)):
+                scaled = rows.values[part] * np.sqrt(h[part])[:, None]
+                matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
+            return np.asarray(matrix).T  # the upper triangle in Fortran order is the lower in C order
+        matrix = np.empty((d, d))
+        return matrix if self.workspace.gram(h, matrix, seconds) else None
+
+    def _conjugate_gradients(self, h: Array, diagonal: Array, right: Array) -> Array:
+        """Solve (λN I + G) x = right to three digits, preconditioned by the diagonal."""
+        scores = np.empty(self.workspace.n)
+
+        def product(x: Array) -> Array:
+            self.workspace.scores(x, scores, self.threads)
+            return self.stiffness * x + self._weighted_sum(h * scores)
+
+        x = np.zeros_like(right)
+        residual = right.copy()
+        size = float(np.linalg.norm(right))
+        z = residual / diagonal
+        p, rz = z.copy(), float(residual @ z)
+        for _ in range(100):
+            if np.linalg.norm(residual) <= 1e-3 * size:
+                break
+            q = product(p)
+            step = rz / float(p @ q)
+            x += step * p
+            residual -= step * q
+            z = residual / diagonal
+            rz, previous = float(residual @ z), rz
+            p = z + (rz / previous) * p
+        return x
+
+    def _diagonal(self, h: Array) -> Array:
+        """Return Σ_i h_i x_ij² for every feature j."""
+        rows = self.problem.rows
+        if isinstance(rows, DenseRows):
+            return np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
+        counts = np.diff(rows.start)
+        weights = np.repeat(h, counts) * rows.values.astype(np.float64) ** 2
+        return np.bincount(rows.columns, weights=weights, minlength=rows.shape[1])
