@@ -48,7 +48,13 @@ class Curve:
     relative_gap: NDArray[np.float64]
 
 
-def convergence(curves: Sequence[Curve], *, tol: float | None = None, title: str = "") -> Figure:
+def convergence(
+    curves: Sequence[Curve],
+    *,
+    tol: float | None = None,
+    title: str = "",
+    figure: Figure | None = None,
+) -> Figure:
     """Draw relative gaps against epochs and against seconds, on a logarithmic scale.
 
     Parameters
@@ -59,15 +65,18 @@ def convergence(curves: Sequence[Curve], *, tol: float | None = None, title: str
         A goal, drawn as a thin line.
     title : str, optional
         A line above the picture.
+    figure : matplotlib.figure.Figure, optional
+        Where to draw, e.g. ``plt.figure(figsize=(10, 4.4), layout="constrained")``; by default a new
+        figure that belongs to no window.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Save it with ``figure.savefig(path)``; it belongs to no window.
+        The figure; save it with ``figure.savefig(path)``.
     """
-    from matplotlib.figure import Figure
+    from matplotlib import figure as figures
 
-    figure = Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
+    figure = figure or figures.Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
     by_epoch, by_time = figure.subplots(1, 2, sharey=True)
     for curve, style in zip(curves, _cycled(len(curves)), strict=True):
         line = {**style, "linewidth": 1.6, "markersize": 4.5, "label": curve.label}

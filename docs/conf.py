@@ -1,0 +1,72 @@
+"""Sphinx configuration. The build needs no network, and every warning is an error."""
+
+import re
+import sys
+from pathlib import Path
+
+import adasdca
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "adasdca"
+author = "adasdca developers"
+copyright = "adasdca developers, BSD-3-Clause"
+release = version = adasdca.__version__
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+default_role = "autolink"
+
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc sections say it in words
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "ExampleTitleSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "min_reported_time": 3600,
+    "image_srcset": ["2x"],
+}
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = f"adasdca {release}"
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 7,
+    "navbar_persistent": ["search-button"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_static_path = ["_static"]
+html_css_files = ["adasdca.css"]
+html_show_sourcelink = False
+
+
+def write_bars_as_such(app, what, name, obj, options, lines):
+    """Escape the bars of absolute values, which reStructuredText would take for substitutions."""
+    outside_code = re.compile(r"(``.*?``|:math:`.*?`|\\\|)|\|")
+    lines[:] = [outside_code.sub(lambda found: found[1] or r"\|", line) for line in lines]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", write_bars_as_such)
