@@ -6,6 +6,7 @@ A rule is a function from a survey to weights: how much each row deserves a visi
 epoch. AdaSDCA+ draws the epoch from them, and the certificate judges the result.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import adasdca
@@ -35,7 +36,8 @@ def equal(survey):
 
 adasdca.register_rule("sharp", sharp)
 X, y = adasdca.datasets.load_mushrooms()
-for option in ("I", "II", "sharp", equal):
+figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+for option, dash in (("I", "k-o"), ("II", "k:"), ("sharp", "k--s"), (equal, "k-.^")):
     solution = adasdca.solve(
         X,
         y,
@@ -46,7 +48,13 @@ for option in ("I", "II", "sharp", equal):
         random_state=0,
     )
     name = option if isinstance(option, str) else option.__name__
+    history = solution.history
+    axes.loglog(history.epoch[1:], (history.gap / history.primal)[1:], dash, mfc="w", label=name)
     print(f"{name:6} {solution.n_epochs:4} epochs, relative gap {solution.relative_gap:.1e}")
+axes.set_xlabel("epochs")
+axes.set_ylabel("relative gap")
+axes.legend(frameon=False)
+plt.show()
 
 # %%
 # On these data the set of rows makes the difference, not how the visits are shared within it;

@@ -14,6 +14,15 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+# What browsers space otherwise than TeX does.
+SPACING = [
+    # Bars are those of absolute values and norms, no infix operators.
+    (re.compile(r"<mo[^>]*>([|‖])</mo>"), r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>'),
+    # log n, but log(n).
+    (re.compile(r"<mo>&ApplyFunction;</mo>(?=\s*<m[in])"), r'<mspace width="0.17em"></mspace>'),
+    (re.compile(r'<mo movablelimits="true">(max|min)'), r'<mo movablelimits="true" lspace="0">\1'),
+]
+
 
 def _mathml(node, as_block):
     # docutils sets the index of an accented letter below it; an empty group puts it right.
@@ -23,10 +32,9 @@ def _mathml(node, as_block):
     except MathError as error:
         logger.warning("formula %r: %s", node.astext(), error, location=node)
         return "<span>?</span>"
-    # Bars are those of absolute values and norms; browsers would space them like an infix operator.
-    return re.sub(
-        r"<mo[^>]*>([|‖])</mo>", r'<mo stretchy="false" lspace="0" rspace="0">\1</mo>', formula
-    )
+    for pattern, replacement in SPACING:
+        formula = pattern.sub(replacement, formula)
+    return formula
 
 
 def visit_inline(translator, node):

@@ -66,8 +66,8 @@ def convergence(
     title : str, optional
         A line above the picture.
     figure : matplotlib.figure.Figure, optional
-        Where to draw, e.g. ``plt.figure(figsize=(10, 4.4), layout="constrained")``; by default a new
-        figure that belongs to no window.
+        Where to draw, e.g. ``plt.figure(layout="constrained")``; by default a new figure that
+        belongs to no window.
 
     Returns
     -------
