@@ -20,12 +20,12 @@ SUFFIXES = (".png", ".pdf", ".svg")
 # Legible in grey: neighbours differ in darkness, dash and marker, not in hue alone.
 _STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#9a9a9a", "linestyle": "-", "marker": "o"},
-    {"color": "#6f6f6f", "linestyle": (0, (6, 2)), "marker": "s"},
+    {"color": "#6f6f6f", "linestyle": (0, (6, 2)), "marker": "P"},
     {"color": "#56b4e9", "linestyle": (0, (2, 1.5)), "marker": "^"},
     {"color": "#e69f00", "linestyle": (0, (6, 2, 1, 2)), "marker": "D"},
     {"color": "#009e73", "linestyle": (0, (4, 1.5)), "marker": "v"},
-    {"color": "#0b3c8c", "linestyle": "-", "marker": "P"},
-    {"color": "#a11d1d", "linestyle": "-", "marker": "X"},
+    {"color": "#0b3c8c", "linestyle": "-", "marker": "s"},
+    {"color": "#a11d1d", "linestyle": (0, (5, 1.2)), "marker": "o", "markerfacecolor": "white"},
     {"color": "#000000", "linestyle": (0, (1, 1)), "marker": "*"},
 )
 
