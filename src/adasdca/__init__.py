@@ -15,9 +15,9 @@ from adasdca.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, IProxSDCA, Quartz, SDCAPerm
+from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Quartz, SDCAPerm
 from adasdca.sampling import register_rule
-from adasdca.solution import History, Record, Solution, State, Status
+from adasdca.solution import History, Phase, Record, Solution, State, Status
 from adasdca.solver import solve
 from adasdca.survey import CertificateError, Survey
 
@@ -28,6 +28,7 @@ __all__ = [
     "Absolute",
     "AdaSDCA",
     "AdaSDCAPlus",
+    "Auto",
     "Certificate",
     "CertificateError",
     "EpsilonInsensitive",
@@ -37,6 +38,7 @@ __all__ = [
     "IProxSDCA",
     "Logistic",
     "ModifiedHuber",
+    "Phase",
     "Quantile",
     "Quartz",
     "Record",

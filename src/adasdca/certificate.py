@@ -11,11 +11,9 @@ from scipy.optimize import minimize_scalar
 
 from adasdca.backend import LocalBackend
 from adasdca.losses import Loss
-from adasdca.methods import SDCAPerm
-from adasdca.problem import Problem
-from adasdca.schedules import make_schedule
+from adasdca.problem import Problem, check_count
+from adasdca.schedules import PermutationSchedule
 from adasdca.solution import as_beta, radius
-from adasdca.solver import _check_count
 from adasdca.survey import certified_gap
 
 Array = NDArray[np.float64]
@@ -123,7 +121,7 @@ def certify(
             f"intercept = {intercept!r}, but fit_intercept is False: the problem has no intercept. "
             "Pass fit_intercept=True."
         )
-    epochs = _check_count("epochs", epochs, 0)
+    epochs = check_count("epochs", epochs, 0)
     backend = LocalBackend(problem, pack=epochs > 0)
     workspace = backend.workspace
     scores = np.empty(n)
@@ -170,7 +168,7 @@ def _balanced(beta: Array, weight: Array) -> Array:
 
 def _ascended(backend: LocalBackend, beta: Array, intercept: float, epochs: int) -> float:
     """Return the best dual value over some epochs of dual ascent from β."""
-    schedule = make_schedule(SDCAPerm(), backend.problem.loss.smoothness)
+    schedule = PermutationSchedule()
     backend.restart(beta, intercept)
     dual = -np.inf
     for epoch in range(epochs + 1):
@@ -202,7 +200,9 @@ def _check_coef(coef: Any, d: int, bounds: tuple[Array, Array] | None) -> Array:
     if w.shape == (1, d):
         w = w[0]
     if w.shape != (d,):
-        raise ValueError(f"coef has shape {w.shape}, but X has {d} columns: it must have shape ({d},).")
+        raise ValueError(
+            f"coef has shape {w.shape}, but X has {d} columns: it must have shape ({d},)."
+        )
     if not np.isfinite(w).all():
         raise ValueError("coef contains NaN or infinity; pass finite coefficients.")
     if bounds is not None and ((w < bounds[0]) | (w > bounds[1])).any():

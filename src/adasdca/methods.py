@@ -8,6 +8,7 @@
 | `quartz`     | `Quartz`       | a fixed law, with the averaged primal step of QUARTZ                   |
 | `adasdca`    | `AdaSDCA`      | Algorithm 1: residues and law anew before every step                   |
 | `adasdca+`   | `AdaSDCAPlus`  | Algorithm 2: residues once an epoch, then p_i ← p_i/m after each pick  |
+| `auto`       | `Auto`         | permutations or adaptive epochs as surveys advise, then a Newton finish |
 """
 
 from __future__ import annotations
@@ -126,10 +127,22 @@ class AdaSDCAPlus:
         _check_choice("AdaSDCAPlus", "sampler", self.sampler, ("plan", "tree"))
 
 
-Method = SDCA | SDCAPerm | IProxSDCA | Quartz | AdaSDCA | AdaSDCAPlus
+@dataclass(frozen=True)
+class Auto:
+    """The fastest way to a certified solution: the program chooses.
+
+    Permutations while all rows matter alike, adaptive epochs with m from the decay seen when they do not,
+    and a finish by Newton steps as soon as it is the cheaper way to the gap asked for. `Solution.phases`
+    tells what was done.
+    """
+
+    name: ClassVar[str] = "auto"
+
+
+Method = SDCA | SDCAPerm | IProxSDCA | Quartz | AdaSDCA | AdaSDCAPlus | Auto
 
 METHODS: dict[str, type[Method]] = {
-    cls.name: cls for cls in (SDCA, SDCAPerm, IProxSDCA, Quartz, AdaSDCA, AdaSDCAPlus)
+    cls.name: cls for cls in (SDCA, SDCAPerm, IProxSDCA, Quartz, AdaSDCA, AdaSDCAPlus, Auto)
 }
 
 

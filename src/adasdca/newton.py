@@ -75,17 +75,16 @@ class Newton:
         self.plain = problem.bounds is None and self.sigma == 0
         self.stiffness = problem.strength * problem.total  # λN
 
-    def run(self, target: float, steps: int, seconds: float) -> int:
-        """Take steps until gap ≤ target·primal or none helps; leave the workspace at the result.
+    def run(self, w: Array, b: float, target: float, steps: int, seconds: float) -> int:
+        """Take steps from (w, b) until gap ≤ target·primal or none helps; leave the workspace there.
 
         Returns the number of steps taken. Each lowers P, and dual variables are replaced by better ones only.
         """
         workspace = self.workspace
-        w, before = np.empty(workspace.d), np.empty(workspace.n)
-        workspace.coef(w)
+        before = np.empty(workspace.n)
         workspace.beta(before)
         deadline = time.perf_counter() + seconds
-        point = self._evaluate(w, workspace.bias)
+        point = self._evaluate(w, b)
         best, waited, taken = point.gap, 0, 0
         while taken < steps and waited < self.patience and point.gap > target * point.primal:
             following = self._step(point, deadline)
@@ -95,7 +94,9 @@ class Newton:
             waited = 0 if point.gap < 0.5 * best else waited + 1
             best = min(best, point.gap)
         if taken:
-            better = self.problem.fit_intercept or point.dual > workspace.dual_value(before, self.threads)
+            better = self.problem.fit_intercept or point.dual > workspace.dual_value(
+                before, self.threads
+            )
             beta = point.beta if better else before
             # Any u with ∇g*(u) = w makes the next survey take P at w.
             workspace.place(beta, point.w + self.sigma * np.sign(point.w), point.b)
@@ -160,9 +161,7 @@ class Newton:
         factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return None
-        return self._bordered(
-            lambda b: dpotrs(factor, b, lower=0)[0], point, column, mass, wanted
-        )
+        return self._bordered(lambda b: dpotrs(factor, b, lower=0)[0], point, column, mass, wanted)
 
     def _iterative_move(
         self, point: Point, column: Array, mass: float, wanted: float
@@ -225,7 +224,9 @@ class Newton:
             for part in np.array_split(active, max(1, len(active) * d // 2**18)):
                 scaled = rows.values[part] * np.sqrt(h[part])[:, None]
                 matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
-            return np.asarray(matrix).T  # the upper triangle in Fortran order is the lower in C order
+            return np.asarray(
+                matrix
+            ).T  # the upper triangle in Fortran order is the lower in C order
         matrix = np.empty((d, d))
         return matrix if self.workspace.gram(h, matrix, seconds) else None
 

@@ -8,6 +8,7 @@ lower ≤ w ≤ upper, with N = Σ c_i the sum of the sample weights.
 from __future__ import annotations
 
 import math
+import operator
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +54,11 @@ class Problem:
         loss = get_loss(loss)
         lam = check_number("lam", lam, 0.0, math.inf, "a finite number above 0", open_low=True)
         l1_ratio = check_number(
-            "l1_ratio", l1_ratio, 0.0, 1.0, "0 <= l1_ratio < 1 (a certificate needs some of the L2 term)"
+            "l1_ratio",
+            l1_ratio,
+            0.0,
+            1.0,
+            "0 <= l1_ratio < 1 (a certificate needs some of the L2 term)",
         )
         rows = check_rows(X)
         n, d = rows.shape
@@ -86,7 +91,9 @@ class Problem:
         if not self.fit_intercept:
             return 0.0
         values = self.rows.values.reshape(-1)
-        mean_square = float(np.einsum("i,i->", values, values, dtype=np.float64)) / self.rows.shape[0]
+        mean_square = (
+            float(np.einsum("i,i->", values, values, dtype=np.float64)) / self.rows.shape[0]
+        )
         return 0.5 * math.sqrt(mean_square) if mean_square > 0 else 0.5
 
     def workspace(self, pack: bool | str = "auto") -> _core.Workspace:
@@ -134,6 +141,19 @@ def check_number(
     if not ok:
         raise ValueError(f"{name} = {value!r} is not allowed; choose {remedy}.")
     return float(value)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """Return an integer that is not below the least one allowed."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = least - 1
+    if count < least or isinstance(value, bool):
+        raise ValueError(
+            f"{name} = {value!r} is not allowed; choose an integer of {least} or more."
+        )
+    return count
 
 
 def check_bounds(bounds: Any, d: int) -> tuple[Array, Array] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.methods import IProxSDCA, Method, Quartz, SDCA, AdaSDCA, AdaSDCAPlus, SDCAPerm
+from adasdca.methods import AdaSDCAPlus
 from adasdca.sampling import check_law, get_rule, importance_weights
 from adasdca.survey import Survey
 
@@ -22,7 +22,11 @@ Array = NDArray[np.float64]
 
 
 class Plan(Protocol):
-    """An epoch to come."""
+    """An epoch to come; `label` says in a word or two what it does."""
+
+    @property
+    def label(self) -> str:
+        """What the plan does."""
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Carry the plan out, for at most that many seconds; return the number of updates made."""
@@ -44,6 +48,7 @@ class Ascent:
     """Exact coordinate steps on the rows given."""
 
     picks: Picks
+    label: str = "epochs"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         return workspace.ascend(self.picks, seconds)
@@ -56,6 +61,7 @@ class AveragedAscent:
     picks: Picks
     probability: Array
     theta: float
+    label: str = "averaged epochs"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         return workspace.quartz(self.picks, self.probability, self.theta, seconds)
@@ -68,6 +74,7 @@ class AdaptiveSteps:
     count: int
     key: int
     optimal: bool
+    label: str = "adaptive steps"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         return workspace.ascend_adaptively(self.optimal, self.count, self.key, seconds)
@@ -149,7 +156,7 @@ class AdaptiveSchedule:
         self._rule = get_rule(method.option)
         self._name = repr(method.option)
         self._epoch = method.epoch
-        self._draw = _core.plan if method.sampler == "plan" else _core.draw_tree
+        self._draw = _core.Planner().plan if method.sampler == "plan" else _core.draw_tree
         self._decay = Decay() if method.m == "auto" else None
         self._m = 2.0 if method.m == "auto" else float(method.m)
         builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set()}
@@ -203,33 +210,3 @@ class Decay:
         fall = np.log(self._before[seen] / np.maximum(after[seen], floor))
         rate = float(fall.sum() / self._visits[seen].sum())
         return float(np.clip(np.exp(rate), self.least, self.most))
-
-
-def make_schedule(method: Method, gamma: float, fit_intercept: bool = False) -> Schedule:
-    """Return the schedule of a method for a loss of that smoothness."""
-    if fit_intercept and isinstance(method, Quartz):
-        # Its averages lag behind the multipliers, which then overshoot and diverge.
-        raise ValueError(
-            f"method = {method!r} cannot fit an intercept; pass fit_intercept=False, or choose "
-            "another method such as 'adasdca+'."
-        )
-    if gamma == 0 and (
-        isinstance(method, Quartz) or (isinstance(method, AdaSDCA) and method.rule == "optimal")
-    ):
-        raise ValueError(
-            f"method = {method!r} needs a smooth loss (γ > 0); choose a smooth loss such as "
-            "'smoothed_hinge', or another method such as 'adasdca+'."
-        )
-    match method:
-        case SDCA():
-            return UniformSchedule()
-        case SDCAPerm():
-            return PermutationSchedule()
-        case IProxSDCA():
-            return ImportanceSchedule()
-        case Quartz():
-            return QuartzSchedule(method.sampling)
-        case AdaSDCA():
-            return StepwiseSchedule(method.rule)
-        case AdaSDCAPlus():
-            return AdaptiveSchedule(method)

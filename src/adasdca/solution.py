@@ -52,6 +52,17 @@ class Record(NamedTuple):
     active: int
 
 
+class Phase(NamedTuple):
+    """A stretch of a solve spent on one thing."""
+
+    name: str
+    rounds: int
+    updates: int
+    seconds: float
+    gap_before: float
+    gap_after: float
+
+
 @dataclass(frozen=True)
 class History:
     """The surveys of a solve, an array a column."""
@@ -145,6 +156,10 @@ class Solution:
         Epochs done and coordinate steps taken.
     history : History
         All surveys.
+    phases : tuple of Phase
+        What was done, in stretches: name, rounds between surveys, updates, seconds, gap before and after.
+    timings : dict
+        Seconds spent on setup, surveys, plans and ascent (the finish included).
     state : State
         What a later solve needs to go on from here.
     """
@@ -160,6 +175,8 @@ class Solution:
     n_epochs: int
     n_updates: int
     history: History = field(repr=False)
+    phases: tuple[Phase, ...] = field(repr=False)
+    timings: dict[str, float] = field(repr=False)
     state: State = field(repr=False)
 
     @property

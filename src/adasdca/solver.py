@@ -1,4 +1,4 @@
-"""`solve`: the one loop. Survey, record, judge, plan, ascend."""
+"""`solve`: check the arguments, run the loop, hand over the solution."""
 
 from __future__ import annotations
 
@@ -6,26 +6,17 @@ import math
 import operator
 import os
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from adasdca import _core
-from adasdca.backend import FOREVER, Backend, LocalBackend
+from adasdca.backend import LocalBackend
+from adasdca.choice import make_schedule
+from adasdca.loop import Callback, Loop, StopRule
 from adasdca.losses import Loss
 from adasdca.methods import Method, get_method
-from adasdca.problem import Problem, check_number
-from adasdca.schedules import Schedule, make_schedule
-from adasdca.solution import History, Record, Solution, State, Status, as_beta, radius
-from adasdca.survey import Survey
-
-#: A survey faster than this many seconds is repeated after an interruption, for a fresher point.
-QUICK = 0.03
-#: Surveys without progress beyond rounding after which a solve has stalled.
-PATIENCE = 20
-
-Callback = Callable[[Record], Any]
+from adasdca.problem import Problem, check_count, check_number
+from adasdca.solution import History, Solution, as_beta, radius
 
 
 def solve(
@@ -128,11 +119,13 @@ def solve(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
     )
-    schedule = make_schedule(get_method(method), problem.loss.smoothness, problem.fit_intercept)
+    tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
+    threads = (os.cpu_count() or 1) if n_threads == -1 else check_count("n_threads", n_threads, 1)
+    schedule = make_schedule(get_method(method), problem, tol, threads)
     stop = StopRule(
         start=start,
-        tol=check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more"),
-        max_epochs=_check_count("max_epochs", max_epochs, 0),
+        tol=tol,
+        max_epochs=check_count("max_epochs", max_epochs, 0),
         max_time=None
         if max_time is None
         else check_number("max_time", max_time, 0.0, math.inf, "seconds, 0 or more, or None"),
@@ -143,14 +136,13 @@ def solve(
     if not isinstance(pack, bool) and pack != "auto":
         raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
-    threads = (os.cpu_count() or 1) if n_threads == -1 else _check_count("n_threads", n_threads, 1)
     epoch = 0
     backend = LocalBackend(problem, threads, pack)
     if warm_start is not None:
         beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
         backend.restart(beta, multiplier)
-    survey, status, records, state = run(backend, schedule, stop, seed, epoch)
-    weight = problem.weight
+    outcome = Loop(backend, schedule, stop, seed, epoch).run()
+    survey, records, weight = outcome.survey, outcome.records, problem.weight
     return Solution(
         coef=survey.coef,
         intercept=survey.intercept,
@@ -159,124 +151,14 @@ def solve(
         dual=survey.dual,
         gap=survey.gap,
         radius=radius(survey.gap, problem.strength),
-        status=status,
+        status=outcome.status,
         n_epochs=records[-1].epoch,
         n_updates=records[-1].updates,
         history=History.of(records),
-        state=state,
+        phases=outcome.phases,
+        timings=outcome.timings,
+        state=outcome.state,
     )
-
-
-class StopRule:
-    """Judges a record: go on, or stop with a status."""
-
-    def __init__(
-        self,
-        start: float,
-        tol: float,
-        max_epochs: int,
-        max_time: float | None,
-        callback: Callback | None,
-    ) -> None:
-        self.start = start
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.deadline = math.inf if max_time is None else start + max_time
-        self.callback = callback
-        self._best_gap = self._best_dual = self._last_gap = math.inf
-        self._waited = 0
-
-    def elapsed(self) -> float:
-        return time.perf_counter() - self.start
-
-    def seconds_left(self) -> float:
-        return min(FOREVER, self.deadline - time.perf_counter())
-
-    def judge(self, record: Record) -> Status | None:
-        """Return why to stop after this record, or None."""
-        wanted = self.callback is not None and bool(self.callback(record))
-        if record.gap <= self.tol * record.primal:
-            return Status.CONVERGED
-        if wanted:
-            return Status.INTERRUPTED
-        if record.epoch >= self.max_epochs:
-            return Status.EPOCH_LIMIT
-        if self.seconds_left() <= 0:
-            return Status.TIME_LIMIT
-        return Status.STALLED if self._stalled(record) else None
-
-    def _stalled(self, record: Record) -> bool:
-        """Whether neither gap nor dual has moved beyond rounding for a while."""
-        rounding = 4 * np.finfo(np.float64).eps * (abs(record.primal) + abs(record.dual))
-        first = math.isinf(self._best_gap)
-        moved = record.gap < self._best_gap - rounding or record.dual > self._best_dual + rounding
-        # With an intercept the certificate swings for a while before it settles.
-        swung = abs(record.gap - self._last_gap) > 1e4 * rounding
-        self._waited = 0 if first or moved or swung else self._waited + 1
-        self._last_gap = record.gap
-        self._best_gap = min(self._best_gap, record.gap)
-        self._best_dual = record.dual if first else max(self._best_dual, record.dual)
-        return self._waited >= PATIENCE
-
-
-def run(
-    backend: Backend, schedule: Schedule, stop: StopRule, seed: int, epoch: int = 0
-) -> tuple[Survey, Status, list[Record], State]:
-    """Survey, record, judge, plan, ascend, until there is a reason to stop.
-
-    Returns the last certified survey, the status, the records, and the state to go on from.
-    """
-    records: list[Record] = []
-    first, updates, duration = epoch, 0, 0.0
-    survey: Survey | None = None
-    status: Status | None = None
-
-    def look(seconds: float) -> bool:
-        """Survey and record; False if time ran out on the way."""
-        nonlocal survey, duration, multiplier
-        began = time.perf_counter()
-        seen = backend.survey(schedule.needs, seconds)
-        if seen is None:
-            return False
-        duration = time.perf_counter() - began
-        survey, multiplier = seen, backend.multiplier
-        records.append(
-            Record(
-                epoch - first, updates, stop.elapsed(), seen.primal, seen.dual, seen.gap, seen.active
-            )
-        )
-        return True
-
-    multiplier = backend.multiplier
-    look(FOREVER)  # without a first certificate there is nothing to return
-    try:
-        while (status := stop.judge(records[-1])) is None:
-            plan = backend.plan(schedule, survey, _core.subkey(seed, epoch))
-            if plan is None:
-                status = Status.STALLED
-                break
-            updates += backend.ascend(plan, stop.seconds_left())
-            epoch += 1
-            if not look(stop.seconds_left()):
-                status = Status.TIME_LIMIT
-                break
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    if records[-1].updates < updates and duration < QUICK:
-        look(FOREVER)
-    assert survey is not None
-    state = State(survey.beta, multiplier, first + records[-1].epoch, seed)
-    return survey, status, records, state
-
-
-def _check_count(name: str, value: Any, least: int) -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = least - 1
-    if count < least or isinstance(value, bool):
-        raise ValueError(f"{name} = {value!r} is not allowed; choose an integer of {least} or more.")
-    return count
 
 
 def _check_seed(random_state: Any) -> int:

@@ -1,0 +1,41 @@
+"""What the steps of a solve cost, so that `auto` can choose between them.
+
+Costs are nanoseconds of a typical core: rates of this package's kernels, fixed so that the same seed takes
+the same path on every run. Only their ratios matter; ``python -m benchmarks.epochs`` prints the rates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adasdca.data import DenseRows
+from adasdca.problem import Problem
+
+
+class Costs:
+    """What the steps of a solve cost on a problem, in nanoseconds."""
+
+    def __init__(self, problem: Problem) -> None:
+        n, d = problem.rows.shape
+        stored = problem.rows.n_stored
+        dense = isinstance(problem.rows, DenseRows)
+        entry = 0.25 if dense else 0.8
+        transcendental = 40.0 if problem.loss.name == "logistic" else 0.0
+        self.n = n
+        self.survey = 2 * entry * stored + (10 + 0.5 * transcendental) * n
+        self.update = 2 * entry * stored / n + 12 + transcendental
+        self.draw_adaptive, self.draw_permutation = 15.0, 5.0
+        # A Newton step: two passes and the curvatures, then the Gram matrix and its factor.
+        self.pass_ = 2 * entry * stored + (6 + 0.5 * transcendental) * n
+        pairs = d * d if dense else float((np.diff(problem.rows.start) ** 2.0).mean())
+        self.gram_row = pairs * (0.05 if dense else 0.5)
+        self.factor = 0.1 * d**3 + 20000.0
+
+    def epoch(self, picks: int, adaptive: bool) -> float:
+        """Survey, plan and ascent of an epoch."""
+        draw = self.draw_adaptive if adaptive else self.draw_permutation
+        return self.survey + picks * (self.update + draw)
+
+    def newton(self, steps: int, active: int) -> float:
+        """Newton steps with so many rows in the Gram matrix, and the survey that judges them."""
+        return self.survey + steps * (self.pass_ + active * self.gram_row + self.factor)
