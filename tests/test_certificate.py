@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 import adasdca.certificate
 import reference as ref
 from adasdca import CertificateError, certify, solve
-from adasdca.survey import ROUNDING, certified_gap
+from adasdca.survey import certified_gap, rounding
 from cases import LOSSES, REGULARIZERS, SMOOTH, make_data
 
 N, LAM = 60, 0.1
@@ -165,15 +165,12 @@ def test_errors(change, message):
 def test_a_gap_is_never_negative():
     assert certified_gap(2.0, 1.5, 3.5) == 0.5
     assert certified_gap(1.0, 1.0, 2.0) == 0.0
-    # Rounding is measured by the terms the two values are sums of, which may be larger than they.
-    assert certified_gap(1.0, 1.0 + 0.9 * ROUNDING, 1.0) == 0.0
-    assert certified_gap(1e-3, 1e-3 + 0.9e3 * ROUNDING, 1e3) == 0.0
-    for dual, magnitude in (
-        (1.0 + 3 * ROUNDING, 1.0),
-        (1.0 + 1e-9, 2.0),
-        (3.0, 4.0),
-        (np.nan, 1.0),
-    ):
+    # Rounding is measured by the terms the two values are sums of, by their size and number.
+    assert certified_gap(1.0, 1.0 + 0.9 * rounding(1.0, 1), 1.0) == 0.0
+    assert certified_gap(1e-3, 1e-3 + 0.9 * rounding(1e3, 1), 1e3) == 0.0
+    assert certified_gap(1.0, 1.0 + 0.9 * rounding(1.0, 10**6), 1.0, 10**6) == 0.0
+    assert rounding(1.0, 10**6) < 1e-12
+    for dual, magnitude in ((1 + 3e-14, 1.0), (1 + 1e-9, 2.0), (3.0, 4.0), (np.nan, 1.0)):
         with pytest.raises(CertificateError, match=r"primal 1\.0 is below dual"):
             certified_gap(1.0, dual, magnitude)
 

@@ -1,6 +1,8 @@
 """The compiled kernels against the oracle, step by step: ascent, survey, QUARTZ, Algorithm 1."""
 
 import itertools
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -273,3 +275,20 @@ def test_water_fill_equals_the_theory(seed):
             found = np.empty(size)
             assert _core.water_fill(s, target, found) == pytest.approx(best, rel=1e-10)
             np.testing.assert_allclose(found, p, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("key", [2026, 3043, 5129, 6177])
+def test_a_ring_on_the_horizon_is_sorted_like_any_other(key):
+    """Of some 30 million rings one is so late that as a float it is the horizon itself.
+
+    These keys draw such a ring. In a process of its own: what it used to do was a crash.
+    """
+    program = f"""
+import numpy as np
+from adasdca import _core
+picks = _core.plan(np.ones(20_000), 2.0, 20_000, {key})
+assert picks.shape == (20_000,) and picks.min() >= 0 and picks.max() < 20_000
+assert np.bincount(picks).max() < 20
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr
