@@ -26,7 +26,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(VERBOSE),
 INSTALL := CMAKE_GENERATOR=Ninja $(PIP) --no-build-isolation -Ceditable.rebuild=false \
 	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)"
 
-.PHONY: help demo test build docs lint format stubs bench clean FORCE
+.PHONY: help demo test build docs lint format stubs bench peers clean FORCE
 .DELETE_ON_ERROR:
 
 help:
@@ -37,7 +37,8 @@ help:
 	@echo "lint    ruff, mypy and clang-format, changing nothing"
 	@echo "format  let ruff and clang-format rewrite the sources"
 	@echo "stubs   write src/adasdca/_core/__init__.pyi from the compiled core"
-	@echo "bench   run the benchmark of epochs"
+	@echo "bench   what an epoch costs, and how many of them each method needs"
+	@echo "peers   time to an accuracy beside other packages (long; ARGS=... selects)"
 	@echo "clean   remove what was built, keep $(VENV)"
 
 demo: $(STAMPS)/build $(STAMPS)/cli
@@ -65,8 +66,12 @@ format: $(STAMPS)/dev
 stubs: $(STAMPS)/build
 	$(BIN)/python tools/stubs.py
 
-bench: $(STAMPS)/build $(STAMPS)/cli
+bench: $(STAMPS)/build
 	$(BIN)/python -m benchmarks.epochs $(ARGS)
+	$(BIN)/python -m benchmarks.epochs --epochs $(ARGS)
+
+peers: $(STAMPS)/build $(STAMPS)/bench
+	$(BIN)/python -m benchmarks.peers $(ARGS)
 
 clean:
 	rm -rf build dist docs/_build docs/auto_examples docs/generated $(STAMPS)/build
@@ -99,6 +104,6 @@ $(STAMPS)/build: $(BUILD_INPUTS) $(STAMPS)/tools $(STAMPS)/levels
 	@touch $@
 
 # Extras are installed again only when they may have changed; core changes go through `build`.
-$(STAMPS)/cli $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/dev: pyproject.toml | $(STAMPS)/build
+$(STAMPS)/cli $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/dev $(STAMPS)/bench: pyproject.toml | $(STAMPS)/build
 	$(INSTALL) -e ".[$(@F)]"
 	@touch $@

@@ -1,0 +1,110 @@
+"""Clocks, memory and the machine: what every benchmark here measures with."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from adasdca import _core
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to time; `prepare` runs before every timing and is not timed."""
+
+    run: Callable[[], Any]
+    prepare: Callable[[], Any] = _nothing
+
+    def seconds(self) -> float:
+        self.prepare()
+        start = time.perf_counter()
+        self.run()
+        return time.perf_counter() - start
+
+
+def interleaved(tasks: Mapping[str, Task], repeats: int) -> dict[str, float]:
+    """Return the median seconds of each task, run in turn so that a noisy moment hits them all.
+
+    One more round comes first and is not counted: it fills caches and faults pages in.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    for task in tasks.values():
+        task.seconds()
+    for _ in range(repeats):
+        for name, task in tasks.items():
+            seconds[name].append(task.seconds())
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def _status(field: str) -> int | None:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def forget_peak() -> bool:
+    """Make `peak_bytes` start anew from now; False where the system cannot do that."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def resident_bytes() -> int | None:
+    """Return the memory that this process has now; None if the system does not say."""
+    return _status("VmRSS")
+
+
+def peak_bytes() -> int | None:
+    """Return the most memory that this process had since `forget_peak`."""
+    return _status("VmHWM")
+
+
+def last_level_cache() -> int:
+    """Return the size of the largest cache in bytes; 32 MiB if the system does not say."""
+    sizes = [32 << 20]
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        sizes = [int(text[:-1]) * units[text[-1]] for f in found if (text := f.read_text().strip())]
+    return max(sizes, default=32 << 20)
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def machine() -> dict[str, Any]:
+    """Return what a reader needs to know to judge the figures."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "last_level_cache": last_level_cache(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "level": _core.LEVEL,
+        "versions": {
+            name: metadata.version(name) for name in ("adasdca", "numpy", "scipy", "scikit-learn")
+        },
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        "date": time.strftime("%Y-%m-%d"),
+    }

@@ -1,0 +1,38 @@
+"""Memory of one solve, measured in a process of its own: `python -m benchmarks.memory mushrooms`.
+
+Prints a JSON object: bytes resident with the data loaded, and the peak during the solve.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import adasdca
+from benchmarks.measure import forget_peak, peak_bytes, resident_bytes
+
+
+def of_solve(name: str, loss: str, epochs: int = 3) -> dict[str, int | None]:
+    """Measure a solve of a few epochs in a fresh process, which no earlier work has swollen."""
+    command = [sys.executable, "-m", "benchmarks.memory", name, loss, str(epochs)]
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    result: dict[str, int | None] = json.loads(done.stdout)
+    return result
+
+
+def main(name: str, loss: str = "squared", epochs: str = "3") -> None:
+    X, y = adasdca.datasets.load(name)
+    # Once on a few rows: what the libraries set up for themselves is not the solve's.
+    few = [*(y > 0).nonzero()[0][:2], *(y < 0).nonzero()[0][:2]]
+    adasdca.solve(X[few], y[few], loss=loss, lam=1.0, max_epochs=1)
+    known = forget_peak()
+    loaded = resident_bytes()
+    adasdca.solve(X, y, loss=loss, lam=1 / len(y), tol=0.0, max_epochs=int(epochs), random_state=0)
+    print(json.dumps({"loaded": loaded, "peak": peak_bytes() if known else None}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,162 @@
+"""Cost per non-zero as the data grow: `python -m benchmarks.scaling [--sizes 1e5 1e6 1e7 1e8]`.
+
+Synthetic sparse data, float32, with the same kind of rows at every size: 20 non-zeros among
+20,000 features, so that the vector of coefficients stays in the cache and only the rows outgrow
+it. An epoch of O(nnz) has a flat cost per non-zero once the rows are out of the cache; the ratio
+of the largest to the least such cost is printed last.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from adasdca.backend import LocalBackend
+from adasdca.methods import AdaSDCAPlus
+from adasdca.problem import Problem
+from adasdca.schedules import AdaptiveSchedule
+from benchmarks import output
+from benchmarks.measure import (
+    Task,
+    forget_peak,
+    interleaved,
+    last_level_cache,
+    machine,
+    peak_bytes,
+    resident_bytes,
+)
+
+PER_ROW = 20
+FEATURES = 20_000
+
+
+def synthetic(nnz: int, seed: int = 0) -> tuple[Any, Any]:
+    """Return (CSR matrix of float32, labels ±1) with about nnz non-zeros.
+
+    Row entries are drawn one from each of 20 equal strata of the features: sorted and distinct
+    without a sort. Labels are the signs of a random linear model with noise.
+    """
+    n = max(2, nnz // PER_ROW)
+    rng = np.random.default_rng(seed)
+    stratum = FEATURES // PER_ROW
+    columns = rng.integers(0, stratum, size=(n, PER_ROW), dtype=np.int32)
+    columns += np.arange(PER_ROW, dtype=np.int32) * stratum
+    values = rng.random(size=n * PER_ROW, dtype=np.float32)
+    start = np.arange(n + 1, dtype=np.int64) * PER_ROW
+    X = sp.csr_matrix((values, columns.reshape(-1), start), shape=(n, FEATURES))
+    score = X @ rng.standard_normal(FEATURES).astype(np.float32)
+    y = np.where(score + rng.standard_normal(n, dtype=np.float32) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    return X, y
+
+
+def case(nnz: int, loss: str, repeats: int) -> dict[str, Any]:
+    """Time the parts of an epoch at one size, and take the memory of a solve."""
+    X, y = synthetic(nnz)
+    n = len(y)
+    resettable = forget_peak()
+    loaded = resident_bytes()
+    problem = Problem.checked(X, y, loss=loss, lam=1 / n)
+    backend = LocalBackend(problem, pack=True)
+    schedule = AdaptiveSchedule(AdaSDCAPlus())
+    key = 0
+
+    def look() -> Any:
+        survey = backend.survey(schedule.needs)
+        assert survey is not None
+        return survey
+
+    survey = look()
+    plan = backend.plan(schedule, survey, 0)
+    assert plan is not None
+
+    def epoch() -> None:
+        nonlocal key
+        key += 1
+        coming = backend.plan(schedule, look(), key)
+        assert coming is not None
+        backend.ascend(coming)
+
+    epoch()
+    peak = peak_bytes()
+    seconds = interleaved(
+        {
+            "survey": Task(look),
+            "plan": Task(lambda: backend.plan(schedule, survey, 1)),
+            "ascent": Task(lambda: backend.ascend(plan)),
+            "epoch": Task(epoch),
+        },
+        repeats,
+    )
+    data = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes
+    extra = peak - loaded if resettable and peak is not None and loaded is not None else None
+    return {
+        "nnz": int(X.nnz),
+        "n": n,
+        "seconds": seconds,
+        "bytes": {"data": data, "packed": backend.packed_bytes, "extra": extra},
+    }
+
+
+def flatness(cases: list[dict[str, Any]], cache: int) -> float | None:
+    """Return the largest over the least cost per non-zero among sizes at least twice the cache."""
+    costs = [c["seconds"]["epoch"] / c["nnz"] for c in cases if c["bytes"]["packed"] >= 2 * cache]
+    return max(costs) / min(costs) if len(costs) > 1 else None
+
+
+def measure(sizes: list[int], loss: str, repeats: int) -> dict[str, Any]:
+    cases = []
+    for nnz in sizes:
+        cases.append(case(nnz, loss, repeats))
+        print(f"measured {nnz:.3g} non-zeros", flush=True)
+    return {
+        "machine": machine(),
+        "loss": loss,
+        "repeats": repeats,
+        "cases": cases,
+        "flatness": flatness(cases, last_level_cache()),
+    }
+
+
+def show(result: dict[str, Any]) -> str:
+    kinds = ("survey", "plan", "ascent", "epoch")
+    rows = [
+        [
+            f"{c['nnz']:.3g}",
+            *(f"{1e9 * c['seconds'][k] / c['nnz']:.2f}" for k in kinds),
+            output.seconds(c["seconds"]["epoch"]),
+            *(output.size(c["bytes"][k]) for k in ("data", "packed", "extra")),
+            f"{c['bytes']['extra'] / c['nnz']:.1f}" if c["bytes"]["extra"] else "–",
+        ]
+        for c in result["cases"]
+    ]
+    head = ["non-zeros", *(f"{k} ns/nnz" for k in kinds)]
+    head += ["epoch", "data", "packed", "extra at peak", "extra B/nnz"]
+    flat = result["flatness"]
+    cache = output.size(result["machine"]["last_level_cache"])
+    end = (
+        f"fewer than two sizes beyond twice the cache of {cache}: no flatness ratio"
+        if flat is None
+        else f"out of the cache of {cache}: largest/least cost of an epoch per non-zero {flat:.2f}"
+    )
+    return f"{output.table(head, rows)}\n{end}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--sizes", nargs="+", type=float, default=[1e5, 1e6, 1e7, 1e8], help="numbers of non-zeros"
+    )
+    parser.add_argument("--loss", default="squared")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", help="results file")
+    args = parser.parse_args()
+    result = measure([round(s) for s in args.sizes], args.loss, args.repeats)
+    print(f"\n{show(result)}\n\nwritten to {output.save(result, args.out, 'scaling.json')}")
+
+
+if __name__ == "__main__":
+    main()

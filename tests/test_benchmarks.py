@@ -1,0 +1,251 @@
+"""The benchmarks: every peer minimises our objective, and the figures are what they say."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from benchmarks import counts, epochs, output, scaling
+from benchmarks.peers import picture, report
+from benchmarks.peers.objective import Objective
+from benchmarks.peers.ours import Ours
+from benchmarks.peers.race import Entry, Rules, Run, race, stop_reason, worth_repeating
+from benchmarks.peers.solver import LOSSES, enlist, quiet
+from benchmarks.peers.summary import geometric_mean, summarise, time_to
+
+SOLVERS = [Ours(), *enlist()[0]]
+PAIRS = [pytest.param(s, loss, id=f"{s.name}-{loss}") for s in SOLVERS for loss in sorted(s.losses)]
+
+
+def problem(density, d, n=400):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((n, d)) * (rng.random((n, d)) < density)
+    score = values @ rng.standard_normal(d)
+    return sp.csr_matrix(values), np.where(score + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+# Sparse and nearly dense: some peers get another form of the data there. Two strengths: a wrong
+# scaling that happens to fit one of them does not fit the other. Strong ones: every peer converges.
+@pytest.mark.parametrize("strength", [20.0, 60.0])
+@pytest.mark.parametrize(("density", "d"), [(0.05, 60), (0.5, 8)])
+@pytest.mark.parametrize(("solver", "loss"), PAIRS)
+def test_solver_minimises_our_objective(solver, loss, density, d, strength):
+    X, y = problem(density, d)
+    objective = Objective(X, y, loss, strength / len(y))
+    bound = objective.reference(60.0)["dual"]
+    with quiet(1):
+        data = solver.prepare(X, y)
+        coef = solver.fit(data, loss, objective.lam, solver.settings(loss)[-1], 1)
+    assert objective.primal(coef) - bound <= 1e-6 * bound
+
+
+@pytest.mark.parametrize("solver", [s for s in SOLVERS if s.parallel], ids=lambda s: s.name)
+def test_two_threads_reach_the_same_value(solver):
+    X, y = problem(0.05, 60)
+    loss = sorted(solver.losses)[-1]
+    objective = Objective(X, y, loss, 20.0 / len(y))
+    bound = objective.reference(60.0)["dual"]
+    with quiet(2):
+        data = solver.prepare(X, y)
+        coef = solver.fit(data, loss, objective.lam, solver.settings(loss)[-1], 2)
+    assert objective.primal(coef) - bound <= 1e-6 * bound
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.name)
+def test_ladder_goes_one_way(solver):
+    for loss in solver.losses:
+        ladder = np.asarray(solver.settings(loss))
+        steps = np.diff(ladder)
+        assert (steps < 0).all() or (steps > 0).all()
+
+
+def test_primal_of_an_unusable_answer_is_infinite():
+    X, y = problem(0.5, 8)
+    objective = Objective(X, y, "logistic", 0.1)
+    assert objective.primal(np.full(8, np.nan)) == np.inf
+    assert objective.primal(np.zeros(7)) == np.inf
+    assert objective.primal(np.zeros(8)) == pytest.approx(np.log(2))
+
+
+class Zeros:
+    """The floor: answers at once, with nothing."""
+
+    name, version, parallel = "zeros", "1", False
+    losses = frozenset(LOSSES)
+
+    def unsuited(self, n, d, nnz):
+        return None
+
+    def prepare(self, X, y):
+        return X.shape[1]
+
+    def settings(self, loss):
+        return [1.0, 0.1]
+
+    def fit(self, prepared, loss, lam, setting, threads):
+        return np.zeros(prepared)
+
+
+class Broken(Zeros):
+    name = "broken"
+
+    def fit(self, prepared, loss, lam, setting, threads):
+        raise RuntimeError("out of order")
+
+
+class TooLarge(Zeros):
+    name = "too large"
+
+    def unsuited(self, n, d, nnz):
+        return f"{d} features"
+
+
+@pytest.fixture(scope="module")
+def result():
+    X, y = problem(0.5, 8)
+    rules = Rules(repeats=3)
+    peers = [Zeros(), Broken(), TooLarge()]
+    case = race(Objective(X, y, "logistic", 0.1), [Ours(), Ours("sdca")], peers, 1, rules)
+    cases = [{"data": "made up", **case}]
+    machine = dict.fromkeys(("processor", "cores", "level", "python", "date"), "?")
+    head = {"machine": machine, "repeats": 3, "accuracies": list(rules.accuracies), "missing": {}}
+    return {**head, "cases": cases, **summarise(cases, rules.accuracies)}
+
+
+def test_race_judges_by_the_primal_value(result):
+    solvers = {s["name"]: s for s in result["cases"][0]["solvers"]}
+    assert set(solvers) == {"adasdca adasdca+", "adasdca sdca", "zeros", "broken"}
+    ours, zeros = solvers["adasdca adasdca+"], solvers["zeros"]
+    assert time_to(ours, 1e-8) > 0
+    assert len(ours["runs"][-1]["seconds"]) == 3
+    assert [r["setting"] for r in zeros["runs"]] == [1.0, 0.1]
+    assert time_to(zeros, 1e-2) is None
+    assert solvers["broken"]["runs"] == []
+    assert solvers["broken"]["stopped"] == "RuntimeError: out of order"
+    assert result["cases"][0]["left_out"] == {"too large": "8 features"}
+
+
+def test_race_does_not_hide_our_own_failure():
+    X, y = problem(0.5, 8)
+    with pytest.raises(RuntimeError, match="out of order"):
+        race(Objective(X, y, "logistic", 0.1), [Broken()], [Zeros()], 1, Rules(repeats=1))
+
+
+def test_report_shows_what_the_file_holds(result, tmp_path):
+    path = output.save(result, tmp_path / "deeper" / "race.json", "unused")
+    read = report.merge([output.load(path), output.load(path)])
+    assert read == json.loads(json.dumps(result))
+    for text in (report.show(read), report.markdown(read)):
+        assert text.count("none reached it") == len(result["accuracies"])
+    everyone = report.everyone(read)
+    assert "RuntimeError: out of order" in everyone
+    assert "left out: 8 features" in everyone
+    picture.draw(read, tmp_path / "race.png")
+    assert (tmp_path / "race.png").read_bytes().startswith(b"\x89PNG")
+
+
+def entry(role, *runs):
+    made = Entry(Zeros(), role, None, 1)
+    made.runs = [Run(k, [seconds], [seconds], [primal]) for k, (seconds, primal) in enumerate(runs)]
+    return made
+
+
+def test_ladder_is_left_for_a_reason():
+    rules = Rules(accuracies=(1e-2, 1e-8), cap=60.0)
+    assert stop_reason(entry("peer", (1.0, 2.0)), 1.0, np.inf, rules) is None
+    assert "tightest" in stop_reason(entry("peer", (1.0, 1.0)), 1.0, np.inf, rules)
+    assert "60 s" in stop_reason(entry("ours", (61.0, 2.0)), 1.0, np.inf, rules)
+    assert "100 times" in stop_reason(entry("peer", (5.0, 2.0)), 1.0, 0.01, rules)
+    assert stop_reason(entry("ours", (5.0, 2.0)), 1.0, 0.01, rules) is None
+    assert stop_reason(entry("peer", *[(2.0, 2.0)] * 3), 1.0, np.inf, rules) is None
+    assert stop_reason(entry("peer", *[(2.0, 2.0)] * 4), 1.0, np.inf, rules) == "no progress"
+    assert stop_reason(entry("peer", *[(0.5, 2.0)] * 4), 1.0, np.inf, rules) is None
+
+
+def test_only_settings_that_may_count_are_repeated():
+    ours = entry("ours", (1.0, 2.0), (8.0, 1.001), (9.0, 1.0))
+    near = entry("peer", (1.0, 1.0), (3.0, 1.0))
+    far = entry("peer", (5.0, 1.0))
+    kept = worth_repeating([ours, near, far], 1.0, (1e-2, 1e-8))
+    assert [(e, r.setting) for e, r in kept] == [(near, 0), (ours, 1), (ours, 2)]
+
+
+def test_ratios_and_means():
+    def solver(name, role, *runs):
+        made = [{"median": m, "suboptimality": s} for m, s in runs]
+        return {"name": name, "role": role, "runs": made}
+
+    def case(loss, *solvers):
+        return {"data": "made up", "loss": loss, "threads": 1, "solvers": list(solvers)}
+
+    cases = [
+        case(
+            "hinge",
+            solver("us", "ours", (2.0, 1e-3), (1.0, 1e-5), (4.0, 1e-9)),
+            solver("us too", "variant", (0.1, 0.0)),
+            solver("a", "peer", (8.0, 1e-3)),
+            solver("b", "peer", (2.0, 1e-3), (9.0, 1e-6)),
+        ),
+        case("squared", solver("us", "ours", (1.0, 1e-1)), solver("a", "peer", (1.0, 0.0))),
+        case("smoothed_hinge", solver("us", "ours", (1.0, 0.0))),
+    ]
+    found = summarise(cases, (1e-2, 1e-4, 1e-8))
+    rows = [(r["ours"], r["peer"], r["ratio"]) for r in found["rows"]]
+    assert rows[:3] == [(1.0, "b", 2.0), (1.0, "b", 9.0), (4.0, None, None)]
+    assert rows[3:6] == [(None, "a", None)] * 3
+    assert rows[6:] == [(1.0, None, None)] * 3
+    means = {m["loss"]: m for m in found["means"]}
+    assert means["hinge"]["mean"] == pytest.approx(np.sqrt(18))
+    assert means["squared"]["mean"] is None
+    whole = means["all"]
+    counted = [whole[k] for k in ("compared", "faster", "only_ours", "only_peer", "no_peer")]
+    assert counted == [2, 2, 1, 3, 3]
+    assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+
+
+def test_winners_and_marks():
+    tied = {"sdca": 5.0, "option I": 3.0, "option II": 3.0, "sdca-perm": None, "adasdca": 1.0}
+    assert counts.winners(tied) == ["option I", "option II"]
+    assert counts.winners({"sdca": None}) == []
+    behind = dict.fromkeys(counts.METHODS, 4.0) | {"option I": None}
+    cases = [
+        {"data": "x", "loss": "squared", "counts": c, "winners": counts.winners(c)}
+        for c in (dict.fromkeys(counts.METHODS, 2.0), behind)
+    ]
+    text = counts.show({"cap": 10, "seeds": 3, "tolerance": 1e-6, "cases": cases})
+    assert ">10" in text
+    assert text.count("option I not first") == 1
+    assert "option I is first in 1 of 2 cases" in text
+
+
+def test_counts_are_updates_over_n():
+    X, y = problem(0.5, 8)
+    needed = counts.count(X, y, "squared", counts.METHODS["option I"], cap=100, seeds=3)
+    assert needed == round(needed)
+    assert 1 <= needed < 100
+    assert counts.count(X, y, "squared", counts.METHODS["sdca"], cap=1, seeds=1) is None
+
+
+def test_parts_of_an_epoch():
+    X, y = problem(0.5, 8)
+    seconds = epochs.parts(X, y, "squared", repeats=1)
+    assert all(s > 0 for s in seconds.values())
+    assert epochs.ratios(seconds)["plan/ascent"] == seconds["plan"] / seconds["ascent"]
+
+
+def test_synthetic_rows_are_canonical():
+    X, y = scaling.synthetic(10_000)
+    assert X.nnz == 10_000
+    assert X.dtype == np.float32
+    assert X.has_canonical_format
+    assert set(y) == {-1.0, 1.0}
+    assert 0.3 < np.mean(y > 0) < 0.7
+
+
+def test_flatness_counts_sizes_out_of_the_cache():
+    def case(nnz, seconds, packed):
+        return {"nnz": nnz, "seconds": {"epoch": seconds}, "bytes": {"packed": packed}}
+
+    small, large, larger = case(10, 1.0, 10), case(100, 50.0, 200), case(1000, 600.0, 2000)
+    assert scaling.flatness([small, large, larger], 100) == pytest.approx(1.2)
+    assert scaling.flatness([small, large], 100) is None
