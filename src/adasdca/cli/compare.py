@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from adasdca.losses import Loss, get_loss
-from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, IProxSDCA, Method, Quartz, SDCAPerm
+from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Method, Quartz, SDCAPerm
 from adasdca.plotting import Curve
 from adasdca.solution import Record, Solution, Status
 from adasdca.solver import solve
@@ -26,6 +26,7 @@ METHODS: dict[str, Method] = {
     "adasdca+ (II)": AdaSDCAPlus(option="II"),
     "adasdca+ (I)": AdaSDCAPlus(option="I"),
     "adasdca": AdaSDCA(rule="relaxed"),
+    "auto": Auto(),
 }
 
 
