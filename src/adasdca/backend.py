@@ -60,6 +60,11 @@ class LocalBackend:
         n = self.workspace.n
         self._curvature = np.empty(n)
         self.workspace.curvature(self._curvature)
+        if not np.isfinite(self._curvature).all():
+            raise ValueError(
+                f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
+                "features to about 1 or choose a larger lam."
+            )
         self._weight = np.ones(n) if problem.weight is None else problem.weight
         self._gamma = problem.loss.smoothness
         self._intercept = 0.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from adasdca.backend import LocalBackend
+from adasdca.data import as_doubles
 from adasdca.losses import Loss
 from adasdca.problem import Problem, check_count
 from adasdca.schedules import PermutationSchedule
@@ -114,8 +117,11 @@ def certify(
     )
     n, d = problem.rows.shape
     w = _check_coef(coef, d, problem.bounds)
-    if not np.isfinite(intercept):
-        raise ValueError(f"intercept = {intercept!r} is not finite; pass the model's intercept.")
+    value: Any = intercept
+    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(
+            f"intercept = {intercept!r} is not finite; pass the model's intercept, one number."
+        )
     if intercept != 0 and not fit_intercept:
         raise ValueError(
             f"intercept = {intercept!r}, but fit_intercept is False: the problem has no intercept. "
@@ -183,7 +189,7 @@ def _ascended(backend: LocalBackend, beta: Array, intercept: float, epochs: int)
 
 
 def _check_dual(dual_coef: Any, weight: Array | None, n: int) -> Array:
-    alpha = np.ascontiguousarray(dual_coef, dtype=np.float64)
+    alpha = as_doubles(dual_coef, "dual_coef")
     if alpha.shape == (1, n):
         alpha = alpha[0]
     if alpha.shape != (n,):
@@ -196,7 +202,7 @@ def _check_dual(dual_coef: Any, weight: Array | None, n: int) -> Array:
 
 
 def _check_coef(coef: Any, d: int, bounds: tuple[Array, Array] | None) -> Array:
-    w = np.ascontiguousarray(coef, dtype=np.float64)
+    w = as_doubles(coef, "coef")
     if w.shape == (1, d):
         w = w[0]
     if w.shape != (d,):

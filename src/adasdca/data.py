@@ -60,15 +60,18 @@ def check_rows(X: Any) -> Rows:
     if n == 0 or d == 0:
         what = "sample(s)" if n == 0 else "feature(s)"
         raise ValueError(
-            f"X: Found array with 0 {what} (shape={rows.shape}) while a minimum of 1 is required."
+            f"X: Found array with 0 {what} (shape={rows.shape}) while a minimum of 1 is required; "
+            "check how the data were read."
         )
     if n >= 2**31 or d >= 2**31:
-        raise ValueError(f"X has shape {rows.shape}; up to 2**31 - 1 rows and columns are supported.")
+        raise ValueError(
+            f"X has shape {rows.shape}; up to 2**31 - 1 rows and columns are supported."
+        )
     return rows
 
 
 def _check_dense(X: Any) -> DenseRows:
-    values = np.asarray(X)
+    values = _as_array(X, "X")
     if values.ndim != 2:
         raise ValueError(
             f"X must be a matrix, but has {values.ndim} dimension(s); reshape your data with "
@@ -85,7 +88,11 @@ def _check_dense(X: Any) -> DenseRows:
 
 def _check_sparse(X: Any) -> CsrRows:
     if X.ndim != 2:
-        raise ValueError(f"X must be a matrix, but has {X.ndim} dimension(s).")
+        raise ValueError(
+            f"X must be a matrix, but has {X.ndim} dimension(s); reshape your data with "
+            "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
+        )
+    _check_structure(X)
     csr = X.tocsr()
     values, columns = _as_float(csr.data), csr.indices
     if columns.dtype not in (np.int32, np.int64):
@@ -112,17 +119,61 @@ def _check_sparse(X: Any) -> CsrRows:
     return CsrRows(values, columns, start, shape)
 
 
+def _check_structure(X: Any) -> None:
+    """Check what SciPy converts on trust: with an index out of range it writes out of bounds."""
+    try:
+        if X.format in ("csc", "bsr"):
+            X.check_format(full_check=True)
+        if X.format == "coo" and X.nnz:
+            for index, size in ((X.row, X.shape[0]), (X.col, X.shape[1])):
+                if index.min() < 0 or index.max() >= size:
+                    raise ValueError(f"indices must lie in [0, {size})")
+    except ValueError as error:
+        raise ValueError(
+            f"X: the structure of this {X.format} matrix is inconsistent with its shape {X.shape} "
+            f"({error}); build the matrix anew."
+        ) from error
+
+
 def _as_float(values: Any) -> NDArray[Any]:
     if values.dtype in (np.float32, np.float64):
         return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if np.issubdtype(values.dtype, np.complexfloating):
-        raise ValueError(f"X: Complex data not supported (dtype {values.dtype}); pass real numbers.")
+        raise ValueError(
+            f"X: Complex data not supported (dtype {values.dtype}); pass real numbers."
+        )
     try:
-        return np.asarray(values, dtype=np.float64)
+        return _cast(values)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"X has dtype {values.dtype}, which cannot be read as numbers ({error}); "
             "encode categories and text first, e.g. with sklearn.preprocessing.OneHotEncoder."
+        ) from error
+
+
+def _as_array(x: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is not an array ({error}); give all rows the same length."
+        ) from error
+
+
+def _cast(array: NDArray[Any]) -> Array:
+    if array.dtype.kind not in "biufO":  # text, dates and complex numbers would be converted, too
+        raise TypeError(f"dtype {array.dtype} is not one of real numbers")
+    with np.errstate(over="ignore"):  # an infinity is found later
+        return np.asarray(array, dtype=np.float64, order="C")
+
+
+def as_doubles(x: Any, name: str) -> Array:
+    """Return an array of doubles in C order."""
+    try:
+        return _cast(_as_array(x, name))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} cannot be read as real numbers ({error}); pass a numeric array."
         ) from error
 
 
@@ -135,10 +186,7 @@ def _not_finite(name: str) -> ValueError:
 
 def _check_vector(x: Any, n: int, name: str) -> Array:
     """Return a finite vector of n doubles."""
-    try:
-        vector = np.ascontiguousarray(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be read as a vector of numbers ({error}).") from error
+    vector = as_doubles(x, name)
     if vector.ndim != 1 or len(vector) != n:
         raise ValueError(
             f"{name} has shape {vector.shape}, but X has {n} rows: {name} must have shape ({n},)."
@@ -152,9 +200,10 @@ def check_targets(y: Any, n: int, kind: str) -> Array:
     """Return y as doubles; for classification −1 and +1, both present."""
     if y is None:
         raise ValueError("y is None; pass one label or target per row of X.")
-    if np.asarray(y).dtype.kind in "OUSb" and kind == "classification":
+    dtype = _as_array(y, "y").dtype
+    if dtype.kind in "OUSb" and kind == "classification":
         raise ValueError(
-            f"y has dtype {np.asarray(y).dtype}; labels must be the numbers -1 and +1, e.g. "
+            f"y has dtype {dtype}; labels must be the numbers -1 and +1, e.g. "
             "numpy.where(y == positive_class, 1.0, -1.0)."
         )
     targets = _check_vector(y, n, "y")
@@ -184,6 +233,13 @@ def check_weights(sample_weight: Any, n: int) -> Array | None:
             f"sample_weight holds negative values (the least is {weight.min():g}); "
             "weights must be 0 or more."
         )
-    if not weight.sum() > 0:
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if total == 0:
         raise ValueError("sample_weight is all zero; at least one weight must be above 0.")
+    if not 1e-290 < total < 1e290:
+        raise ValueError(
+            f"sample_weight has the sum {total:g}, beyond double precision; scale the weights to "
+            "about 1, which changes nothing."
+        )
     return weight

@@ -14,10 +14,9 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
-
-import numpy as np
 
 from adasdca.sampling import Rule, get_rule
 
@@ -30,7 +29,7 @@ def _check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...]) -
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float, np.number)) and not isinstance(x, bool) and math.isfinite(x)
+    return not isinstance(x, bool) and isinstance(x, numbers.Real) and math.isfinite(x)
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,8 @@ class AdaSDCAPlus:
 
     def __post_init__(self) -> None:
         get_rule(self.option)
-        if self.m != "auto" and not (_is_number(self.m) and self.m > 1):
+        m: Any = self.m  # it may be an array, which `!=` would compare entry by entry
+        if not (isinstance(m, str) and m == "auto") and not (_is_number(m) and m > 1):
             raise ValueError(
                 f"AdaSDCAPlus: m = {self.m!r} is not allowed; choose a finite number above 1 or 'auto'."
             )

@@ -8,6 +8,7 @@ lower ≤ w ≤ upper, with N = Σ c_i the sum of the sample weights.
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 import os
 from dataclasses import dataclass
@@ -18,7 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.data import CsrRows, DenseRows, Rows, check_rows, check_targets, check_weights
+from adasdca.data import (
+    CsrRows,
+    DenseRows,
+    Rows,
+    as_doubles,
+    check_rows,
+    check_targets,
+    check_weights,
+)
 from adasdca.losses import Loss, get_loss
 
 Array = NDArray[np.float64]
@@ -60,6 +69,10 @@ class Problem:
             1.0,
             "0 <= l1_ratio < 1 (a certificate needs some of the L2 term)",
         )
+        if not isinstance(fit_intercept, (bool, np.bool_)):
+            raise ValueError(
+                f"fit_intercept = {fit_intercept!r} is not allowed; choose True or False."
+            )
         rows = check_rows(X)
         n, d = rows.shape
         targets = check_targets(y, n, loss.kind)
@@ -71,6 +84,12 @@ class Problem:
                         f"sample_weight is 0 on all rows of class {label:g}; a classification loss "
                         "needs both classes."
                     )
+        size = lam * (1.0 - l1_ratio) * (n if weight is None else float(weight.sum()))
+        if not 1e-290 < size < 1e290:
+            raise ValueError(
+                f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, beyond "
+                "double precision; choose lam nearer to 1."
+            )
         return cls(
             rows, targets, weight, loss, lam, l1_ratio, check_bounds(bounds, d), bool(fit_intercept)
         )
@@ -136,7 +155,7 @@ def check_number(
     name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False
 ) -> float:
     """Return a real number in [low, high) as a float."""
-    ok = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    ok = not isinstance(value, bool) and isinstance(value, numbers.Real)
     ok = ok and (low < value if open_low else low <= value) and value < high
     if not ok:
         raise ValueError(f"{name} = {value!r} is not allowed; choose {remedy}.")
@@ -169,7 +188,7 @@ def check_bounds(bounds: Any, d: int) -> tuple[Array, Array] | None:
         ) from error
     sides = []
     for name, side, default in (("lower", low, -math.inf), ("upper", high, math.inf)):
-        values = np.asarray(default if side is None else side, dtype=np.float64)
+        values = as_doubles(default if side is None else side, f"bounds: the {name} bound")
         if values.ndim > 1 or (values.ndim == 1 and len(values) != d) or np.isnan(values).any():
             raise ValueError(
                 f"bounds: the {name} bound must be a number, None or {d} numbers without NaN, "

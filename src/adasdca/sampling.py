@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.data import as_doubles
 from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
@@ -65,7 +66,9 @@ def register_rule(name: str, rule: Rule) -> None:
     if name in ("I", "II"):
         raise ValueError(f"name = {name!r} belongs to the paper's rule; choose another name.")
     if not callable(rule):
-        raise TypeError(f"rule = {rule!r} is not callable; pass a function from a survey to weights.")
+        raise TypeError(
+            f"rule = {rule!r} is not callable; pass a function from a survey to weights."
+        )
     RULES[name] = rule
 
 
@@ -73,19 +76,24 @@ def get_rule(option: str | Rule) -> Rule:
     """Return the rule of that name; a callable is its own rule."""
     if callable(option):
         return option
-    if option not in RULES:
+    known: object = option  # it may be unhashable
+    if not isinstance(known, str) or known not in RULES:
         raise ValueError(
             f"option = {option!r} is unknown; choose one of {', '.join(map(repr, RULES))}, "
             "register a rule under that name, or pass a function from a survey to weights."
         )
-    return RULES[option]
+    return RULES[known]
 
 
 def check_law(weights: Any, n: int, name: str) -> Array:
     """Return the weights a rule gave as n finite doubles, none negative."""
-    law = np.ascontiguousarray(weights, dtype=np.float64)
+    law = as_doubles(weights, f"what rule {name} returned")
     if law.shape != (n,):
         raise ValueError(f"rule {name} returned shape {law.shape}; it must return {n} weights.")
-    if not np.isfinite(law).all() or (law < 0).any():
-        raise ValueError(f"rule {name} returned weights that are negative, NaN or infinite.")
-    return law
+    largest = law.max()
+    if not np.isfinite(largest) or (law < 0).any():
+        raise ValueError(
+            f"rule {name} returned weights that are negative, NaN or infinite; they must be finite "
+            "and 0 or more."
+        )
+    return law if largest < 1e290 else law / largest  # their sum must not overflow

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.data import as_doubles
+
 Array = NDArray[np.float64]
 
 
@@ -214,22 +216,22 @@ def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float
     if isinstance(warm_start, Solution):
         warm_start = warm_start.state
     multiplier, epoch = 0.0, 0
+    given = warm_start
     if isinstance(warm_start, State):
-        beta, multiplier, epoch = warm_start.beta, warm_start.multiplier, warm_start.epoch
-    else:
-        try:
-            beta = np.array(warm_start, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"warm_start of type {type(warm_start).__name__} is not understood; pass a Solution, "
-                "a State or a dual vector of one number per row."
-            ) from error
+        given, multiplier, epoch = warm_start.beta, warm_start.multiplier, warm_start.epoch
+    try:
+        beta = as_doubles(given, "warm_start")
+    except ValueError as error:
+        raise ValueError(
+            f"warm_start of type {type(warm_start).__name__} is not understood ({error}); pass a "
+            "Solution, a State or a dual vector of one number per row."
+        ) from error
     if beta.ndim != 1 or len(beta) > n:
         raise ValueError(
             f"warm_start has shape {beta.shape}, but X has {n} rows; it must have at most {n} entries, "
             "those of the first rows of X."
         )
-    if not np.isfinite(beta).all():
+    if not (np.isfinite(beta).all() and math.isfinite(multiplier)):
         raise ValueError("warm_start contains NaN or infinity; pass finite dual variables.")
     if not isinstance(warm_start, State) and weight is not None:
         first = weight[: len(beta)]
