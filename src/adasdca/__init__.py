@@ -1,4 +1,6 @@
-"""Regularised linear models by adaptive dual coordinate ascent, with a certificate for every answer."""
+"""Regularised linear models by adaptive dual coordinate ascent, each answer with a certificate."""
+
+from typing import TYPE_CHECKING, Any
 
 from adasdca import datasets, losses, methods, theory
 from adasdca.certificate import Certificate, certify
@@ -16,10 +18,21 @@ from adasdca.losses import (
     SquaredHinge,
 )
 from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Quartz, SDCAPerm
+from adasdca.paths import Path, path
 from adasdca.sampling import register_rule
 from adasdca.solution import History, Phase, Record, Solution, State, Status
 from adasdca.solver import solve
 from adasdca.survey import CertificateError, Survey
+
+if TYPE_CHECKING:
+    from adasdca.estimators import (
+        AdaSDCAClassifier,
+        AdaSDCAClassifierCV,
+        AdaSDCARegressor,
+        AdaSDCARegressorCV,
+        ConvergenceDisplay,
+        PathDisplay,
+    )
 
 __version__ = "0.1.0"
 
@@ -27,10 +40,15 @@ __all__ = [
     "SDCA",
     "Absolute",
     "AdaSDCA",
+    "AdaSDCAClassifier",
+    "AdaSDCAClassifierCV",
     "AdaSDCAPlus",
+    "AdaSDCARegressor",
+    "AdaSDCARegressorCV",
     "Auto",
     "Certificate",
     "CertificateError",
+    "ConvergenceDisplay",
     "EpsilonInsensitive",
     "Hinge",
     "History",
@@ -38,6 +56,8 @@ __all__ = [
     "IProxSDCA",
     "Logistic",
     "ModifiedHuber",
+    "Path",
+    "PathDisplay",
     "Phase",
     "Quantile",
     "Quartz",
@@ -55,7 +75,18 @@ __all__ = [
     "datasets",
     "losses",
     "methods",
+    "path",
     "register_rule",
     "solve",
     "theory",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported at first use: scikit-learn takes four times as long to load as all the rest.
+    if name in __all__ or name == "estimators":
+        from importlib import import_module
+
+        estimators = import_module("adasdca.estimators")
+        return estimators if name == "estimators" else getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

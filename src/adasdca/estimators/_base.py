@@ -1,0 +1,240 @@
+"""What the estimators share: parameters, the translation into solves, the attributes of a fit.
+
+An estimator translates: parameters and labels into calls of `adasdca.solve`, solutions into
+attributes with a trailing underscore. The numbers are made elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from adasdca.certificate import Certificate
+from adasdca.estimators._conditioning import (
+    Data,
+    Settle,
+    centred,
+    first_state,
+    solve_on,
+    with_constant,
+)
+from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
+from adasdca.estimators._verdict import reached, verdict
+from adasdca.losses import LOSSES, Loss
+from adasdca.methods import METHODS
+from adasdca.products import RowProducts
+from adasdca.region import intercept_error
+from adasdca.solution import Status
+
+Array = NDArray[np.float64]
+FLOATS = [np.float64, np.float32]
+
+
+def losses_of(kind: str) -> list[str]:
+    """Return the names of the losses of that kind."""
+    return [name for name, loss in LOSSES.items() if loss.kind == kind]
+
+
+class LinearModel(CallbackSupportMixin, BaseEstimator):
+    """A linear model fitted by `adasdca.solve`; the base of the classifier and the regressor."""
+
+    _kind: ClassVar[str]
+
+    coef_: Any
+    intercept_: Any
+    dual_coef_: Array
+    dual_gap_: Any
+    radius_: Any
+    certificate_: Any
+    history_: Any
+    converged_: bool
+    n_iter_: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="left")],
+        "positive": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
+        "method": [StrOptions(set(METHODS)), *METHODS.values()],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [Interval(Real, 0, None, closed="left"), None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+        "gamma": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _loss(self) -> Loss:
+        """Return the loss with those of the estimator's parameters that it has."""
+        if isinstance(self.loss, Loss):
+            if self.loss.kind != self._kind:
+                raise ValueError(
+                    f"loss = {self.loss!r} is for {self.loss.kind}; {type(self).__name__} takes "
+                    f"one of {', '.join(map(repr, losses_of(self._kind)))}."
+                )
+            return self.loss
+        cls = LOSSES[self.loss]
+        return cls(**{f.name: getattr(self, f.name) for f in fields(cls)})  # type: ignore[arg-type]
+
+    def _data(self, X: Any, weight: Array | None, loss: Loss | None = None) -> Data:
+        if self.fit_intercept and self.intercept_scaling is not None:
+            return with_constant(X, weight, float(self.intercept_scaling))
+        if self.fit_intercept and loss is not None:
+            return centred(X, weight, loss)
+        return Data(X, weight)
+
+    def _solve(
+        self, data: Data, loss: Loss, targets: list[Array], monitor: Monitor, starts: list[Any]
+    ) -> list[Any]:
+        """Solve for each vector of targets, in parallel if asked, all on the same rows."""
+        bounds = None
+        if self.positive:
+            lower = np.zeros(data.X.shape[1])
+            if data.constant:
+                lower[-1] = -np.inf  # the intercept may be negative
+            bounds = (lower, None)
+        jobs = min(effective_n_jobs(self.n_jobs), len(targets))
+        rounds = math.ceil(len(targets) / jobs)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        free = self.fit_intercept and not data.constant
+        common: dict[str, Any] = {
+            "loss": loss,
+            "lam": 1.0 / (self.C * data.total),
+            "l1_ratio": self.l1_ratio,
+            "bounds": bounds,
+            "sample_weight": data.weight,
+            "fit_intercept": free,
+            "method": self.method,
+            "tol": 0.0 if data.is_small else self.tol,
+            "max_epochs": self.max_iter,
+            "max_time": None if self.max_time is None else self.max_time / rounds,
+        }
+
+        def one(k: int) -> Any:
+            start, callback = starts[k], monitor.of(k)
+            if start is None and free:
+                start = first_state(targets[k], loss, seed)
+            if data.is_small:
+                callback = Settle(self.tol, callback)
+            own = {"random_state": seed + k, "callback": callback, "warm_start": start}
+            return solve_on(data.X, targets[k], goal=self.tol, **common, **own)
+
+        if jobs == 1:
+            return [one(k) for k in range(len(targets))]
+        # Threads share X; the kernels run without the GIL.
+        return list(Parallel(jobs, prefer="threads")(delayed(one)(k) for k in range(len(targets))))
+
+    def _fit_targets(
+        self, X: Any, y: Any, targets: list[Array], names: list[str], weight: Any
+    ) -> None:
+        """Fit one model for each vector of targets and take the solutions over."""
+        loss = self._loss()
+        data = self._data(X, weight, loss)
+        starts = self._starts(len(targets), X.shape[0])
+        with watched(self, names, X, y) as monitor:
+            solutions = self._solve(data, loss, targets, monitor, starts)
+            slack = np.zeros(len(targets))
+            if self.fit_intercept and not data.constant:
+                rows = RowProducts(X)
+                reach = float(rows.norms().max())
+                for k, s in enumerate(solutions):
+                    b = data.intercept(s)
+                    slack[k] = intercept_error(
+                        rows, reach, targets[k], weight, loss, s.coef, b, s.radius
+                    )
+            coef = np.array([s.coef[: X.shape[1]] for s in solutions])
+            intercept = np.array([data.intercept(s) for s in solutions])
+            states = [s.state for s in solutions]
+            self._adopt(solutions, coef, intercept, data, slack, states)
+        self._conclude(solutions, names, monitor)
+
+    def _starts(self, count: int, n: int) -> list[Any]:
+        """Return the states of the last fit if they fit this one: as many, and no more rows."""
+        states = getattr(self, "_states", None) if self.warm_start else None
+        if states is None or len(states) != count or any(len(s.beta) > n for s in states):
+            return [None] * count
+        return list(states)
+
+    def _adopt(
+        self,
+        solutions: list[Any],
+        coef: Array,
+        intercept: Array,
+        data: Data,
+        slack: Array,
+        states: Any,
+    ) -> None:
+        """Turn solutions into attributes."""
+        self.coef_ = coef
+        self.intercept_ = intercept
+        self.dual_coef_ = np.vstack([s.dual_coef for s in solutions])
+        self.dual_gap_ = np.array([s.gap for s in solutions])
+        self.radius_ = np.array([s.radius for s in solutions])
+        self.history_ = [s.history for s in solutions]
+        self.certificate_ = [Certificate(s.primal, s.dual, s.gap, s.radius) for s in solutions]
+        if len(solutions) == 1:
+            self.dual_gap_, self.radius_ = float(self.dual_gap_[0]), float(self.radius_[0])
+            self.history_, self.certificate_ = self.history_[0], self.certificate_[0]
+        self.converged_ = all(reached(s, self.tol) for s in solutions)
+        self.n_iter_ = max(len(s.history) - 1 for s in solutions)
+        self._constant, self._slack = data.constant, slack
+        self._states = states if self.warm_start else None
+
+    def _conclude(self, solutions: list[Any], names: list[str], monitor: Monitor) -> None:
+        """Warn of a tolerance not reached; let an interruption from the keyboard through.
+
+        By then the estimator is fitted with the best certified point, so nothing is lost; but a
+        grid search around this fit must not go on as if nothing had happened.
+        """
+        if monitor.stopped or self.converged_:
+            return
+        unfinished = [s for s in solutions if not reached(s, self.tol)]
+        if any(s.status is Status.INTERRUPTED for s in unfinished):
+            raise KeyboardInterrupt
+        if getattr(self, "_quiet", False):  # a search warns once, for all its fits
+            return
+        warnings.warn(
+            verdict(type(self).__name__, solutions, names, self.tol, self.max_iter),
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _weights(self, sample_weight: Any, X: Any) -> Array | None:
+        if sample_weight is None:
+            return None
+        weight: Array = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        return weight
+
+    def _rows_to_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(
+            self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
+        )
+
+    def _dense_coef(self) -> Array:
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        return np.atleast_2d(coef)

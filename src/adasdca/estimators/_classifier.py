@@ -1,0 +1,291 @@
+"""`AdaSDCAClassifier`: linear classification with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from adasdca.estimators._base import FLOATS, LinearModel, losses_of
+from adasdca.estimators._progress import watched, with_callbacks
+from adasdca.estimators._scores import LinearScores
+from adasdca.losses import Logistic, Loss
+from adasdca.methods import Method
+from adasdca.multinomial import solve_multinomial
+from adasdca.products import RowProducts
+from adasdca.solution import Record
+
+Array = NDArray[np.float64]
+
+
+class AdaSDCAClassifier(LinearScores, LinearModel):
+    """Linear classifier, solved to a certified accuracy by adaptive dual coordinate ascent.
+
+    Minimises, for labels ±1,
+
+        (1/N) Σ_i c_i φ(x_i·w + b; y_i) + (1/(C·N)) ((1 − l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁)
+
+    where c_i are the sample weights (times class weights) and N is their sum: the objective of
+    LIBLINEAR, LinearSVC and LogisticRegression with the same C.
+
+    Parameters
+    ----------
+    loss : {"logistic", "hinge", "squared_hinge", "smoothed_hinge", "modified_huber"} or Loss, \
+            default="logistic"
+        The loss φ, by name or as an object of `adasdca.losses`.
+    C : float, default=1.0
+        Inverse strength of the regularisation, as in LIBLINEAR.
+    l1_ratio : float, default=0.0
+        Share of the L1 term, 0 ≤ l1_ratio < 1.
+    positive : bool, default=False
+        Whether to keep the coefficients (not the intercept) non-negative.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    intercept_scaling : float, default=None
+        None: the intercept is not penalised. A number: it is the coefficient, penalised like the
+        others, of a constant feature of that value, as in LIBLINEAR and LinearSVC; X is then
+        copied.
+    multi_class : {"auto", "ovr", "multinomial"}, default="auto"
+        With more than two classes: a model for each class against the rest, or, for the logistic
+        loss with l1_ratio=0 and positive=False, one multinomial model. ``"auto"`` is multinomial
+        where that is possible.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, multiplied with the sample weights; ``"balanced"``: inverse to the
+        total weight of each class.
+    method : str or method object, default="auto"
+        How to solve; see `adasdca.methods`. Multinomial models are solved by Newton's method.
+    tol : float, default=1e-4
+        Stop when the duality gap is at most tol times the objective. With 0, go on to the limits of
+        double precision.
+    max_iter : int, default=1000
+        Most epochs (multinomial: Newton steps).
+    max_time : float, default=None
+        Most seconds for the solves of a fit.
+    warm_start : bool, default=False
+        Whether fit begins at the solution of the last fit. Rows may have been appended since.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of the rows. The solution depends on it only within `tol`.
+    n_jobs : int, default=None
+        Classes solved at the same time, in threads that share X.
+    callback : callable, default=None
+        Called with a `Record` after each survey; returning True stops the solve.
+    verbose : int, default=0
+        1: a line a survey through the logger ``adasdca``; 2: progress bars (needs rich).
+    gamma : float, default=1.0
+        Length over which ``"smoothed_hinge"`` rounds the corner.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        The labels.
+    coef_ : (1, n_features) or (n_classes, n_features) array
+        Coefficients.
+    intercept_ : (1,) or (n_classes,) array
+        Intercepts.
+    dual_coef_ : (1, n_samples) or (n_classes, n_samples) array
+        Dual variables α, sample weights included.
+    dual_gap_ : float or (n_classes,) array
+        Duality gap: how far the objective can be above its minimum; an array with one-versus-rest.
+    radius_ : float or (n_classes,) array
+        How far the coefficients can be from the exact ones (Euclidean).
+    certificate_ : Certificate or list of Certificate
+        Objective, lower bound, gap and radius.
+    converged_ : bool
+        Whether the gap asked for was reached.
+    n_iter_ : int
+        Epochs (and Newton steps) done, the most over the classes.
+    history_ : History or list of History
+        The surveys of the solve.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : (n_features_in_,) array
+        Names of the features, where X had such.
+
+    See Also
+    --------
+    AdaSDCAClassifierCV : the same with C chosen by cross-validation.
+    adasdca.solve : the function behind it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from adasdca import AdaSDCAClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), AdaSDCAClassifier(tol=1e-6, random_state=0))
+    >>> round(model.fit(X, y).score(X, y), 2)
+    0.99
+    >>> print(model[-1].certificate_)  # doctest: +ELLIPSIS
+    The objective is 0.06641...; no model has less than 0.0664...
+    """
+
+    _kind: ClassVar[str] = "classification"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearModel._parameter_constraints,
+        "loss": [StrOptions(set(losses_of("classification"))), Loss],
+        "multi_class": [StrOptions({"auto", "ovr", "multinomial"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str | Loss = "logistic",
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        multi_class: str = "auto",
+        class_weight: Any = None,
+        method: str | Method = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        verbose: int = 0,
+        gamma: float = 1.0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.positive = positive
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+        self.gamma = gamma
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            C-ordered arrays and CSR matrices of float32 or float64 are used without a copy.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or more; an integer weight is the same as a repeated row.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, order="C"
+        )
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        weight = self._class_weights(classes, codes, self._weights(sample_weight, X))
+        count = len(classes)
+        if not np.array_equal(getattr(self, "classes_", []), classes):
+            self._states = None  # other classes, other problems: no warm start
+        self.classes_ = classes
+        self._joint = count > 2 and self._multinomial()
+        if self._joint:
+            self._fit_multinomial(X, codes, weight)
+            return self
+        positives = range(1, 2) if count == 2 else range(count)
+        targets = [np.where(codes == k, 1.0, -1.0) for k in positives]
+        names = [""] if count == 2 else [f" class {label!r}" for label in classes.tolist()]
+        self._fit_targets(X, y, targets, names, weight)
+        return self
+
+    def _class_weights(self, classes: Any, codes: Any, weight: Array | None) -> Array | None:
+        """Return sample weights times class weights; every class must have some weight."""
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, but y holds one "
+                f"class only: {classes[0]!r}."
+            )
+        mass = np.bincount(codes, weights=weight, minlength=len(classes))
+        if (mass <= 0).any():
+            lost = classes[mass <= 0][0]
+            raise ValueError(
+                f"sample_weight is zero on all samples of class {lost!r}; a class needs some "
+                "weight: leave its samples out instead."
+            )
+        if self.class_weight is None:
+            return weight
+        if self.class_weight == "balanced":
+            factor = mass.sum() / (len(classes) * mass)
+        else:
+            factor = compute_class_weight(self.class_weight, classes=classes, y=classes[codes])
+            if (factor <= 0).any():
+                raise ValueError(
+                    f"class_weight={self.class_weight!r} must be above 0 for every class; leave "
+                    "the samples of a class out to ignore it."
+                )
+        each: Array = factor[codes]
+        return each if weight is None else each * weight
+
+    def _multinomial(self) -> bool:
+        """Whether more than two classes make one multinomial model."""
+        logistic = self.loss == "logistic" or isinstance(self.loss, Logistic)
+        possible = logistic and self.l1_ratio == 0 and not self.positive
+        if self.multi_class == "multinomial" and not possible:
+            raise ValueError(
+                "multi_class='multinomial' needs loss='logistic', l1_ratio=0 and positive=False, "
+                f"got loss={self.loss!r}, l1_ratio={self.l1_ratio!r}, positive={self.positive!r}; "
+                "choose multi_class='ovr' for these."
+            )
+        return possible and self.multi_class != "ovr"
+
+    def _fit_multinomial(self, X: Any, codes: Any, weight: Array | None) -> None:
+        data = self._data(X, weight)
+        unpenalised = self.fit_intercept and not data.constant
+        start = getattr(self, "_states", None) if self.warm_start else None
+        if start is not None and start[0].shape[1] != data.X.shape[1]:
+            start = None
+        with watched(self, [""], X, codes) as monitor:
+            solution = solve_multinomial(
+                data.X,
+                codes,
+                n_classes=len(self.classes_),
+                lam=1.0 / (self.C * data.total),
+                sample_weight=weight,
+                fit_intercept=unpenalised,
+                tol=self.tol,
+                max_epochs=self.max_iter,
+                max_time=self.max_time,
+                warm_start=start,
+                callback=monitor.of(0),
+            )
+            d = X.shape[1]
+            coef, intercept = solution.coef[:, :d], solution.intercept
+            if data.constant:
+                intercept = data.constant * solution.coef[:, d]
+            # Moving all scores by at most e moves differences of the best intercepts by 2e(K − 1)
+            # at most: if a group of classes rose by more than 2e over the rest, its probabilities
+            # would rise in every row, but their sum over the rows is fixed.
+            slack = np.zeros(1)
+            if unpenalised:
+                reach = float(RowProducts(X).norms().max())
+                slack[0] = 2.0 * (len(self.classes_) - 1) * reach * solution.radius
+            states = (solution.coef, solution.intercept)
+            self._adopt([solution], coef, intercept, data, slack, states)
+        self._conclude([solution], [""], monitor)

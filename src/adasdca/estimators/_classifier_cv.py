@@ -1,0 +1,170 @@
+"""`AdaSDCAClassifierCV`: C chosen by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sklearn.base import _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from adasdca.estimators._base import FLOATS
+from adasdca.estimators._classifier import AdaSDCAClassifier
+from adasdca.estimators._cv import Search
+from adasdca.estimators._progress import with_callbacks
+from adasdca.losses import Loss
+from adasdca.methods import Method
+from adasdca.solution import Record
+
+
+class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
+    """Linear classifier with C, and l1_ratio, chosen by cross-validation.
+
+    Each fold walks from small to large C, each solve from the dual solution of the last one; then
+    all rows are fitted with the C and l1_ratio of the best mean score. Among equal scores the
+    smallest C, the strongest regularisation, wins. The objective is that of `AdaSDCAClassifier`.
+
+    Parameters
+    ----------
+    Cs : int or array-like, default=10
+        The values of C, or how many of them on a logarithmic scale between 1e-4 and 1e4.
+    l1_ratios : array-like, default=(0.0,)
+        The values of l1_ratio.
+    cv : int, cross-validation generator or iterable, default=None
+        The folds; None: 5 folds, stratified.
+    scoring : str or callable, default=None
+        The score; None: the accuracy. Sample weights are passed on to scores that take them.
+    loss : str or Loss, default="logistic"
+        The loss, as in `AdaSDCAClassifier`.
+    positive, fit_intercept, intercept_scaling, multi_class, class_weight,
+    method
+        As in `AdaSDCAClassifier`.
+    tol : float, default=1e-4
+        Stop when the duality gap is at most tol times the objective.
+    max_iter : int, default=1000
+        Most epochs of a solve.
+    max_time : float, default=None
+        Most seconds for the solves of one fit; a fold has a fit for each C.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of the rows.
+    n_jobs : int, default=None
+        Folds walked at the same time, in threads.
+    callback : callable, default=None
+        Called with a `Record` after each survey of the final fit; returning True stops it.
+    verbose : int, default=0
+        1: a line a survey of the final fit, and a line a fold and C, through the logger
+        ``adasdca``; 2: progress bars for the final fit (needs rich).
+    gamma : float, default=1.0
+        Length over which ``"smoothed_hinge"`` rounds the corner.
+
+    Attributes
+    ----------
+    C_, l1_ratio_, best_score_ : float
+        The choice, and its mean score.
+    Cs_ : (n_cs,) array
+        The values of C, from small to large.
+    l1_ratios_ : (n_l1_ratios,) array
+        The values of l1_ratio.
+    scores_ : (n_folds, n_l1_ratios, n_cs) array
+        The scores.
+    coefs_paths_ : (n_folds, n_l1_ratios, n_cs, n_models, n_features) array
+        The coefficients along C; absent if some fold lacked a class.
+    coef_, intercept_, dual_coef_, dual_gap_, radius_, certificate_, converged_, n_iter_, history_
+        Of the final fit, as in `AdaSDCAClassifier`.
+
+    See Also
+    --------
+    AdaSDCAClassifier : the same for a given C.
+    adasdca.path : solutions along C.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from adasdca import AdaSDCAClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = AdaSDCAClassifierCV(Cs=[0.01, 0.1, 1.0], scoring="neg_log_loss", random_state=0)
+    >>> model.fit(X, y).C_
+    0.1
+    """
+
+    _model: ClassVar[type[Any]] = AdaSDCAClassifier
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: constraint
+            for name, constraint in AdaSDCAClassifier._parameter_constraints.items()
+            if name not in ("C", "l1_ratio", "warm_start")
+        },
+        **Search._search_constraints,
+    }
+
+    def __init__(
+        self,
+        *,
+        Cs: Any = 10,
+        l1_ratios: Any = (0.0,),
+        cv: Any = None,
+        scoring: Any = None,
+        loss: str | Loss = "logistic",
+        positive: bool = False,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        multi_class: str = "auto",
+        class_weight: Any = None,
+        method: str | Method = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        verbose: int = 0,
+        gamma: float = 1.0,
+    ) -> None:
+        self.Cs = Cs
+        self.l1_ratios = l1_ratios
+        self.cv = cv
+        self.scoring = scoring
+        self.loss = loss
+        self.positive = positive
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+        self.gamma = gamma
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifierCV:
+        """Choose C and l1_ratio, then fit all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or more, for the fits and for the scores.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, order="C"
+        )
+        check_classification_targets(y)
+        self._search_and_fit(X, y, self._weights(sample_weight, X))
+        return self

@@ -1,0 +1,160 @@
+"""How a fit is put to the solver: the same problem in a form that is quick and exact to solve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adasdca.losses import Loss, Quantile
+from adasdca.solution import History, Record, Solution, State, Status
+from adasdca.solver import solve
+
+Array = NDArray[np.float64]
+
+#: Up to this many stored values a fit goes on beyond `tol`, to the limits of double precision.
+SMALL = 2048
+#: For this many more epochs at most.
+EXTRA = 300
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows of a fit as the solver gets them.
+
+    Attributes
+    ----------
+    X : (n, d) or (n, d + 1) array or CSR matrix
+        Rows; with a constant column where the intercept is penalised.
+    weight : (n,) array or None
+        Sample weights.
+    constant : float
+        The value of that column; 0 for none.
+    centre : (d,) array or None
+        What was subtracted from every row.
+    """
+
+    X: Any
+    weight: Array | None
+    constant: float = 0.0
+    centre: Array | None = None
+
+    @property
+    def total(self) -> float:
+        """N: the sum of the weights."""
+        return float(self.X.shape[0] if self.weight is None else math.fsum(self.weight))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether solving to the limits of double precision costs next to nothing."""
+        stored = self.X.nnz if sp.issparse(self.X) else self.X.size
+        return bool(max(stored, self.X.shape[0]) <= SMALL)
+
+    def intercept(self, solution: Any) -> float:
+        """Return the intercept for the rows as they came."""
+        if self.constant:
+            return float(self.constant * solution.coef[-1])
+        shift = 0.0 if self.centre is None else float(solution.coef @ self.centre)
+        return float(solution.intercept - shift)
+
+
+def with_constant(X: Any, weight: Array | None, value: float) -> Data:
+    """Append a constant column, whose coefficient is a penalised intercept."""
+    column = np.full((X.shape[0], 1), value, dtype=X.dtype)
+    X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+    return Data(X, weight, constant=value)
+
+
+def centred(X: Any, weight: Array | None, loss: Loss) -> Data:
+    """Move dense rows to their mean if that is far from 0, for losses with a kink.
+
+    With an intercept that is not penalised this changes nothing but the intercept. Coordinate
+    ascent crawls on rows that all point the same way (100 times their spread from 0: 10⁵ epochs
+    instead of 30); smooth losses are finished by Newton steps, which do not mind, and sparse rows
+    would not stay sparse.
+    """
+    if loss.smoothness > 0 or sp.issparse(X):
+        return Data(X, weight)
+    centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    square = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X)
+    distance = float(np.vdot(centre, centre))
+    if distance <= 0.2 * square:
+        return Data(X, weight)
+    return Data(X - centre, weight, centre=centre.astype(np.float64))
+
+
+def first_state(targets: Array, loss: Loss, seed: int) -> State | None:
+    """Return where to begin with an intercept: regression, at a constant that fits the targets."""
+    if loss.kind == "classification":
+        return None
+    level = loss.quantile if isinstance(loss, Quantile) else 0.5
+    return State(np.zeros(len(targets)), float(np.quantile(targets, level)), 0, seed)
+
+
+class Settle:
+    """A callback that lets a solve go on beyond `tol` for a while."""
+
+    def __init__(self, tol: float, callback: Callable[[Record], Any] | None) -> None:
+        self._tol, self._callback = tol, callback
+        self._last = math.inf
+
+    def __call__(self, record: Record) -> bool:
+        stop = self._callback is not None and bool(self._callback(record))
+        if math.isinf(self._last) and record.gap <= self._tol * record.primal:
+            self._last = record.epoch + EXTRA
+        return stop or record.epoch >= self._last
+
+
+def solve_on(X: Any, targets: Array, *, goal: float, max_epochs: int, **options: Any) -> Solution:
+    """Solve; where that stalls with the intercept still on its way, go on from there.
+
+    The duals can rest at their bounds while the multiplier of the intercept has far to go. Such a
+    stall is none: the next solve begins with the next multiplier.
+
+    Parameters
+    ----------
+    X, targets, max_epochs, **options
+        As in `solve`.
+    goal : float
+        The relative gap below which a stall is taken for what it is.
+    """
+    solution = solve(X, targets, max_epochs=max_epochs, **options)
+    rounds = 0
+    while (
+        solution.status is Status.STALLED
+        and solution.relative_gap > max(goal, 1e-12)
+        and abs(solution.state.multiplier - solution.intercept)
+        > 1e-9 * (1.0 + abs(solution.intercept))
+        and solution.n_epochs + rounds < max_epochs
+    ):
+        rounds += 1  # a solve without an epoch counts as one
+        left = max_epochs - solution.n_epochs - rounds
+        more = solve(X, targets, max_epochs=left, **{**options, "warm_start": solution})
+        solution = _joined(solution, more)
+    return solution
+
+
+def _joined(first: Solution, second: Solution) -> Solution:
+    """Return the second solution with the history of both."""
+    before, after = first.history, second.history
+    columns = {
+        f.name: np.concatenate(
+            [
+                getattr(before, f.name),
+                getattr(after, f.name)[1:]
+                + (getattr(before, f.name)[-1] if f.name in ("epoch", "updates", "seconds") else 0),
+            ]
+        )
+        for f in fields(History)
+    }
+    return replace(
+        second,
+        history=History(**columns),
+        n_epochs=first.n_epochs + second.n_epochs,
+        n_updates=first.n_updates + second.n_updates,
+    )

@@ -1,0 +1,208 @@
+"""Cross-validation over C (and l1_ratio), warm-started along C; what both CV estimators share."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from adasdca.estimators._progress import logger
+
+Array = NDArray[np.float64]
+
+#: Scores this close (relative) to the best count as equal to it; the strongest regularisation wins.
+TIE = 1e-10
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One walk along C on the training rows of one fold."""
+
+    scores: list[float]
+    coefs: list[Array]
+    unfinished: int
+
+
+class Search:
+    """Chooses C and l1_ratio by cross-validation, then fits all rows with them."""
+
+    _model: ClassVar[type[Any]]
+
+    Cs: Any
+    l1_ratios: Any
+    cv: Any
+    scoring: Any
+    n_jobs: int | None
+    tol: float
+    verbose: int
+    coef_: Any
+    intercept_: Any
+    get_params: Any
+    _init_callback_context: Any
+
+    _search_constraints: ClassVar[dict[str, list[Any]]] = {
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "l1_ratios": ["array-like"],
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+    }
+
+    def _grid(self) -> tuple[Array, Array]:
+        if isinstance(self.Cs, Integral):
+            cs = np.logspace(-4, 4, self.Cs)
+        else:
+            cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
+        ratios = np.asarray(self.l1_ratios, dtype=np.float64)
+        if cs.ndim != 1 or not len(cs) or not np.isfinite(cs).all() or (cs <= 0).any():
+            raise ValueError(f"Cs = {self.Cs!r} is not allowed; pass numbers above 0, or how many.")
+        if ratios.ndim != 1 or not len(ratios) or not ((ratios >= 0) & (ratios < 1)).all():
+            raise ValueError(
+                f"l1_ratios = {self.l1_ratios!r} is not allowed; pass numbers, 0 <= l1_ratio < 1."
+            )
+        return cs, ratios
+
+    def _candidate(self, **changes: Any) -> Any:
+        """Return a model without search, with this one's parameters and those changes."""
+        names = self._model._get_param_names()
+        shared = {k: v for k, v in self.get_params(deep=False).items() if k in names}
+        return self._model(**{**shared, **changes})
+
+    def _search_and_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        cs, ratios = self._grid()
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        jobs = [(fold, ratio) for fold in folds for ratio in ratios.tolist()]
+        context = None
+        if getattr(self, "_skl_callbacks", None):
+            context = self._init_callback_context(
+                max_subtasks=len(jobs) + 1, sequential_subtasks=False
+            )
+            context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        # Threads share X; the kernels run without the GIL.
+        walks = Parallel(self.n_jobs, prefer="threads")(
+            delayed(self._walk)(X, y, sample_weight, fold, ratio, cs, k, context)
+            for k, (fold, ratio) in enumerate(jobs)
+        )
+        shape = (len(folds), len(ratios), len(cs))
+        self.Cs_, self.l1_ratios_ = cs, ratios
+        self.scores_ = np.array([walk.scores for walk in walks]).reshape(shape)
+        same = {c.shape for walk in walks for c in walk.coefs}
+        if len(same) == 1:  # a fold may lack a class
+            self.coefs_paths_ = np.array([w.coefs for w in walks]).reshape(*shape, *same.pop())
+        mean = self.scores_.mean(axis=0)
+        best = mean.max()
+        ratio_index, c_index = np.nonzero(mean >= best - TIE * max(1.0, abs(best)))
+        pick = int(np.argmin(c_index))
+        self.C_ = float(cs[c_index[pick]])
+        self.l1_ratio_ = float(ratios[ratio_index[pick]])
+        self.best_score_ = float(mean[ratio_index[pick], c_index[pick]])
+        self._warn_of_unfinished(sum(walk.unfinished for walk in walks), len(jobs) * len(cs))
+        final = self._candidate(C=self.C_, l1_ratio=self.l1_ratio_)
+        _fit_under(context, len(jobs), "refit", self, final, X, y, sample_weight)
+        for name, value in vars(final).items():
+            if name not in final.get_params(deep=False) and name != "_skl_callbacks":
+                setattr(self, name, value)
+        if context is not None:
+            context.call_on_fit_task_end(
+                estimator=self,
+                X=X,
+                y=y,
+                reconstruction_attributes={"coef_": self.coef_, "intercept_": self.intercept_},
+            )
+
+    def _walk(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        fold: tuple[Any, Any],
+        ratio: float,
+        cs: Array,
+        k: int,
+        context: Any,
+    ) -> Walk:
+        """Fit a fold's training rows for each C, from the last solution; score its test rows."""
+        train, test = fold
+        X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
+        weight_train = weight_test = None
+        if sample_weight is not None:
+            weight_train, weight_test = sample_weight[train], sample_weight[test]
+        scores: list[float] = []
+        coefs: list[Array] = []
+        unfinished = 0
+        model = self._candidate(l1_ratio=ratio, warm_start=True, n_jobs=1, callback=None, verbose=0)
+        model._quiet = True
+        if context is not None:
+            context = context.subcontext(task_name="fold", task_id=k, max_subtasks=len(cs))
+            context.call_on_fit_task_begin(estimator=self)
+        for c in cs.tolist():
+            model.set_params(C=c)
+            _fit_under(context, None, "C", self, model, X_train, y_train, weight_train)
+            unfinished += not model.converged_
+            scores.append(_score(self.scoring, model, X_test, y_test, weight_test))
+            coefs.append(np.atleast_2d(model.coef_))
+            if self.verbose:
+                logger.info(
+                    "%s: fold %d, l1_ratio %g, C %g: score %.6g after %d epochs",
+                    type(self).__name__,
+                    k,
+                    ratio,
+                    c,
+                    scores[-1],
+                    model.n_iter_,
+                )
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self)
+        return Walk(scores, coefs, unfinished)
+
+    def _warn_of_unfinished(self, unfinished: int, total: int) -> None:
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {total} fits along C did not reach tol={self.tol:.1e}; their "
+                "scores are those of the points reached. Raise max_iter or tol, or scale the "
+                "features.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+
+def _fit_under(
+    context: Any,
+    task_id: int | None,
+    name: str,
+    owner: Any,
+    model: Any,
+    X: Any,
+    y: Any,
+    weight: Any,
+) -> None:
+    """Fit a model, as a task of its owner where scikit-learn's callbacks are in use."""
+    if context is None:
+        model.fit(X, y, sample_weight=weight)
+        return
+    task = context.subcontext(task_name=name, task_id=task_id)
+    task.call_on_fit_task_begin(estimator=owner, X=X, y=y)
+    with task.propagate_callback_context(model):
+        model.fit(X, y, sample_weight=weight)
+    task.call_on_fit_task_end(estimator=owner, X=X, y=y)
+
+
+def _score(scoring: Any, model: Any, X: Any, y: Any, weight: Any) -> float:
+    """Score a model, with the sample weights if there are any and the score takes them."""
+    if scoring is None:
+        return float(model.score(X, y, sample_weight=weight))
+    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    function = getattr(scorer, "_score_func", scorer)
+    if weight is None or "sample_weight" not in inspect.signature(function).parameters:
+        return float(scorer(model, X, y))
+    return float(scorer(model, X, y, sample_weight=weight))

@@ -1,0 +1,284 @@
+"""Pictures in the manner of scikit-learn's displays: `ConvergenceDisplay` and `PathDisplay`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from adasdca.paths import Path
+from adasdca.solution import History
+
+Array = NDArray[np.float64]
+
+
+def _axes(ax: Any, owner: str) -> Any:
+    """Return the axes to draw on, new ones if none are given."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{owner}.plot needs matplotlib; install it with `pip install adasdca[plot]`."
+        ) from error
+    return plt.subplots()[1]
+
+
+def _choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(
+            f"{name} = {value!r} is unknown; choose one of {', '.join(map(repr, choices))}."
+        )
+
+
+class ConvergenceDisplay:
+    """The relative duality gap of one or more solves against epochs, seconds or updates.
+
+    Parameters
+    ----------
+    histories : list of History
+        The surveys of each solve.
+    names : list of str
+        Their names in the legend.
+    tol : float, optional
+        The gap that was asked for, drawn as a line.
+
+    Attributes
+    ----------
+    ax_, figure_, lines_
+        What was drawn, after `plot`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from adasdca import AdaSDCAClassifier, ConvergenceDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaSDCAClassifier(random_state=0).fit(X / X.max(axis=0), y)
+    >>> display = ConvergenceDisplay.from_estimator(model, x="updates")
+    >>> display.ax_.get_ylabel()
+    'relative duality gap'
+    """
+
+    def __init__(
+        self, histories: list[History], names: list[str], tol: float | None = None
+    ) -> None:
+        self.histories = histories
+        self.names = names
+        self.tol = tol
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        x: str = "epochs",
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ConvergenceDisplay:
+        """Draw how a fitted estimator converged.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator of this package.
+        x : {"epochs", "seconds", "updates"}, default="epochs"
+            What the gap is drawn against.
+        name : str, optional
+            Name in the legend; the class of the estimator by default.
+        ax : matplotlib axes, optional
+            Where to draw; new axes by default.
+        **kwargs
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        check_is_fitted(estimator, "history_")
+        name = type(estimator).__name__ if name is None else name
+        history = estimator.history_
+        if isinstance(history, History):
+            histories, names = [history], [name]
+        else:
+            labels = getattr(estimator, "classes_", range(len(history)))
+            histories, names = list(history), [f"{name}, {label}" for label in labels]
+        return cls(histories, names, estimator.tol).plot(ax, x=x, **kwargs)
+
+    def plot(self, ax: Any = None, *, x: str = "epochs", **kwargs: Any) -> ConvergenceDisplay:
+        """Draw the gaps.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; new axes by default.
+        x : {"epochs", "seconds", "updates"}, default="epochs"
+            What they are drawn against.
+        **kwargs
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        _choice("x", x, ("epochs", "seconds", "updates"))
+        self.ax_ = _axes(ax, "ConvergenceDisplay")
+        self.figure_ = self.ax_.figure
+        self.lines_ = []
+        for history, name in zip(self.histories, self.names, strict=True):
+            gap = history.gap / np.where(history.primal > 0, history.primal, 1.0)
+            # A gap of exactly 0 has no place on a logarithmic scale.
+            shown = np.where(gap > 0, gap, np.nan)
+            across = getattr(history, {"epochs": "epoch"}.get(x, x))
+            style = {"marker": ".", **kwargs, "label": name}
+            self.lines_ += self.ax_.plot(across, shown, **style)
+        if self.tol:
+            self.ax_.axhline(self.tol, color="0.5", linestyle=":", linewidth=1.0, label="tol")
+        self.ax_.set(xlabel=x, ylabel="relative duality gap", yscale="log")
+        self.ax_.legend()
+        return self
+
+
+class PathDisplay:
+    """Coefficients or scores along C.
+
+    Parameters
+    ----------
+    Cs : (k,) array
+        The values of C.
+    coefs : (k, d) array, optional
+        Coefficients at each.
+    scores : (n_folds, k) array, optional
+        Scores at each, a row a fold.
+    best : float, optional
+        The C chosen, drawn as a line.
+    feature_names : list of str, optional
+        Names for the legend, drawn for the largest coefficients.
+
+    Attributes
+    ----------
+    ax_, figure_, lines_
+        What was drawn, after `plot`.
+    """
+
+    def __init__(
+        self,
+        Cs: Array,
+        *,
+        coefs: Array | None = None,
+        scores: Array | None = None,
+        best: float | None = None,
+        feature_names: Any = None,
+    ) -> None:
+        self.Cs = Cs
+        self.coefs = coefs
+        self.scores = scores
+        self.best = best
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_path(
+        cls, path: Path, *, feature_names: Any = None, ax: Any = None, **kwargs: Any
+    ) -> PathDisplay:
+        """Draw the coefficients of a path.
+
+        Parameters
+        ----------
+        path : Path
+            What `adasdca.path` returned.
+        feature_names : list of str, optional
+            Names for the legend.
+        ax : matplotlib axes, optional
+            Where to draw; new axes by default.
+        **kwargs
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        return cls(path.Cs, coefs=path.coefs, feature_names=feature_names).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, kind: str = "scores", ax: Any = None, **kwargs: Any
+    ) -> PathDisplay:
+        """Draw what a fitted estimator with cross-validation saw along C, at its l1_ratio.
+
+        Parameters
+        ----------
+        estimator : AdaSDCAClassifierCV or AdaSDCARegressorCV
+            Fitted.
+        kind : {"scores", "coefs"}, default="scores"
+            The scores of the folds and their mean, or the mean coefficients of the first class or
+            target.
+        ax : matplotlib axes, optional
+            Where to draw; new axes by default.
+        **kwargs
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        _choice("kind", kind, ("scores", "coefs"))
+        check_is_fitted(estimator, "scores_")
+        ratio = int(np.flatnonzero(estimator.l1_ratios_ == estimator.l1_ratio_)[0])
+        display = cls(
+            estimator.Cs_,
+            best=estimator.C_,
+            feature_names=getattr(estimator, "feature_names_in_", None),
+        )
+        if kind == "scores":
+            display.scores = estimator.scores_[:, ratio]
+        else:
+            display.coefs = estimator.coefs_paths_[:, ratio, :, 0].mean(axis=0)
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, n_names: int = 8, **kwargs: Any) -> PathDisplay:
+        """Draw the path.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; new axes by default.
+        n_names : int, default=8
+            How many features are named in the legend: those with the largest coefficients.
+        **kwargs
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        self.ax_ = _axes(ax, "PathDisplay")
+        self.figure_ = self.ax_.figure
+        if self.scores is not None:
+            self.lines_ = self.ax_.plot(
+                self.Cs, self.scores.T, **{"color": "0.7", "linewidth": 0.8, **kwargs}
+            )
+            mean = self.scores.mean(axis=0)
+            self.lines_ += self.ax_.plot(self.Cs, mean, marker=".", label="mean of the folds")
+            self.ax_.set_ylabel("score")
+        else:
+            self.lines_ = self.ax_.plot(self.Cs, self.coefs, **kwargs)
+            self.ax_.set_ylabel("coefficient")
+            self._name_the_largest(n_names)
+        if self.best is not None:
+            self.ax_.axvline(
+                self.best, color="0.3", linestyle=":", linewidth=1.0, label=f"C = {self.best:.3g}"
+            )
+        self.ax_.set(xlabel="C", xscale="log")
+        if self.ax_.get_legend_handles_labels()[1]:
+            self.ax_.legend()
+        return self
+
+    def _name_the_largest(self, count: int) -> None:
+        if self.feature_names is None or self.coefs is None:
+            return
+        largest = np.argsort(-np.abs(self.coefs).max(axis=0), kind="stable")[:count]
+        for j in largest:
+            self.lines_[j].set_label(str(self.feature_names[j]))

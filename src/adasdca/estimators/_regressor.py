@@ -1,0 +1,243 @@
+"""`AdaSDCARegressor`: linear regression with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.linear_model._base import SparseCoefMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from adasdca.estimators._base import FLOATS, LinearModel, losses_of
+from adasdca.estimators._progress import with_callbacks
+from adasdca.losses import Loss
+from adasdca.methods import Method
+from adasdca.products import RowProducts
+from adasdca.region import score_errors
+from adasdca.solution import Record
+
+Array = NDArray[np.float64]
+
+
+class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, LinearModel):
+    """Linear regression, solved to a certified accuracy by adaptive dual coordinate ascent.
+
+    Minimises
+
+        (1/N) Σ_i c_i φ(x_i·w + b; y_i) + (1/(C·N)) ((1 − l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁)
+
+    where c_i are the sample weights and N is their sum. With the squared loss this is Ridge with
+    alpha = 1/C, with ``"epsilon_insensitive"`` it is LinearSVR with the same C.
+
+    Parameters
+    ----------
+    loss : {"squared", "huber", "absolute", "quantile", "epsilon_insensitive", \
+            "squared_epsilon_insensitive"} or Loss, default="squared"
+        The loss φ, by name or as an object of `adasdca.losses`.
+    C : float, default=1.0
+        Inverse strength of the regularisation.
+    l1_ratio : float, default=0.0
+        Share of the L1 term, 0 ≤ l1_ratio < 1.
+    positive : bool, default=False
+        Whether to keep the coefficients (not the intercept) non-negative.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    intercept_scaling : float, default=None
+        None: the intercept is not penalised. A number: it is the coefficient, penalised like the
+        others, of a constant feature of that value, as in LIBLINEAR and LinearSVR; X is then
+        copied.
+    method : str or method object, default="auto"
+        How to solve; see `adasdca.methods`.
+    tol : float, default=1e-4
+        Stop when the duality gap is at most tol times the objective. With 0, go on to the limits of
+        double precision.
+    max_iter : int, default=1000
+        Most epochs.
+    max_time : float, default=None
+        Most seconds for the solves of a fit.
+    warm_start : bool, default=False
+        Whether fit begins at the solution of the last fit. Rows may have been appended since.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of the rows. The solution depends on it only within `tol`.
+    n_jobs : int, default=None
+        Targets solved at the same time, in threads that share X.
+    callback : callable, default=None
+        Called with a `Record` after each survey; returning True stops the solve.
+    verbose : int, default=0
+        1: a line a survey through the logger ``adasdca``; 2: progress bars (needs rich).
+    gamma : float, default=1.0
+        Divisor of the squared loss, (score − y)²/(2·gamma).
+    epsilon : float, default=0.1
+        Half the width of the zone without loss of the ε-insensitive losses.
+    quantile : float, default=0.5
+        The quantile that ``"quantile"`` estimates.
+    delta : float, default=1.35
+        Where ``"huber"`` turns from a parabola into a line, in units of y.
+
+    Attributes
+    ----------
+    coef_ : (n_features,) or (n_targets, n_features) array
+        Coefficients.
+    intercept_ : float or (n_targets,) array
+        Intercept.
+    dual_coef_ : (n_samples,) or (n_targets, n_samples) array
+        Dual variables α, sample weights included.
+    dual_gap_ : float or (n_targets,) array
+        Duality gap: how far the objective can be above its minimum.
+    radius_ : float or (n_targets,) array
+        How far the coefficients can be from the exact ones (Euclidean).
+    certificate_ : Certificate or list of Certificate
+        Objective, lower bound, gap and radius.
+    converged_ : bool
+        Whether the gap asked for was reached.
+    n_iter_ : int
+        Epochs (and Newton steps) done, the most over the targets.
+    history_ : History or list of History
+        The surveys of the solve.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : (n_features_in_,) array
+        Names of the features, where X had such.
+
+    See Also
+    --------
+    AdaSDCARegressorCV : the same with C chosen by cross-validation.
+    adasdca.solve : the function behind it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from adasdca import AdaSDCARegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = AdaSDCARegressor(loss="quantile", quantile=0.9, C=100.0, random_state=0).fit(X, y)
+    >>> round(float((y <= model.predict(X)).mean()), 1)
+    0.9
+    """
+
+    _kind: ClassVar[str] = "regression"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearModel._parameter_constraints,
+        "loss": [StrOptions(set(losses_of("regression"))), Loss],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "delta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        loss: str | Loss = "squared",
+        C: float = 1.0,
+        l1_ratio: float = 0.0,
+        positive: bool = False,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        method: str | Method = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Record], Any] | None = None,
+        verbose: int = 0,
+        gamma: float = 1.0,
+        epsilon: float = 0.1,
+        quantile: float = 0.5,
+        delta: float = 1.35,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.positive = positive
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.method = method
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+        self.gamma = gamma
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.delta = delta
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCARegressor:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            C-ordered arrays and CSR matrices of float32 or float64 are used without a copy.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets; each column is fitted on its own.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or more; an integer weight is the same as a repeated row.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=FLOATS,
+            order="C",
+            multi_output=True,
+            y_numeric=True,
+        )
+        columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
+        names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
+        self._fit_targets(X, y, list(columns), names, self._weights(sample_weight, X))
+        if y.ndim == 1:
+            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+            self.dual_coef_ = self.dual_coef_[0]
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the predictions x·w + b.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        (n_samples,) or (n_samples, n_targets) array
+        """
+        X = self._rows_to_predict(X)
+        scores = RowProducts(X).times(self._dense_coef()) + self.intercept_
+        return np.asarray(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores)
+
+    def certified_error(self, X: Any) -> Array:
+        """Return a bound on the difference between each prediction and the exact optimum's.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        (n_samples,) or (n_samples, n_targets) array
+        """
+        X = self._rows_to_predict(X)
+        radius = np.atleast_1d(self.radius_)
+        _, errors = score_errors(X, self._dense_coef(), radius, self._slack, self._constant)
+        return errors[:, 0] if np.ndim(self.intercept_) == 0 else errors

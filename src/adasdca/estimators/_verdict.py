@@ -1,0 +1,70 @@
+"""What to tell the user about a fit that did not reach its tolerance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from adasdca.solution import History, Status
+
+
+def reached(solution: Any, tol: float) -> bool:
+    """Whether a fit did what was asked: with tol = 0, going on to the limits of precision."""
+    return bool(
+        solution.gap <= tol * solution.primal or (tol == 0 and solution.status is Status.STALLED)
+    )
+
+
+def epochs_to_go(history: History, tol: float) -> int | None:
+    """Estimate the epochs still needed from the rate of the last surveys; None if there is none."""
+    count = max(3, len(history) // 2)
+    gap, epoch = history.gap[-count:], history.epoch[-count:]
+    goal = tol * history.primal[-1]
+    if len(gap) < 3 or goal <= 0 or (gap <= 0).any() or epoch[-1] == epoch[0]:
+        return None
+    rate = float(np.polyfit(epoch, np.log(gap), 1)[0])
+    if rate >= 0:
+        return None
+    return max(1, math.ceil(math.log(goal / gap[-1]) / rate))
+
+
+def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_iter: int) -> str:
+    """Return the warning for the solve farthest from its tolerance."""
+    gaps = [s.gap / s.primal if s.primal > 0 else math.inf for s in solutions]
+    worst = int(np.argmax(gaps))
+    solution, gap = solutions[worst], gaps[worst]
+    failed = sum(not reached(s, tol) for s in solutions)
+    which = (
+        f" ({failed} of {len(solutions)} solves; the worst is{names[worst]})"
+        if names[worst]
+        else ""
+    )
+    ended = (
+        f"{owner} ended by {solution.status.value}{which}: relative duality gap {gap:.1e}, "
+        f"asked tol={tol:.1e}."
+    )
+    meaning = (
+        f"The objective is at most {gap:.1e} (relative) above its minimum, and the exact "
+        f"coefficients are within {solution.radius:.2g} of these, whose length is "
+        f"{np.linalg.norm(solution.coef):.2g}."
+    )
+    words = [ended, meaning]
+    if solution.status is Status.STALLED:
+        words.append(
+            "This is as far as double precision goes on these data: raise tol or scale them."
+        )
+        return " ".join(words)
+    more = epochs_to_go(solution.history, tol)
+    if more is None:
+        words.append("The last epochs show no rate to count on:")
+    else:
+        total = solution.n_epochs + more
+        words.append(f"At the rate observed about {more} more epochs would do ({total} in all):")
+    limit = "max_time" if solution.status is Status.TIME_LIMIT else "max_iter"
+    now = f" (now {max_iter})" if limit == "max_iter" else ""
+    words.append(
+        f"raise {limit}{now}, raise tol, scale the features, or continue with warm_start=True."
+    )
+    return " ".join(words)

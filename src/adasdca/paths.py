@@ -1,0 +1,261 @@
+"""`path`: solutions along the regularisation, each from the dual solution of the last one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adasdca.data import DenseRows
+from adasdca.loop import Callback
+from adasdca.losses import Loss
+from adasdca.methods import Method
+from adasdca.problem import Problem
+from adasdca.screening import idle_features, idle_rows
+from adasdca.solution import Solution, State, Status
+from adasdca.solver import solve
+
+Array = NDArray[np.float64]
+
+#: Epochs before the first screening.
+STRETCH = 10
+#: Screening pays if at most this share of the stored values is left.
+WORTHWHILE = 0.6
+
+
+@dataclass(frozen=True)
+class Path:
+    """Solutions along C, from the smallest (the strongest regularisation) to the largest.
+
+    Attributes
+    ----------
+    Cs, lams : (k,) array
+        C and lam = 1/(C·N).
+    coefs : (k, d) array
+        Coefficients.
+    intercepts, gaps, radii : (k,) array
+        Intercepts, duality gaps and radii of the coefficients.
+    converged : (k,) array of bool
+        Which ones reached `tol`.
+    n_epochs : (k,) array of int
+        Epochs spent, those on screened problems included.
+    n_rows, n_features : (k,) array of int
+        Rows and features left by screening.
+    solutions : list of Solution
+        All of it.
+    """
+
+    Cs: Array
+    lams: Array
+    coefs: Array
+    intercepts: Array
+    gaps: Array
+    radii: Array
+    converged: NDArray[np.bool_]
+    n_epochs: NDArray[np.int64]
+    n_rows: NDArray[np.int64]
+    n_features: NDArray[np.int64]
+    solutions: list[Solution] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.Cs)
+
+
+def path(
+    X: Any,
+    y: Any,
+    *,
+    loss: str | Loss,
+    Cs: Any = 10,
+    l1_ratio: float = 0.0,
+    bounds: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    method: str | Method = "auto",
+    tol: float = 1e-4,
+    max_epochs: int = 1000,
+    max_time: float | None = None,
+    random_state: Any = None,
+    screen: bool = True,
+    callback: Callback | None = None,
+    n_threads: int = 1,
+) -> Path:
+    """Solve along C with dual warm starts and safe screening.
+
+    Parameters
+    ----------
+    X, y, loss, l1_ratio, bounds, sample_weight, fit_intercept, method, random_state, callback,
+    n_threads
+        As in `solve`.
+    Cs : int or array-like, default 10
+        LIBLINEAR's C, lam = 1/(C·N): the values, or how many on a logarithmic scale from 1e-4 to
+        1e4.
+    tol, max_epochs, max_time
+        As in `solve`, for each C.
+    screen : bool, default True
+        Whether rows and features that provably do not matter are left out of the later epochs,
+        where that makes the problem enough smaller. The certificate is that of the whole problem.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import adasdca
+    >>> X, y = adasdca.datasets.load_mushrooms()
+    >>> path = adasdca.path(X, y, loss="squared_hinge", Cs=[0.01, 0.1, 1.0], random_state=0)
+    >>> path.converged.all(), path.coefs.shape
+    (np.True_, (3, 112))
+    """
+    problem = Problem.checked(
+        X,
+        y,
+        loss=loss,
+        lam=1.0,
+        l1_ratio=l1_ratio,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+    )
+    grid = _check_grid(Cs)
+    X = _as_matrix(problem)
+    options: dict[str, Any] = {
+        "method": method,
+        "tol": tol,
+        "max_epochs": max_epochs,
+        "max_time": max_time,
+        "callback": callback,
+        "n_threads": n_threads,
+        "random_state": random_state,
+    }
+    lams = 1.0 / (grid * problem.total)
+    descents: list[Descent] = []
+    solutions: list[Solution] = []
+    for lam in lams.tolist():
+        descents.append(Descent(replace(problem, lam=lam), X, options))
+        solutions.append(descents[-1].run(solutions[-1] if solutions else None, screen))
+    return Path(
+        Cs=grid,
+        lams=lams,
+        coefs=np.array([s.coef for s in solutions]),
+        intercepts=np.array([s.intercept for s in solutions]),
+        gaps=np.array([s.gap for s in solutions]),
+        radii=np.array([s.radius for s in solutions]),
+        converged=np.array([s.converged for s in solutions]),
+        n_epochs=np.array([descent.n_epochs for descent in descents]),
+        n_rows=np.array([len(descent.rows) for descent in descents]),
+        n_features=np.array([len(descent.features) for descent in descents]),
+        solutions=solutions,
+    )
+
+
+def _check_grid(Cs: Any) -> Array:
+    if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool) and Cs > 0:
+        return np.logspace(-4, 4, int(Cs))
+    try:
+        grid = np.unique(np.asarray(Cs, dtype=np.float64).ravel())
+    except (TypeError, ValueError):
+        grid = np.empty(0)
+    if (
+        isinstance(Cs, (bool, int, np.integer))
+        or not len(grid)
+        or not np.isfinite(grid).all()
+        or grid[0] <= 0
+    ):
+        raise ValueError(
+            f"Cs = {Cs!r} is not allowed; pass finite numbers above 0, or how many of them."
+        )
+    return grid
+
+
+def _as_matrix(problem: Problem) -> Any:
+    """Return the checked rows as a matrix that can be sliced."""
+    rows = problem.rows
+    if isinstance(rows, DenseRows):
+        return rows.values
+    return sp.csr_matrix((rows.values, rows.columns, rows.start), shape=rows.shape)
+
+
+class Descent:
+    """The solve for one lam: epochs in growing stretches, screening in between.
+
+    A stretch of `STRETCH` epochs costs several times what screening does, so easy problems never
+    pay for it, and hard ones little: each stretch is twice as long as the last.
+    """
+
+    def __init__(self, problem: Problem, X: Any, options: dict[str, Any]) -> None:
+        self.whole, self.part = (problem, X), (problem, X)
+        self.rows, self.features = (np.arange(k) for k in X.shape)
+        self.options = options
+        self.n_epochs = 0
+        self._began = time.perf_counter()
+
+    def run(self, start: Any, screen: bool) -> Solution:
+        """Solve, and certify the whole problem."""
+        limit = self.options["max_epochs"]
+        stretch = STRETCH if screen else limit
+        while True:
+            solution = self._solve(*self.part, start, min(stretch, limit - self.n_epochs))
+            start = solution.state
+            self.n_epochs += solution.n_epochs
+            if solution.status is not Status.EPOCH_LIMIT or self.n_epochs >= limit:
+                break
+            start = self._screened(solution)
+            stretch *= 2
+        if self.part[0] is self.whole[0]:
+            return solution
+        beta = np.zeros(len(self.whole[0].y))
+        beta[self.rows] = start.beta
+        solution = self._solve(
+            *self.whole, replace(start, beta=beta), max(0, limit - self.n_epochs)
+        )
+        self.n_epochs += solution.n_epochs
+        return solution
+
+    def _screened(self, solution: Solution) -> State:
+        """Leave idle rows and features out if that makes the problem enough smaller."""
+        problem, X = self.part
+        rows, features = ~idle_rows(problem, X, solution), ~idle_features(problem, X, solution)
+        both = problem.loss.kind == "regression" or len(np.unique(problem.y[rows])) == 2
+        pays = rows.mean() * features.mean() <= WORTHWHILE
+        if not (pays and both and rows.any() and features.any()):
+            return solution.state
+        self.part = _restricted(problem, rows, features), X[rows][:, features]
+        self.rows, self.features = self.rows[rows], self.features[features]
+        return replace(solution.state, beta=solution.state.beta[rows])
+
+    def _solve(self, problem: Problem, X: Any, start: Any, max_epochs: int) -> Solution:
+        left = self.options["max_time"]
+        if left is not None:
+            left = max(0.0, left - (time.perf_counter() - self._began))
+        return solve(
+            X,
+            problem.y,
+            loss=problem.loss,
+            lam=problem.lam,
+            l1_ratio=problem.l1_ratio,
+            bounds=problem.bounds,
+            sample_weight=problem.weight,
+            fit_intercept=problem.fit_intercept,
+            warm_start=start,
+            **{**self.options, "max_epochs": max_epochs, "max_time": left},
+        )
+
+
+def _restricted(problem: Problem, rows: NDArray[np.bool_], features: NDArray[np.bool_]) -> Problem:
+    """Return the problem without the idle rows and features: P times N/N', the same minimiser."""
+    weight = None if problem.weight is None else problem.weight[rows]
+    total = float(rows.sum()) if weight is None else float(weight.sum())
+    bounds = problem.bounds
+    return replace(
+        problem,
+        y=problem.y[rows],
+        weight=weight,
+        bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+        lam=problem.lam * problem.total / total,
+    )
