@@ -74,6 +74,12 @@ struct Average {
     double factor = 1.0;
 };
 
+// Let the next survey take P at the average; it then sums u anew from beta.
+inline void show_average(Iterate& it, const Average& average) {
+    double* w = it.primal();
+    for (std::size_t j = 0; j < average.lag.size(); ++j) w[j] += average.factor * average.lag[j];
+}
+
 inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::int32_t> picks,
                            std::span<const double> probability, double theta, Pulse& pulse) {
     return resolve(it, [&](const auto& rows, const auto& loss, const auto& g) {

@@ -94,24 +94,26 @@ struct Logistic {
         return b * (1.0 - b);
     }
 
-    // The root of x + z + q (s(x) - b) with s(x) = 1/(1 + exp(-x)) and new b = s(x): in x the domain
-    // cannot be left and no digit of a small b is lost. The function rises with slope 1 + q s'(x),
-    // and the root lies in [-z - q (1 - b), -z + q b]; Newton, bisecting when it leaves the bracket.
+    // The root of f(x) = x + z + q (s(x) - b) with s(x) = 1/(1 + exp(-x)) and new b = s(x): in x the
+    // domain cannot be left and no digit of a small b is lost. f rises, is convex left of 0 and concave
+    // right of it, and its root lies in [-z - q (1 - b), -z + q b]. Near the solution of the whole
+    // problem -z is nearly the root, so Newton starts there; held on the root's side of 0 and inside
+    // the bracket, it oversteps at most once and then closes in from one side.
     double step(double b, double z, double, double q) const {
-        double low = -z - q * (1.0 - b), high = -z + q * b;
-        double x = -z;
+        const bool left = z + q * (0.5 - b) > 0;  // f(0) > 0
+        const double cap = left ? std::min(0.0, q * b - z) : std::max(0.0, -z - q * (1.0 - b));
+        double x = left ? std::min(cap, -z) : std::max(cap, -z);
         for (int iteration = 0; iteration < 100; ++iteration) {
             const double e = fast_exp(-std::abs(x));
             const double share = 1.0 / (1.0 + e);
             const double s = x > 0 ? share : e * share;
-            const double slope = e * share * share;  // s (1 - s)
-            const double f = x + z + q * (s - b);
-            (f > 0 ? high : low) = x;
-            double move = -f / (1.0 + q * slope);
-            // Quadratic convergence: a move this small leaves an error near its square.
-            if (std::abs(move) <= 1e-8 * std::max(1.0, std::abs(x))) return clip(s + slope * move);
-            if (!(x + move > low && x + move < high)) move = 0.5 * (low + high) - x;
-            x += move;
+            const double slope = e * share * share;  // s' = s (1 - s)
+            const double move = -(x + z + q * (s - b)) / (1.0 + q * slope);
+            // Quadratic convergence: what a move of 1e-6 leaves in x is near 1e-12 of it, and the
+            // second order takes s there.
+            if (std::abs(move) <= 1e-6 * std::max(1.0, 1e-9 * std::abs(x)))
+                return clip(s + slope * move * (1.0 + (0.5 - s) * move));
+            x = left ? std::min(cap, x + move) : std::max(cap, x + move);
         }
         return ascent(-x, 1.0);
     }

@@ -86,7 +86,8 @@ inline std::uint64_t ring(double time, std::uint32_t row) {
 inline std::uint32_t coarse(std::uint64_t ring) {
     constexpr std::uint32_t first = 0x3F800000u - (32u << 23);  // 2**-32
     const auto bits = static_cast<std::uint32_t>(ring >> 32);
-    return (bits > first ? bits - first : 0u) >> 6;
+    // A time just below 1 rounds to 1 as a float, one code too far.
+    return std::min((bits > first ? bits - first : 0u) >> 6, (1u << 22) - 1);
 }
 
 }  // namespace rings

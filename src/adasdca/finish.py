@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,8 +19,8 @@ from adasdca.survey import Survey
 class Finish(Protocol):
     """A way to end a solve from a point near the optimum."""
 
-    def ready(self, survey: Survey) -> bool:
-        """Whether it can be tried at this point."""
+    def ready(self, relative: float) -> bool:
+        """Whether it can be tried at this relative gap."""
 
     def cost(self, costs: Costs, survey: Survey, steps: int) -> float:
         """Its price in nanoseconds, for that many steps."""
@@ -41,7 +42,7 @@ class NewtonSteps:
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Take the steps; they are no coordinate updates, so the count is 0."""
         newton = Newton(self.problem, workspace, self.threads)
-        newton.run(self.survey.coef, self.survey.intercept, 0.5 * self.tol, 20, seconds)
+        newton.run(self.survey, 0.5 * self.tol, 40, seconds)
         return 0
 
 
@@ -52,14 +53,15 @@ class NewtonFinish:
     problem: Problem
     threads: int
 
-    def ready(self, survey: Survey) -> bool:
-        """Newton can begin anywhere."""
-        return True
+    def ready(self, relative: float) -> bool:
+        """Whether the rows with curvature are nearly the right ones, where that may change."""
+        clipped = not math.isinf(max(map(abs, getattr(self.problem.loss, "domain", (math.inf,)))))
+        return relative < 0.05 or not clipped
 
     def cost(self, costs: Costs, survey: Survey, steps: int) -> float:
-        """Price by the rows that have curvature, taken to be those the law still visits or has fixed inside."""
+        """Price by the rows that have curvature, taken to be those not at 0."""
         if self.problem.rows.shape[1] > LARGEST:
-            return steps * 40 * costs.pass_
+            return steps * 160 * costs.pass_
         flat = 0
         if self.problem.loss.kind == "classification" and self.problem.loss.name != "logistic":
             flat = int(np.count_nonzero(survey.beta == 0))

@@ -1,4 +1,4 @@
-"""The Newton finish: from a point near the optimum of a smooth loss to any accuracy in a few steps.
+"""The Newton finish: from a point near the optimum to any accuracy in a few steps.
 
 A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser. For L2 it solves
 
@@ -7,6 +7,10 @@ A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser
 
 the second line for an unpenalised intercept; with an L1 term or bounds coordinate descent on the model
 takes the place of the factorisation. The result is certified like any other point: P at w, D at β.
+
+A loss with kinks is rounded over a length γ for the purpose, which moves its optimum by no more than
+γ/2 · mean(c_i β_i²); as the steps close in, γ shrinks with the gap, and only rows on a kink are left with
+curvature.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from adasdca import _core
 from adasdca.data import DenseRows
 from adasdca.problem import Problem
+from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
 
@@ -40,24 +45,26 @@ class Point:
     scores: Array
     beta: Array
     curvature: Array
-    fresh: Array
     primal: float
-    dual: float
+    conjugate: float
     balance: float
 
-    @property
-    def gap(self) -> float:
-        """P − D; with an intercept Σ c_iβ_i = 0 is still to come, and what it lacks is added."""
-        return self.primal - self.dual + abs(self.balance) * abs(self.b)
+    def measure(self, workspace: _core.Workspace, threads: int) -> None:
+        """Take the dual value as well, which costs a pass over the rows."""
+        self.fresh = np.empty_like(self.w)
+        workspace.combine(self.beta, self.fresh, threads)
+        self.dual = -self.conjugate - workspace.penalty_conjugate(self.fresh)
+        # With an intercept Σ c_iβ_i = 0 is still to come, and what it lacks is added.
+        self.gap = self.primal - self.dual + abs(self.balance) * abs(self.b)
 
 
 class Newton:
-    """Newton steps on the primal of a smooth loss.
+    """Newton steps on the primal.
 
     Parameters
     ----------
     problem : Problem
-        The problem; its loss must be smooth.
+        The problem.
     workspace : Workspace
         The rows, and the iterate from which to begin and to which the result is given.
     threads : int
@@ -73,20 +80,36 @@ class Newton:
         self.threads = threads
         self.sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
         self.plain = problem.bounds is None and self.sigma == 0
+        self.kinked = problem.loss.smoothness == 0
+        self.smoothing = 0.0
         self.stiffness = problem.strength * problem.total  # λN
 
-    def run(self, w: Array, b: float, target: float, steps: int, seconds: float) -> int:
-        """Take steps from (w, b) until gap ≤ target·primal or none helps; leave the workspace there.
+    def run(self, survey: Survey, target: float, steps: int, seconds: float) -> int:
+        """Take steps from a survey's point until gap ≤ target·primal or none helps.
 
-        Returns the number of steps taken. Each lowers P, and dual variables are replaced by better ones only.
+        Leaves the workspace there and returns the number of steps. Each lowers P; dual variables give
+        way to better ones only.
         """
-        workspace = self.workspace
-        before = np.empty(workspace.n)
-        workspace.beta(before)
+        workspace, before = self.workspace, survey.beta
         deadline = time.perf_counter() + seconds
-        point = self._evaluate(w, b)
+        # Rounding begins at the length at which it hides about the gap.
+        self.smoothing = survey.gap / self._hidden(before, 1.0) if self.kinked else 0.0
+        point = self._evaluate(survey.coef, survey.intercept)
+        point.measure(workspace, self.threads)
         best, waited, taken = point.gap, 0, 0
-        while taken < steps and waited < self.patience and point.gap > target * point.primal:
+        while taken < steps and waited < self.patience:
+            if self.kinked:
+                # The gap of the rounded problem and what rounding may hide share the goal.
+                hidden = self._hidden(point.beta, self.smoothing)
+                if point.gap <= hidden:
+                    if point.gap + hidden <= target * survey.primal:
+                        break
+                    self.smoothing *= 0.1
+                    point = self._evaluate(point.w, point.b, point.scores)
+                    point.measure(workspace, self.threads)
+                    best, waited = point.gap, 0
+            elif point.gap <= target * point.primal:
+                break
             following = self._step(point, deadline)
             if following is None:
                 break
@@ -94,27 +117,32 @@ class Newton:
             waited = 0 if point.gap < 0.5 * best else waited + 1
             best = min(best, point.gap)
         if taken:
-            better = self.problem.fit_intercept or point.dual > workspace.dual_value(
-                before, self.threads
-            )
+            value = workspace.dual_value(point.beta, self.threads)
+            better = self.problem.fit_intercept or value > workspace.dual_value(before, self.threads)
             beta = point.beta if better else before
             # Any u with ∇g*(u) = w makes the next survey take P at w.
             workspace.place(beta, point.w + self.sigma * np.sign(point.w), point.b)
         return taken
 
+    def _hidden(self, beta: Array, smoothing: float) -> float:
+        """Return γ/2 · mean(c_i β_i²), by which rounding the kinks over γ may move the optimum."""
+        weight = self.problem.weight
+        square = float(beta @ beta if weight is None else weight @ beta**2)
+        return 0.5 * smoothing * max(square / self.problem.total, 1e-12)
+
     def _evaluate(self, w: Array, b: float, scores: Array | None = None) -> Point:
-        """Everything there is to know at (w, b)."""
+        """P and the losses' derivatives at (w, b)."""
         workspace = self.workspace
         if scores is None:
             scores = np.empty(workspace.n)
             workspace.scores(w, scores, self.threads)
         beta, curvature = np.empty(workspace.n), np.empty(workspace.n)
-        value, conjugate, balance = workspace.assess(scores, b, beta, curvature, self.threads)
-        fresh = np.empty_like(w)
-        workspace.combine(beta, fresh, self.threads)
-        primal = value + workspace.penalty(w)
-        dual = -conjugate - workspace.penalty_conjugate(fresh)
-        return Point(w, b, scores, beta, curvature, fresh, primal, dual, balance)
+        value, conjugate, balance = workspace.assess(
+            self.smoothing, scores, b, beta, curvature, self.threads
+        )
+        return Point(
+            w, b, scores, beta, curvature, value + workspace.penalty(w), conjugate, balance
+        )
 
     def _step(self, point: Point, deadline: float) -> Point | None:
         """One step with a search along it; None if none lowers P."""
@@ -129,9 +157,14 @@ class Newton:
             trial = self._evaluate(
                 point.w + length * dw, point.b + length * db, point.scores + length * change
             )
-            # Near the optimum P cannot tell points apart any more, the gap still can.
-            if trial.primal < point.primal or trial.gap < 0.5 * point.gap:
+            if trial.primal < point.primal:
+                trial.measure(self.workspace, self.threads)
                 return trial
+            if trial.primal <= point.primal * (1 + 1e-12):
+                # Near the optimum P cannot tell points apart any more, the gap still can.
+                trial.measure(self.workspace, self.threads)
+                if trial.gap < 0.5 * point.gap:
+                    return trial
             length *= 0.5
         return None
 

@@ -64,7 +64,9 @@ class AveragedAscent:
     label: str = "averaged epochs"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
-        return workspace.quartz(self.picks, self.probability, self.theta, seconds)
+        updates = workspace.quartz(self.picks, self.probability, self.theta, seconds)
+        workspace.show_average()
+        return updates
 
 
 @dataclass(frozen=True)
