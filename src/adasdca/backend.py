@@ -106,7 +106,7 @@ class LocalBackend:
         return Survey(
             primal=primal,
             dual=dual,
-            gap=certified_gap(primal, dual, magnitude, n),
+            gap=certified_gap(primal, dual, magnitude, n + d),
             intercept=intercept,
             active=active,
             coef=coef,

@@ -146,7 +146,7 @@ def certify(
     if epochs > 0:
         dual = max(dual, _ascended(backend, beta, best, epochs))
     dual += 0.0  # no minus zero
-    gap = certified_gap(primal, dual, abs(primal) + abs(dual), n)
+    gap = certified_gap(primal, dual, abs(primal) + abs(dual), n + d)
     return Certificate(primal, dual, gap, radius(gap, problem.strength))
 
 
