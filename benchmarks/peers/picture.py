@@ -55,7 +55,7 @@ def draw(result: dict[str, Any], path: str | Path) -> None:
         ax.grid(visible=True, alpha=0.3)
         threads = f", {case['threads']} threads" if case["threads"] > 1 else ""
         ax.set_title(f"{case['data']}, {case['loss'].replace('_', ' ')}{threads}", fontsize=8)
-        ax.tick_params(labelsize=7)
+        ax.tick_params(which="both", labelsize=6)
         ax.set_xlabel("seconds", fontsize=7)
         ax.set_ylabel("relative suboptimality", fontsize=7)
     figure.legend(lines.values(), lines.keys(), loc="outside right upper", fontsize=7)
