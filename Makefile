@@ -37,7 +37,7 @@ help:
 	@echo "lint    ruff, mypy and clang-format, changing nothing"
 	@echo "format  let ruff and clang-format rewrite the sources"
 	@echo "stubs   write src/adasdca/_core/__init__.pyi from the compiled core"
-	@echo "bench   what an epoch costs, and how many of them each method needs"
+	@echo "bench   what an epoch costs (ARGS=--epochs: how many each method needs, minutes)"
 	@echo "peers   time to an accuracy beside other packages (long; ARGS=... selects)"
 	@echo "clean   remove what was built, keep $(VENV)"
 
@@ -68,7 +68,6 @@ stubs: $(STAMPS)/build
 
 bench: $(STAMPS)/build
 	$(BIN)/python -m benchmarks.epochs $(ARGS)
-	$(BIN)/python -m benchmarks.epochs --epochs $(ARGS)
 
 peers: $(STAMPS)/build $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.peers $(ARGS)

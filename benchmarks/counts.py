@@ -25,7 +25,7 @@ METHODS = {
 }
 FAVOURITE = "option I"
 FULL = "adasdca"
-# Where n steps of Algorithm 1 take seconds, and where they take minutes.
+# Where n steps of Algorithm 1 take seconds, so that a gap takes minutes; and where they take minutes.
 QUICK_FULL, SLOW_FULL = ("mushrooms", "dorothea"), ("w8a", "ijcnn1")
 
 
@@ -60,11 +60,14 @@ def measure(names: list[str], cap: int, seeds: int, full: bool) -> dict[str, Any
     for name in names:
         X, y = adasdca.datasets.load(name)
         for loss in LOSSES:
-            counts = {m: count(X, y, loss, method, cap, seeds) for m, method in METHODS.items()}
+            methods: dict[str, Any] = dict(METHODS)
             if loss == "squared" and (name in QUICK_FULL or (full and name in SLOW_FULL)):
-                counts[FULL] = count(X, y, loss, AdaSDCA(), cap, seeds)
+                methods[FULL] = AdaSDCA()
+            counts: dict[str, float | None] = {}
+            for label, method in methods.items():
+                counts[label] = count(X, y, loss, method, cap, seeds)
+                print(f"{name} {loss} {label}: {counts[label] or f'>{cap}'}", flush=True)
             cases.append({"data": name, "loss": loss, "counts": counts, "winners": winners(counts)})
-            print(f"counted {name} {loss}", flush=True)
     return {
         "machine": machine(),
         "cap": cap,
