@@ -25,7 +25,7 @@ METHODS = {
 }
 FAVOURITE = "option I"
 FULL = "adasdca"
-# Where n steps of Algorithm 1 take seconds, so that a gap takes minutes; and where they take minutes.
+# Where n steps of Algorithm 1 take about a second, and where they take minutes.
 QUICK_FULL, SLOW_FULL = ("mushrooms", "dorothea"), ("w8a", "ijcnn1")
 
 
