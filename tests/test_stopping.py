@@ -1,0 +1,269 @@
+"""How solves end: every end is certified, prompt and told, and no end depends on the threads."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import reference as ref
+from adasdca import AdaSDCAPlus, Status, solve
+from adasdca.methods import METHODS
+from cases import LOSSES, SMOOTH, is_classification, make_data
+
+LAM = 0.1
+#: Nobody waits longer after Ctrl-C; what it takes is some hundredths of a second.
+PATIENCE = 5.0
+
+
+def problem(loss, **options):
+    X, y = make_data(loss, n=60)
+    return X, y, {"loss": loss, "lam": LAM, "random_state": 0, **options}
+
+
+def check_certificate(solution, X, y, loss, *, lam, fit_intercept=False, **_):
+    """P, D, the gap and the radius once more, from nothing but the point, by the oracle."""
+    oracle = ref.Problem(X, y, loss, lam=lam, fit_intercept=fit_intercept)
+    if fit_intercept:
+        assert abs(solution.dual_coef.sum()) <= 1e-10 * np.abs(solution.dual_coef).sum()
+        oracle.A[:, -1] = 0.0  # the constant feature serves the ascent, not the certificate
+    assert solution.primal == pytest.approx(oracle.primal(solution.coef, solution.intercept))
+    assert solution.dual == pytest.approx(oracle.dual(solution.dual_coef), abs=1e-12)
+    assert solution.gap == max(solution.primal - solution.dual, 0.0)
+    assert solution.radius == pytest.approx(np.sqrt(2 * solution.gap / lam))
+
+
+def check_history(solution):
+    history = solution.history
+    columns = [history.epoch, history.updates, history.seconds, history.primal, history.dual,
+               history.gap, history.active]  # fmt: skip
+    assert all(len(column) == len(history) for column in columns)
+    assert (history.epoch == np.arange(len(history))).all()
+    assert (np.diff(history.updates) >= 0).all()
+    assert (np.diff(history.seconds) >= 0).all()
+    np.testing.assert_allclose(history.gap, np.maximum(history.primal - history.dual, 0), rtol=1e-9)
+    assert ((history.active >= 0) & (history.active <= len(solution.dual_coef))).all()
+    assert (solution.n_epochs, solution.n_updates) == (history.epoch[-1], history.updates[-1])
+    assert solution.gap == history.gap.min()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("end", ["tol", "epochs", "time", "callback", "interrupt"])
+def test_ends(end, method, fit_intercept):
+    if method == "quartz" and fit_intercept:
+        pytest.skip("quartz fits no intercept")
+    seen = []
+
+    def callback(record):
+        seen.append(record)
+        if end == "interrupt" and len(seen) == 4:
+            raise KeyboardInterrupt
+        if end == "time" and len(seen) == 4:
+            time.sleep(0.05)
+        return end == "callback" and len(seen) == 4
+
+    X, y, options = problem("logistic", tol=1e-3 if end == "tol" else 0.0, callback=callback)
+    options |= {"fit_intercept": fit_intercept, "method": method}
+    options |= {"max_epochs": 3} if end == "epochs" else {}
+    # Generous: the fourth record must be seen, and the sleep there must end it.
+    options |= {"max_time": 0.05} if end == "time" else {}
+    solution = solve(X, y, **options)
+    expected = {
+        "tol": Status.CONVERGED,
+        "epochs": Status.EPOCH_LIMIT,
+        "time": Status.TIME_LIMIT,
+        "callback": Status.INTERRUPTED,
+        "interrupt": Status.INTERRUPTED,
+    }[end]
+    assert solution.status is expected
+    assert solution.converged == (end == "tol")
+    assert (solution.gap <= 1e-3 * solution.primal) or end != "tol"
+    check_certificate(solution, X, y, **options)
+    check_history(solution)
+    assert len(seen) >= 1
+    assert [record.gap for record in seen] == list(solution.history.gap[: len(seen)])
+
+
+@pytest.mark.parametrize("status", Status)
+def test_messages(status):
+    assert status.message.endswith(".")
+    if status is not Status.CONVERGED:
+        assert "raise" in status.message or "warm_start" in status.message
+
+
+def test_what_a_solution_shows():
+    X, y, options = problem("hinge", max_epochs=2, tol=0.0)
+    solution = solve(X, y, **options)
+    assert repr(solution).startswith("Solution(epoch limit: primal ")
+    for shown in (f"{solution.gap:.2e}", "2 epochs", "120 updates", "n=60", "d=7"):
+        assert shown in repr(solution)
+    assert str(solution) == f"{solution!r}\n{solution.status.message}"
+    assert repr(solution.history).startswith("History(3 surveys, gap ")
+    assert solution.relative_gap == solution.gap / solution.primal
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_epochs(loss):
+    X, y, options = problem(loss, max_epochs=0)
+    solution = solve(X, y, **options)
+    assert solution.status is Status.EPOCH_LIMIT
+    assert not solution.coef.any()
+    assert not solution.dual_coef.any()
+    assert (solution.n_epochs, solution.n_updates, len(solution.history)) == (0, 0, 1)
+    check_certificate(solution, X, y, **options)
+    assert solve(X, y, **{**options, "max_time": 0.0, "max_epochs": 9}).primal == solution.primal
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_tolerance(loss, method, fit_intercept):
+    """With tol=0 a solve ends by itself at the level of rounding."""
+    if method == "quartz" and (fit_intercept or loss not in SMOOTH):
+        pytest.skip("quartz fits no intercept and needs a smooth loss")
+    X, y, options = problem(loss, tol=0.0, max_epochs=20_000, fit_intercept=fit_intercept)
+    solution = solve(X, y, method=method, **options)
+    assert solution.status in (Status.CONVERGED, Status.STALLED)
+    assert solution.relative_gap < 1e-11
+    check_certificate(solution, X, y, **options)
+    check_history(solution)
+    if method not in ("quartz", "auto") and not fit_intercept:
+        # Exact steps never lower the dual.
+        fall = -np.diff(solution.history.dual).min()
+        assert fall <= 1e-13 * np.abs(solution.history.primal).max()
+
+
+@pytest.mark.parametrize("method", ["sdca", "sdca-perm", "iprox-sdca", "adasdca+"])
+@pytest.mark.parametrize("epoch", [0.5, 1.0, 2.0])
+def test_updates_are_counted(method, epoch):
+    X, y, options = problem("squared", tol=0.0, max_epochs=4)
+    if method == "adasdca+":
+        method = AdaSDCAPlus(epoch=epoch)
+    solution = solve(X, y, method=method, **options)
+    assert solution.n_updates == 4 * 60 * (epoch if isinstance(method, AdaSDCAPlus) else 1)
+
+
+def test_a_failing_callback_is_not_swallowed():
+    def callback(record):
+        raise RuntimeError("mine")
+
+    X, y, options = problem("hinge")
+    with pytest.raises(RuntimeError, match="mine"):
+        solve(X, y, callback=callback, **options)
+
+
+INTERRUPTED = """
+import sys, time
+import numpy as np, scipy.sparse as sp
+from adasdca import solve
+
+method, storage, path = sys.argv[1:]
+rng = np.random.default_rng(0)
+n, d = 30_000, 40
+X = rng.standard_normal((n, d), dtype=np.float32)
+y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+started = []
+
+def tell(record):
+    if not started:
+        started.append(print("started", flush=True))
+
+solution = solve(
+    sp.csr_matrix(X) if storage == "csr" else X, y, loss="logistic", lam=1 / n, tol=0.0,
+    method=method, max_epochs=10**9, callback=tell, n_threads=2, random_state=0,
+)
+ended = time.monotonic()
+np.savez(path, X=X, y=y, coef=solution.coef, dual_coef=solution.dual_coef, ended=ended,
+         values=[solution.primal, solution.dual, solution.gap, solution.n_updates])
+print(solution.status.name, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process on Windows")
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("method", ["sdca", "quartz", "adasdca"])
+def test_ctrl_c(method, storage, tmp_path, record_property):
+    """A process is interrupted while it computes: methods that are far from any end by then."""
+    path = tmp_path / "solution.npz"
+    command = [sys.executable, "-c", INTERRUPTED, method, storage, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "started\n"
+        time.sleep(0.3)
+        sent = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        assert child.stdout.readline() == "INTERRUPTED\n"
+        assert child.wait() == 0
+    with np.load(path) as saved:
+        latency = float(saved["ended"]) - sent
+        primal, dual, gap, _ = saved["values"]
+        oracle = ref.Problem(saved["X"], saved["y"], "logistic", lam=1 / len(saved["y"]))
+        assert primal == pytest.approx(oracle.primal(saved["coef"]), rel=1e-9)
+        assert dual == pytest.approx(oracle.dual(saved["dual_coef"]), rel=1e-9, abs=1e-12)
+        assert gap == primal - dual
+    record_property("latency", latency)
+    assert latency < PATIENCE
+
+
+@pytest.mark.parametrize("method", ["sdca-perm", "adasdca", "adasdca+", "auto"])
+def test_time_limit_inside_an_epoch(method):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 30))
+    y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1.0, -1.0)
+    options = {"loss": "hinge", "lam": 1e-9, "method": method, "max_time": 0.2, "random_state": 0}
+    began = time.monotonic()
+    solution = solve(X, y, tol=0.0, max_epochs=10**9, **options)
+    assert time.monotonic() - began < 0.2 + PATIENCE
+    assert solution.status is Status.TIME_LIMIT
+    check_certificate(solution, X, y, **options)
+
+
+def test_python_goes_on_during_a_solve():
+    """The kernels let go of the interpreter: another thread ticks on during a single call."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20_000, 5)), rng.normal(size=20_000)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.002):
+            ticks.append(time.monotonic())
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    try:
+        # An epoch of Algorithm 1, one call, would take n² operations.
+        solution = solve(X, y, loss="squared", lam=1e-6, tol=0.0, method="adasdca", max_time=0.6)
+    finally:
+        done.set()
+        ticker.join()
+    assert len(solution.history) < 10
+    assert len(ticks) > 20
+
+
+def same_bits(one, other):
+    np.testing.assert_array_equal(one.coef, other.coef)
+    np.testing.assert_array_equal(one.dual_coef, other.dual_coef)
+    for name in ("epoch", "updates", "primal", "dual", "gap", "active"):
+        np.testing.assert_array_equal(getattr(one.history, name), getattr(other.history, name))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_same_seed_gives_the_same_bits(loss, method):
+    """Whatever the number of threads, and whoever solves at the same time; another seed differs."""
+    X, y = make_data(loss, n=5000, seed=3)
+    options = {"loss": loss, "lam": 1e-3, "tol": 1e-12, "method": method}
+    options["max_epochs"] = 1 if method == "adasdca" else 4
+    alone = solve(X, y, random_state=7, **options)
+    with ThreadPoolExecutor(3) as pool:
+        runs = [pool.submit(solve, X, y, random_state=7, n_threads=k, **options) for k in (1, 2, 3)]
+        for run in runs:
+            same_bits(run.result(), alone)
+    assert not is_classification(loss) or alone.n_updates > 0
+    if not (method == "auto" and loss == "squared"):  # which begins and ends by Newton steps
+        assert (solve(X, y, random_state=8, **options).coef != alone.coef).any()
