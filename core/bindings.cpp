@@ -390,19 +390,17 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "beta"_a, "threads"_a)
         .def(
             "assess",
-            [](Workspace& ws, double smoothing, Vector<double> scores, double intercept, Output beta,
-               Output curvature, int threads) {
+            [](Workspace& ws, Vector<double> scores, double intercept, Output beta, Output curvature,
+               int threads) {
                 double* to_beta = pointer(beta, ws.problem.n);
                 double* to_curvature = pointer(curvature, ws.problem.n);
                 const Assessment a = released(1e18, [&](Pulse& pulse) {
-                    return assess(ws.problem, smoothing, scores.data(), intercept, to_beta, to_curvature,
-                                  threads, pulse);
+                    return assess(ws.problem, scores.data(), intercept, to_beta, to_curvature, threads, pulse);
                 });
                 return std::tuple(a.value, a.conjugate, a.balance);
             },
-            "smoothing"_a, "scores"_a, "intercept"_a, "beta"_a, "curvature"_a, "threads"_a,
-            "Write -phi' and c phi'' at the scores; return the means of phi, phi* and c beta. Kinks are "
-            "rounded over a length `smoothing`.")
+            "scores"_a, "intercept"_a, "beta"_a, "curvature"_a, "threads"_a,
+            "Write -phi' and c phi'' at the scores; return the means of phi, phi* and c beta.")
         .def(
             "combine",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {

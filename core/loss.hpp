@@ -104,15 +104,17 @@ struct Logistic {
         const double cap = left ? std::min(0.0, q * b - z) : std::max(0.0, -z - q * (1.0 - b));
         double x = left ? std::min(cap, -z) : std::max(cap, -z);
         for (int iteration = 0; iteration < 100; ++iteration) {
+            // f and f' times (1 + e)^2, so that the move waits for one division only.
             const double e = fast_exp(-std::abs(x));
-            const double share = 1.0 / (1.0 + e);
-            const double s = x > 0 ? share : e * share;
-            const double slope = e * share * share;  // s' = s (1 - s)
-            const double move = -(x + z + q * (s - b)) / (1.0 + q * slope);
+            const double one = 1.0 + e, square = one * one;
+            const double share = x > 0 ? 1.0 : e;  // s = share / (1 + e)
+            const double move = -((x + z - q * b) * square + q * share * one) / (square + q * e);
             // Quadratic convergence: what a move of 1e-6 leaves in x is near 1e-12 of it, and the
             // second order takes s there.
-            if (std::abs(move) <= 1e-6 * std::max(1.0, 1e-9 * std::abs(x)))
+            if (std::abs(move) <= 1e-6 * std::max(1.0, 1e-9 * std::abs(x))) {
+                const double s = share / one, slope = e / square;
                 return clip(s + slope * move * (1.0 + (0.5 - s) * move));
+            }
             x = left ? std::min(cap, x + move) : std::max(cap, x + move);
         }
         return ascent(-x, 1.0);

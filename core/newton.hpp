@@ -18,20 +18,12 @@ struct Assessment {
     double balance = 0;    // (1/N) sum c beta
 };
 
-// A loss with its kinks rounded: gamma of the conjugate raised to at least `least`.
-inline PiecewiseQuadratic smoothed(PiecewiseQuadratic loss, double least) {
-    loss.gamma = std::max(loss.gamma, least);
-    return loss;
-}
-inline Logistic smoothed(Logistic loss, double) { return loss; }
-
-inline Assessment assess(const Problem& problem, double smoothing, const double* scores, double b,
-                         double* beta, double* curvature, int threads, Pulse& pulse) {
+inline Assessment assess(const Problem& problem, const double* scores, double b, double* beta,
+                         double* curvature, int threads, Pulse& pulse) {
     const std::int64_t n = problem.n, blocks = (n + block_rows - 1) / block_rows;
     std::vector<Assessment> parts(static_cast<std::size_t>(blocks));
     std::visit(
-        [&](const auto& kinked) {
-            const auto loss = smoothed(kinked, smoothing);
+        [&](const auto& loss) {
             for_each_piece(blocks, threads, pulse, [&](std::int64_t k) {
                 const std::int64_t begin = k * block_rows, end = std::min(n, begin + block_rows);
                 double value = 0, conjugate = 0, balance = 0;

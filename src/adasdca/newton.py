@@ -1,4 +1,4 @@
-"""The Newton finish: from a point near the optimum to any accuracy in a few steps.
+"""The Newton finish: from a point near the optimum of a smooth loss to any accuracy.
 
 A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser. For L2 it solves
 
@@ -7,10 +7,6 @@ A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser
 
 the second line for an unpenalised intercept; with an L1 term or bounds coordinate descent on the model
 takes the place of the factorisation. The result is certified like any other point: P at w, D at β.
-
-A loss with kinks is rounded over a length γ for the purpose, which moves its optimum by no more than
-γ/2 · mean(c_i β_i²); as the steps close in, γ shrinks with the gap, and only rows on a kink are left with
-curvature.
 """
 
 from __future__ import annotations
@@ -59,12 +55,12 @@ class Point:
 
 
 class Newton:
-    """Newton steps on the primal.
+    """Newton steps on the primal of a smooth loss.
 
     Parameters
     ----------
     problem : Problem
-        The problem.
+        The problem; its loss must be smooth.
     workspace : Workspace
         The rows, and the iterate from which to begin and to which the result is given.
     threads : int
@@ -80,8 +76,6 @@ class Newton:
         self.threads = threads
         self.sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
         self.plain = problem.bounds is None and self.sigma == 0
-        self.kinked = problem.loss.smoothness == 0
-        self.smoothing = 0.0
         self.stiffness = problem.strength * problem.total  # λN
 
     def run(self, survey: Survey, target: float, steps: int, seconds: float) -> int:
@@ -92,24 +86,10 @@ class Newton:
         """
         workspace, before = self.workspace, survey.beta
         deadline = time.perf_counter() + seconds
-        # Rounding begins at the length at which it hides about the gap.
-        self.smoothing = survey.gap / self._hidden(before, 1.0) if self.kinked else 0.0
         point = self._evaluate(survey.coef, survey.intercept)
         point.measure(workspace, self.threads)
         best, waited, taken = point.gap, 0, 0
-        while taken < steps and waited < self.patience:
-            if self.kinked:
-                # The gap of the rounded problem and what rounding may hide share the goal.
-                hidden = self._hidden(point.beta, self.smoothing)
-                if point.gap <= hidden:
-                    if point.gap + hidden <= target * survey.primal:
-                        break
-                    self.smoothing *= 0.1
-                    point = self._evaluate(point.w, point.b, point.scores)
-                    point.measure(workspace, self.threads)
-                    best, waited = point.gap, 0
-            elif point.gap <= target * point.primal:
-                break
+        while taken < steps and waited < self.patience and point.gap > target * point.primal:
             following = self._step(point, deadline)
             if following is None:
                 break
@@ -117,18 +97,13 @@ class Newton:
             waited = 0 if point.gap < 0.5 * best else waited + 1
             best = min(best, point.gap)
         if taken:
-            value = workspace.dual_value(point.beta, self.threads)
-            better = self.problem.fit_intercept or value > workspace.dual_value(before, self.threads)
+            better = self.problem.fit_intercept or point.dual > workspace.dual_value(
+                before, self.threads
+            )
             beta = point.beta if better else before
             # Any u with ∇g*(u) = w makes the next survey take P at w.
             workspace.place(beta, point.w + self.sigma * np.sign(point.w), point.b)
         return taken
-
-    def _hidden(self, beta: Array, smoothing: float) -> float:
-        """Return γ/2 · mean(c_i β_i²), by which rounding the kinks over γ may move the optimum."""
-        weight = self.problem.weight
-        square = float(beta @ beta if weight is None else weight @ beta**2)
-        return 0.5 * smoothing * max(square / self.problem.total, 1e-12)
 
     def _evaluate(self, w: Array, b: float, scores: Array | None = None) -> Point:
         """P and the losses' derivatives at (w, b)."""
@@ -137,9 +112,7 @@ class Newton:
             scores = np.empty(workspace.n)
             workspace.scores(w, scores, self.threads)
         beta, curvature = np.empty(workspace.n), np.empty(workspace.n)
-        value, conjugate, balance = workspace.assess(
-            self.smoothing, scores, b, beta, curvature, self.threads
-        )
+        value, conjugate, balance = workspace.assess(scores, b, beta, curvature, self.threads)
         return Point(
             w, b, scores, beta, curvature, value + workspace.penalty(w), conjugate, balance
         )
