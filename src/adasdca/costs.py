@@ -1,7 +1,8 @@
 """What the steps of a solve cost, so that `auto` can choose between them.
 
-Costs are nanoseconds of a typical core: rates of this package's kernels, fixed so that the same seed takes
-the same path on every run. Only their ratios matter; ``python -m benchmarks.epochs`` prints the rates.
+Costs are nanoseconds of a typical core: rates of this package's kernels, fixed so that the same
+seed takes the same path on every run. Only their ratios matter; ``python -m benchmarks.epochs``
+prints the rates.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class Costs:
         self.draw_adaptive, self.draw_permutation = 15.0, 5.0
         # A Newton step: two passes and the curvatures, then the Gram matrix and its factor.
         self.pass_ = 2 * entry * stored + (6 + 0.5 * transcendental) * n
-        pairs = d * d if dense else float((np.diff(problem.rows.start) ** 2.0).mean())
-        self.gram_row = pairs * (0.05 if dense else 0.5)
+        entries = float(d * d) if dense else float((np.diff(problem.rows.start) ** 2.0).mean())
+        self.gram_row = min(0.5 * entries, 0.05 * d * d)
         self.factor = 0.1 * d**3 + 20000.0
 
     def epoch(self, picks: int, adaptive: bool) -> float:
