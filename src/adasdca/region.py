@@ -4,11 +4,13 @@ The coefficients of every optimum lie within R = √(2·gap/λ) of a certified p
 intercept has no such ball of its own, but for given coefficients it is the root of the rising
 function F(b) = Σ c_i φ'(x_i·w + b; y_i), and moving w by R moves each x_i·w by at most ‖x_i‖R. So
 if F(b + h) > 0 at w, then every optimal intercept is below b + h + R·max‖x_i‖, and likewise from
-below.
+below. The same holds with x_i − m for x_i, for any m: b is then the intercept at m.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,70 @@ from adasdca.losses import Logistic, Loss, Squared
 from adasdca.products import RowProducts
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bounds on what separates k certified models from the exact ones.
+
+    Attributes
+    ----------
+    radius : (k,) array
+        Radius of the coefficients.
+    slack : (k,) array
+        Error of the intercept at the centre.
+    centre : (d,) array or None
+        The centre; None: the origin.
+    constant : float
+        The constant feature whose coefficient is a penalised intercept; 0 for none.
+    """
+
+    radius: Array
+    slack: Array
+    centre: Array | None = None
+    constant: float = 0.0
+
+    def errors(self, X: Any, coef: Array) -> Array:
+        """Return how far scores of the exact models can be from those of these, rounding included.
+
+        Parameters
+        ----------
+        X : (n, d) array or CSR matrix
+            Rows.
+        coef : (k, d) array
+            Coefficients of these models.
+
+        Returns
+        -------
+        (n, k) array
+        """
+        rows = RowProducts(X)
+        square = rows.norms() ** 2 + self.constant**2
+        size = np.sqrt(square)
+        if self.centre is not None:
+            toward = rows.times(self.centre[None])[:, 0]
+            square = np.maximum(square - 2.0 * toward + self.centre @ self.centre, 0.0)
+            # The difference of large numbers has their rounding.
+            square += 8.0 * np.finfo(np.float64).eps * coef.shape[1] * size**2
+        rounding = 2.0 * np.finfo(np.float64).eps * (coef.shape[1] + 2)
+        lengths = np.linalg.norm(coef, axis=1)
+        return np.asarray(
+            np.outer(np.sqrt(square), self.radius) + rounding * np.outer(size, lengths) + self.slack
+        )
+
+
+def sound_radius(solution: Any, strength: float) -> float:
+    """Return the radius that a solution's certificate proves, the rounding of its values included.
+
+    Parameters
+    ----------
+    solution : Solution or MultinomialSolution
+        What was certified.
+    strength : float
+        λ, the modulus of strong convexity.
+    """
+    rounding = 8.0 * np.finfo(np.float64).eps * (abs(solution.primal) + abs(solution.dual))
+    return math.sqrt(2.0 * (solution.gap + rounding) / strength)
 
 
 def intercept_error(
@@ -45,8 +111,8 @@ def intercept_error(
     """
     slack = 0.0
     if not isinstance(loss, (Logistic, Squared)):  # for these two F rises strictly: b is unique
-        scores = rows.times(coef[None])[:, 0]
-        slack = max(_flat(loss, scores + intercept, targets, weight, side) for side in (-1.0, 1.0))
+        scores = rows.times(coef[None])[:, 0] + intercept
+        slack = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
     return slack + radius * reach
 
 
@@ -60,32 +126,4 @@ def _flat(loss: Loss, scores: Array, targets: Array, weight: Array | None, side:
         if side * slope.sum() > 1e-12 * np.abs(slope).sum():
             return h
         h *= 4.0
-    return float(np.inf)
-
-
-def score_errors(
-    X: Any, coef: Array, radius: Array, slack: Array, constant: float
-) -> tuple[Array, Array]:
-    """Return scores without intercept, and how far the exact optimum's can be from them.
-
-    Parameters
-    ----------
-    X : (n, d) array or CSR matrix
-        Rows to predict.
-    coef : (k, d) array
-        Coefficients.
-    radius, slack : (k,) array
-        Radius of the coefficients, and error of the intercept.
-    constant : float
-        The constant feature whose coefficient is a penalised intercept; 0 for none.
-
-    Returns
-    -------
-    scores, errors : (n, k) arrays
-        Rounding of the scores is part of the errors.
-    """
-    rows = RowProducts(X)
-    lengths = np.sqrt(rows.norms() ** 2 + constant**2)
-    sizes = np.linalg.norm(coef, axis=1)
-    rounding = 2.0 * np.finfo(np.float64).eps * (coef.shape[1] + 2)
-    return rows.times(coef), np.outer(lengths, radius + rounding * sizes) + slack
+    return math.inf

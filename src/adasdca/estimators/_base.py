@@ -36,7 +36,7 @@ from adasdca.estimators._verdict import reached, verdict
 from adasdca.losses import LOSSES, Loss
 from adasdca.methods import METHODS
 from adasdca.products import RowProducts
-from adasdca.region import intercept_error
+from adasdca.region import Region, intercept_error, sound_radius
 from adasdca.solution import Status
 
 Array = NDArray[np.float64]
@@ -62,6 +62,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     history_: Any
     converged_: bool
     n_iter_: int
+    _region: Region
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -98,12 +99,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         cls = LOSSES[self.loss]
         return cls(**{f.name: getattr(self, f.name) for f in fields(cls)})  # type: ignore[arg-type]
 
-    def _data(self, X: Any, weight: Array | None, loss: Loss | None = None) -> Data:
+    def _data(self, X: Any, weight: Array | None) -> Data:
         if self.fit_intercept and self.intercept_scaling is not None:
             return with_constant(X, weight, float(self.intercept_scaling))
-        if self.fit_intercept and loss is not None:
-            return centred(X, weight, loss)
-        return Data(X, weight)
+        return centred(X, weight) if self.fit_intercept else Data(X, weight)
 
     def _solve(
         self, data: Data, loss: Loss, targets: list[Array], monitor: Monitor, starts: list[Any]
@@ -151,23 +150,24 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     ) -> None:
         """Fit one model for each vector of targets and take the solutions over."""
         loss = self._loss()
-        data = self._data(X, weight, loss)
+        data = self._data(X, weight)
         starts = self._starts(len(targets), X.shape[0])
         with watched(self, names, X, y) as monitor:
             solutions = self._solve(data, loss, targets, monitor, starts)
+            strength = (1.0 - self.l1_ratio) / (self.C * data.total)
+            radius = np.array([sound_radius(s, strength) for s in solutions])
             slack = np.zeros(len(targets))
             if self.fit_intercept and not data.constant:
-                rows = RowProducts(X)
+                rows = RowProducts(data.X)
                 reach = float(rows.norms().max())
                 for k, s in enumerate(solutions):
-                    b = data.intercept(s)
                     slack[k] = intercept_error(
-                        rows, reach, targets[k], weight, loss, s.coef, b, s.radius
+                        rows, reach, targets[k], weight, loss, s.coef, s.intercept, radius[k]
                     )
-            coef = np.array([s.coef[: X.shape[1]] for s in solutions])
-            intercept = np.array([data.intercept(s) for s in solutions])
-            states = [s.state for s in solutions]
-            self._adopt(solutions, coef, intercept, data, slack, states)
+            self._region = Region(radius, slack, data.centre, data.constant)
+            self.coef_ = np.array([s.coef[: X.shape[1]] for s in solutions])
+            self.intercept_ = np.array([data.intercept(s) for s in solutions])
+            self._adopt(solutions, [s.state for s in solutions])
         self._conclude(solutions, names, monitor)
 
     def _starts(self, count: int, n: int) -> list[Any]:
@@ -177,18 +177,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             return [None] * count
         return list(states)
 
-    def _adopt(
-        self,
-        solutions: list[Any],
-        coef: Array,
-        intercept: Array,
-        data: Data,
-        slack: Array,
-        states: Any,
-    ) -> None:
-        """Turn solutions into attributes."""
-        self.coef_ = coef
-        self.intercept_ = intercept
+    def _adopt(self, solutions: list[Any], states: Any) -> None:
+        """Turn solutions into attributes, and keep where to go on from if that is wanted."""
         self.dual_coef_ = np.vstack([s.dual_coef for s in solutions])
         self.dual_gap_ = np.array([s.gap for s in solutions])
         self.radius_ = np.array([s.radius for s in solutions])
@@ -199,7 +189,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             self.history_, self.certificate_ = self.history_[0], self.certificate_[0]
         self.converged_ = all(reached(s, self.tol) for s in solutions)
         self.n_iter_ = max(len(s.history) - 1 for s in solutions)
-        self._constant, self._slack = data.constant, slack
         self._states = states if self.warm_start else None
 
     def _conclude(self, solutions: list[Any], names: list[str], monitor: Monitor) -> None:

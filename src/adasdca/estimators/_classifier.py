@@ -20,6 +20,7 @@ from adasdca.losses import Logistic, Loss
 from adasdca.methods import Method
 from adasdca.multinomial import solve_multinomial
 from adasdca.products import RowProducts
+from adasdca.region import Region, sound_radius
 from adasdca.solution import Record
 
 Array = NDArray[np.float64]
@@ -275,17 +276,26 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 warm_start=start,
                 callback=monitor.of(0),
             )
-            d = X.shape[1]
-            coef, intercept = solution.coef[:, :d], solution.intercept
+            d, count = X.shape[1], len(self.classes_)
+            self.coef_, self.intercept_ = solution.coef[:, :d], solution.intercept
             if data.constant:
-                intercept = data.constant * solution.coef[:, d]
+                self.intercept_ = data.constant * solution.coef[:, d]
+            elif data.centre is not None:
+                shifted = solution.intercept - self.coef_ @ data.centre
+                self.intercept_ = shifted - shifted.mean()
+            # One ball for all classes: ‖(ΔW_k − ΔW_j)x‖ ≤ √2 R‖x‖ for a pair, half of it for each.
             # Moving all scores by at most e moves differences of the best intercepts by 2e(K − 1)
             # at most: if a group of classes rose by more than 2e over the rest, its probabilities
             # would rise in every row, but their sum over the rows is fixed.
-            slack = np.zeros(1)
+            radius = sound_radius(solution, 1.0 / (self.C * data.total))
+            slack = 0.0
             if unpenalised:
-                reach = float(RowProducts(X).norms().max())
-                slack[0] = 2.0 * (len(self.classes_) - 1) * reach * solution.radius
-            states = (solution.coef, solution.intercept)
-            self._adopt([solution], coef, intercept, data, slack, states)
+                slack = (count - 1) * float(RowProducts(data.X).norms().max()) * radius
+            self._region = Region(
+                np.full(count, radius / np.sqrt(2.0)),
+                np.full(count, slack),
+                data.centre,
+                data.constant,
+            )
+            self._adopt([solution], (solution.coef, solution.intercept))
         self._conclude([solution], [""], monitor)

@@ -70,15 +70,14 @@ def with_constant(X: Any, weight: Array | None, value: float) -> Data:
     return Data(X, weight, constant=value)
 
 
-def centred(X: Any, weight: Array | None, loss: Loss) -> Data:
-    """Move dense rows to their mean if that is far from 0, for losses with a kink.
+def centred(X: Any, weight: Array | None) -> Data:
+    """Move dense rows to their mean if that is far from 0.
 
     With an intercept that is not penalised this changes nothing but the intercept. Coordinate
     ascent crawls on rows that all point the same way (100 times their spread from 0: 10⁵ epochs
-    instead of 30); smooth losses are finished by Newton steps, which do not mind, and sparse rows
-    would not stay sparse.
+    instead of 30). Sparse rows would not stay sparse.
     """
-    if loss.smoothness > 0 or sp.issparse(X):
+    if sp.issparse(X):
         return Data(X, weight)
     centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     square = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X)
@@ -127,9 +126,8 @@ def solve_on(X: Any, targets: Array, *, goal: float, max_epochs: int, **options:
     rounds = 0
     while (
         solution.status is Status.STALLED
-        and solution.relative_gap > max(goal, 1e-12)
-        and abs(solution.state.multiplier - solution.intercept)
-        > 1e-9 * (1.0 + abs(solution.intercept))
+        and solution.relative_gap > max(goal, 1e-15)
+        and _unbalanced(solution.state.beta, options.get("sample_weight"))
         and solution.n_epochs + rounds < max_epochs
     ):
         rounds += 1  # a solve without an epoch counts as one
@@ -137,6 +135,12 @@ def solve_on(X: Any, targets: Array, *, goal: float, max_epochs: int, **options:
         more = solve(X, targets, max_epochs=left, **{**options, "warm_start": solution})
         solution = _joined(solution, more)
     return solution
+
+
+def _unbalanced(beta: Array, weight: Array | None) -> bool:
+    """Whether Σ c_iβ_i, which is 0 once the intercept has arrived, is not."""
+    alpha = beta if weight is None else weight * beta
+    return abs(float(alpha.sum())) > 1e-13 * float(np.abs(alpha).sum())
 
 
 def _joined(first: Solution, second: Solution) -> Solution:

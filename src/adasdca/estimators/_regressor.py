@@ -18,7 +18,6 @@ from adasdca.estimators._progress import with_callbacks
 from adasdca.losses import Loss
 from adasdca.methods import Method
 from adasdca.products import RowProducts
-from adasdca.region import score_errors
 from adasdca.solution import Record
 
 Array = NDArray[np.float64]
@@ -238,6 +237,5 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         (n_samples,) or (n_samples, n_targets) array
         """
         X = self._rows_to_predict(X)
-        radius = np.atleast_1d(self.radius_)
-        _, errors = score_errors(X, self._dense_coef(), radius, self._slack, self._constant)
+        errors = self._region.errors(X, self._dense_coef())
         return errors[:, 0] if np.ndim(self.intercept_) == 0 else errors

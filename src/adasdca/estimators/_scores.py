@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from adasdca.losses import Logistic, ModifiedHuber
 from adasdca.products import RowProducts
-from adasdca.region import score_errors
+from adasdca.region import Region
 
 Array = NDArray[np.float64]
 
@@ -33,6 +33,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
     """Predictions of a linear classifier with a certificate."""
 
     _joint: bool  # whether the classes make one multinomial model
+    _region: Region
 
     def decision_function(self, X: Any) -> Array:
         """Return the scores x·w + b.
@@ -111,15 +112,9 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         (n_samples,) array
         """
         X = self._rows_to_predict(X)
-        radius = np.atleast_1d(self.radius_)
         coef = self._dense_coef()
-        slack = self._slack
-        if self._joint:
-            # One ball for all classes: ‖(ΔW_k − ΔW_j)x‖ ≤ √2 R‖x‖ for a pair, half of it for each.
-            radius = np.full(len(coef), radius[0] / np.sqrt(2.0))
-            slack = np.full(len(coef), slack[0] / 2.0)
-        scores, errors = score_errors(X, coef, radius, slack, self._constant)
-        scores = scores + self.intercept_
+        scores = RowProducts(X).times(coef) + self.intercept_
+        errors = self._region.errors(X, coef)
         if scores.shape[1] == 1:
             return np.asarray(np.abs(scores[:, 0]) - errors[:, 0])
         rows, best = np.arange(len(scores)), scores.argmax(axis=1)

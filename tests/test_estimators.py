@@ -1,0 +1,197 @@
+"""What the estimators take: data, labels, weights, losses, parameters."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils._param_validation import InvalidParameterError
+
+import adasdca
+from adasdca import AdaSDCAClassifier, AdaSDCARegressor
+from bundled import cancer, diabetes, iris
+
+
+def test_any_form_of_the_same_data_gives_the_same_model():
+    X, y = cancer()
+    X = np.where(np.abs(X) > 1, X, 0.0)
+    reference = AdaSDCAClassifier(tol=1e-10, random_state=0).fit(X, y)
+    long = sp.csr_matrix(X)
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    forms = [
+        np.asfortranarray(X),
+        X.tolist(),
+        pd.DataFrame(X),
+        sp.csr_array(X),
+        sp.csc_array(X),
+        sp.coo_array(X),
+        sp.lil_matrix(X),
+        long,
+    ]
+    for form in forms:
+        model = AdaSDCAClassifier(tol=1e-10, random_state=0).fit(form, y)
+        assert np.linalg.norm(model.coef_ - reference.coef_) <= model.radius_ + reference.radius_
+        np.testing.assert_array_equal(model.predict(form), reference.predict(X))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_names_of_features(frame):
+    X, y = cancer()
+    names = [f"f{k}" for k in range(X.shape[1])]
+    table = frame(dict(zip(names, X.T, strict=True)))
+    model = AdaSDCAClassifier().fit(table, y)
+    assert model.feature_names_in_.tolist() == names
+    model.predict(table)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(table[names[::-1]])
+
+
+@pytest.mark.parametrize(
+    "labels", [["good", "bad"], [True, False], [7, -3], [np.str_("é"), np.str_("a")], [0.0, 1.0]]
+)
+def test_labels_of_any_kind(labels):
+    X, y = cancer()
+    labels = np.array(labels)
+    model = AdaSDCAClassifier(random_state=0).fit(X, labels[y])
+    assert model.classes_.tolist() == sorted(labels.tolist())
+    assert model.predict(X).dtype == labels.dtype
+    assert model.score(X, labels[y]) > 0.97
+    # The second of the sorted classes is the positive one.
+    positive = model.decision_function(X) > 0
+    np.testing.assert_array_equal(model.predict(X) == model.classes_[1], positive)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_float32_stays_float32(form, loss):
+    # Peak memory tells: a double copy of X would be twice its size.
+    rng = np.random.default_rng(0)
+    n = 40_000
+    X = rng.normal(size=(n, 50)).astype(np.float32)
+    y = X[:, 0] + 0.1 * rng.normal(size=n) > 0
+    X = form(X)
+    size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes
+    model = AdaSDCAClassifier(loss=loss, tol=1e-2, random_state=0)
+    for call in (lambda: model.fit(X, y), lambda: model.decision_function(X)):
+        tracemalloc.start()
+        call()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 1.3 * size
+
+
+def test_float32_and_float64_agree():
+    X, y = cancer()
+    single = X.astype(np.float32)
+    a = AdaSDCAClassifier(tol=1e-12, random_state=0).fit(single, y)
+    b = AdaSDCAClassifier(tol=1e-12, random_state=0).fit(single.astype(np.float64), y)
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-6)
+    np.testing.assert_array_equal(a.predict(single), b.predict(single))
+
+
+def test_rows_far_from_the_origin():
+    # Centring is the estimator's own business: the model is that of the data as they came.
+    X, y = cancer()
+    for loss in ("logistic", "hinge", "squared_hinge"):
+        near = AdaSDCAClassifier(loss=loss, C=0.1, tol=1e-8, random_state=0).fit(X, y)
+        far = AdaSDCAClassifier(loss=loss, C=0.1, tol=1e-8, random_state=0).fit(X + 100.0, y)
+        distance = np.linalg.norm(near.coef_ - far.coef_)
+        assert distance <= near.radius_ + far.radius_ + 1e-7
+        np.testing.assert_allclose(
+            near.decision_function(X), far.decision_function(X + 100.0), atol=0.05
+        )
+
+
+def test_weights_of_classes():
+    X, y = cancer()
+    each = np.where(y == 1, 4.0, 0.25)
+    by_class = AdaSDCAClassifier(class_weight={0: 0.25, 1: 4.0}, tol=1e-12).fit(X, y)
+    by_row = AdaSDCAClassifier(tol=1e-12).fit(X, y, each)
+    np.testing.assert_allclose(by_class.coef_, by_row.coef_, atol=1e-6)
+
+
+def test_a_class_without_weight_is_an_error():
+    X, y = iris()
+    with pytest.raises(ValueError, match=r"zero on all samples of class np.int64\(2\)"):
+        AdaSDCAClassifier().fit(X, y, (y < 2).astype(float))
+    with pytest.raises(ValueError, match="above 0 for every class"):
+        AdaSDCAClassifier(class_weight={0: 0.0}).fit(X, y)
+    with pytest.raises(ValueError, match="one class only"):
+        AdaSDCAClassifier().fit(X, np.ones(len(y)))
+
+
+def test_auto_is_multinomial_where_possible():
+    X, y = iris()
+    assert np.isscalar(AdaSDCAClassifier().fit(X, y).radius_)
+    for options in ({"loss": "hinge"}, {"l1_ratio": 0.1}, {"positive": True}):
+        assert AdaSDCAClassifier(**options).fit(X, y).radius_.shape == (3,)
+        with pytest.raises(ValueError, match="choose multi_class='ovr'"):
+            AdaSDCAClassifier(multi_class="multinomial", **options).fit(X, y)
+
+
+def test_penalised_intercept_of_a_multinomial_model():
+    X, y = iris()
+    ours = AdaSDCAClassifier(intercept_scaling=2.0, tol=1e-13).fit(X, y)
+    column = np.hstack([X, np.full((len(y), 1), 2.0)])
+    theirs = LogisticRegression(fit_intercept=False, solver="newton-cholesky", tol=1e-12)
+    theirs.fit(column, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_[:, :-1], atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, 2.0 * theirs.coef_[:, -1], atol=1e-6)
+
+
+def test_positive_coefficients_and_a_negative_intercept():
+    X, y = cancer()
+    for scaling in (None, 1.0):
+        model = AdaSDCAClassifier(positive=True, intercept_scaling=scaling, tol=1e-8)
+        model.fit(np.abs(X), y)
+        assert (model.coef_ >= 0).all()
+        assert model.fit(np.abs(X), 1 - y).intercept_[0] < 0
+
+
+def test_losses_as_objects():
+    X, y = cancer()
+    a = AdaSDCAClassifier(loss=adasdca.SmoothedHinge(gamma=0.3), tol=1e-8, random_state=0)
+    b = AdaSDCAClassifier(loss="smoothed_hinge", gamma=0.3, tol=1e-8, random_state=0)
+    np.testing.assert_array_equal(a.fit(X, y).coef_, b.fit(X, y).coef_)
+    with pytest.raises(ValueError, match="is for regression; AdaSDCAClassifier takes"):
+        AdaSDCAClassifier(loss=adasdca.Squared()).fit(X, y)
+    assert AdaSDCAClassifier(loss=adasdca.Logistic()).fit(X, y).predict_proba(X).shape[1] == 2
+    X, y = diabetes()
+    c = AdaSDCARegressor(loss=adasdca.Quantile(quantile=0.2), random_state=0).fit(X, y)
+    d = AdaSDCARegressor(loss="quantile", quantile=0.2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(c.coef_, d.coef_)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"C": 0.0},
+        {"C": np.inf},
+        {"l1_ratio": 1.0},
+        {"loss": "squared"},
+        {"method": "newton"},
+        {"tol": -1.0},
+        {"max_iter": 0},
+        {"intercept_scaling": 0.0},
+        {"multi_class": "crammer_singer"},
+        {"callback": 3},
+        {"gamma": -1.0},
+    ],
+)
+def test_bad_parameters(bad):
+    with pytest.raises(InvalidParameterError, match=f"The '{next(iter(bad))}' parameter"):
+        AdaSDCAClassifier(**bad).fit(*cancer())
+
+
+@pytest.mark.parametrize("bad", [{"quantile": 1.0}, {"delta": 0.0}, {"epsilon": -0.1}])
+def test_bad_parameters_of_regression(bad):
+    with pytest.raises(InvalidParameterError, match=f"The '{next(iter(bad))}' parameter"):
+        AdaSDCARegressor(**bad).fit(*diabetes())
+
+
+def test_parameters_are_keywords_only():
+    with pytest.raises(TypeError):
+        AdaSDCAClassifier("hinge")

@@ -1,0 +1,260 @@
+"""One objective, one optimum, whoever finds it: scikit-learn, LIBLINEAR, CVXPY, cyanure, and we.
+
+Coefficients are compared relative to their length. Real data of several kinds, unscaled where
+that is bearable for the other side.
+"""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC, LinearSVR
+
+from adasdca import AdaSDCAClassifier, AdaSDCARegressor
+
+TOL = 1e-6
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def diabetes():
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    return StandardScaler().fit_transform(X), y
+
+
+def assert_same(ours, coef, intercept=None, tol=TOL):
+    coef = np.asarray(coef)
+    size = np.linalg.norm(coef)
+    assert np.linalg.norm(np.ravel(ours.coef_) - coef.ravel()) <= tol * size
+    if intercept is not None:
+        difference = np.abs(np.ravel(ours.intercept_) - np.ravel(intercept)).max()
+        assert difference <= tol * max(size, np.abs(intercept).max())
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_logistic_regression(C, fit_intercept, form):
+    X, y = cancer()
+    ours = AdaSDCAClassifier(C=C, fit_intercept=fit_intercept, tol=1e-14, random_state=0)
+    ours.fit(form(X), y)
+    theirs = LogisticRegression(
+        C=C, fit_intercept=fit_intercept, solver="newton-cholesky", tol=1e-12, max_iter=1000
+    ).fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}])
+def test_logistic_regression_with_weights(class_weight):
+    X, y = cancer()
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    options = {"class_weight": class_weight, "C": 0.5}
+    ours = AdaSDCAClassifier(**options, tol=1e-14, random_state=0).fit(X, y, weight)
+    theirs = LogisticRegression(**options, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    if class_weight == "balanced":
+        # Ours counts a row of weight 2 as two rows; scikit-learn before 1.9 counted rows.
+        mass = np.bincount(y, weights=weight)
+        theirs.set_params(class_weight=dict(enumerate(weight.sum() / (2 * mass))))
+    theirs.fit(X, y, weight)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_multinomial_logistic_regression(load, C):
+    X, y = load(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    ours = AdaSDCAClassifier(C=C, tol=1e-14).fit(X, y)
+    theirs = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("scaling", [1.0, 10.0])
+def test_linear_svc_with_penalised_intercept(C, scaling):
+    X, y = cancer()
+    ours = AdaSDCAClassifier(
+        loss="squared_hinge", C=C, intercept_scaling=scaling, tol=1e-14, random_state=0
+    ).fit(X, y)
+    theirs = LinearSVC(C=C, intercept_scaling=scaling, dual=False, tol=1e-12, max_iter=10**6)
+    theirs.fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+def test_linear_svc_one_versus_rest():
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    ours = AdaSDCAClassifier(
+        loss="squared_hinge", intercept_scaling=1.0, tol=1e-14, random_state=0
+    ).fit(X, y)
+    theirs = LinearSVC(dual=False, tol=1e-12, max_iter=10**6).fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+def test_linear_svc_with_hinge():
+    X, y = cancer()
+    ours = AdaSDCAClassifier(
+        loss="hinge", C=0.1, intercept_scaling=1.0, tol=1e-14, max_iter=10**5, random_state=0
+    ).fit(X, y)
+    theirs = LinearSVC(loss="hinge", C=0.1, tol=1e-7, max_iter=10**7, random_state=0).fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ridge(alpha, weighted):
+    X, y = diabetes()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else None
+    ours = AdaSDCARegressor(C=1 / alpha, tol=1e-14, random_state=0).fit(X, y, weight)
+    theirs = Ridge(alpha=alpha, solver="cholesky").fit(X, y, weight)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+def test_ridge_with_many_targets():
+    X, y = diabetes()
+    targets = np.column_stack([y, y**2 / 100, X[:, 3] * y])
+    ours = AdaSDCARegressor(C=0.5, tol=1e-14, n_jobs=2, random_state=0).fit(X, targets)
+    theirs = Ridge(alpha=2.0, solver="cholesky").fit(X, targets)
+    assert ours.coef_.shape == (3, X.shape[1])
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+def test_linear_svr_with_squared_loss():
+    X, y = diabetes()
+    ours = AdaSDCARegressor(
+        loss="squared_epsilon_insensitive", epsilon=20.0, intercept_scaling=50.0, tol=1e-14
+    ).fit(X, y)
+    theirs = LinearSVR(
+        loss="squared_epsilon_insensitive",
+        epsilon=20.0,
+        intercept_scaling=50.0,
+        dual=False,
+        tol=1e-12,
+        max_iter=10**6,
+    ).fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+def test_linear_svr():
+    X, y = diabetes()
+    y = (y - y.mean()) / y.std()
+    ours = AdaSDCARegressor(
+        loss="epsilon_insensitive", epsilon=0.3, C=0.1, intercept_scaling=1.0, tol=1e-14
+    )
+    ours.set_params(max_iter=10**5, random_state=0).fit(X, y)
+    theirs = LinearSVR(epsilon=0.3, C=0.1, tol=1e-12, max_iter=10**7, random_state=0).fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("l1_ratio", [0.1, 0.9])
+def test_elastic_net(l1_ratio, positive):
+    X, y = diabetes()
+    alpha = 2.0
+    ours = AdaSDCARegressor(
+        C=1 / (alpha * len(y)), l1_ratio=l1_ratio, positive=positive, tol=1e-14, random_state=0
+    ).fit(X, y)
+    theirs = ElasticNet(
+        alpha=alpha, l1_ratio=l1_ratio, positive=positive, tol=1e-14, max_iter=10**6
+    ).fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+    assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*:FutureWarning")
+def test_elastic_net_logistic_regression():
+    X, y = cancer()
+    ours = AdaSDCAClassifier(C=0.05, l1_ratio=0.6, tol=1e-14, random_state=0).fit(X, y)
+    theirs = LogisticRegression(
+        C=0.05, l1_ratio=0.6, solver="saga", tol=1e-12, max_iter=10**6, random_state=0
+    )
+    theirs.fit(X, y)
+    assert_same(ours, theirs.coef_, theirs.intercept_)
+    assert (ours.coef_ == 0).sum() > 5
+
+
+def test_cyanure_elastic_net():
+    from cyanure.estimators import Classifier
+
+    X, y = cancer()
+    X = np.ascontiguousarray(X / np.linalg.norm(X, axis=1, keepdims=True))
+    lam, l1_ratio = 0.01, 0.4
+    theirs = Classifier(
+        loss="logistic",
+        penalty="elasticnet",
+        lambda_1=lam * l1_ratio,
+        lambda_2=lam * (1 - l1_ratio),
+        fit_intercept=False,
+        tol=1e-13,
+        max_iter=10**5,
+        verbose=False,
+        n_threads=1,
+    ).fit(X, 2 * y - 1)
+    ours = AdaSDCAClassifier(
+        C=1 / (lam * len(y)), l1_ratio=l1_ratio, fit_intercept=False, tol=1e-13, random_state=0
+    ).fit(X, y)
+    assert_same(ours, np.ravel(theirs.coef_))
+
+
+def huber(r):
+    return cp.sum(cp.huber(r, 20.0)) / 2
+
+
+def pinball(r):
+    return cp.sum(cp.maximum(0.8 * r, -0.2 * r))
+
+
+ROBUST = {
+    "huber": (huber, {"delta": 20.0}),
+    "quantile": (pinball, {"quantile": 0.8}),
+    "absolute": (cp.norm1, {}),
+    "epsilon_insensitive": (lambda r: cp.sum(cp.pos(cp.abs(r) - 10.0)), {"epsilon": 10.0}),
+}
+
+
+@pytest.mark.parametrize("loss", ROBUST)
+def test_robust_regression(loss):
+    X, y = diabetes()
+    X, y = X[:149], y[:149]  # 0.5·149 and 0.8·149 are no integers: the intercept is unique
+    term, parameters = ROBUST[loss]
+    C = 0.1
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    objective = C * term(y - X @ w - b) + 0.5 * cp.sum_squares(w)
+    cp.Problem(cp.Minimize(objective)).solve(
+        solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
+    )
+    ours = AdaSDCARegressor(loss=loss, C=C, tol=1e-13, max_iter=10**5, random_state=0, **parameters)
+    ours.fit(X, y)
+    assert ours.converged_
+    assert_same(ours, w.value, b.value)
+
+
+CLASSIFIERS = {
+    "hinge": lambda z: cp.sum(cp.pos(1 - z)),
+    "smoothed_hinge": lambda z: cp.sum(cp.huber(cp.pos(1 - z), 1)) / 2,
+    "modified_huber": lambda z: cp.sum(cp.huber(cp.pos(1 - z), 2)),
+    "squared_hinge": lambda z: cp.sum_squares(cp.pos(1 - z)),
+}
+
+
+@pytest.mark.parametrize("loss", CLASSIFIERS)
+def test_classification_with_a_free_intercept(loss):
+    X, y = cancer()
+    X, y = X[:200], y[:200]
+    C = 0.1
+    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    z = cp.multiply(2 * y - 1, X @ w + b)
+    cp.Problem(cp.Minimize(C * CLASSIFIERS[loss](z) + 0.5 * cp.sum_squares(w))).solve(
+        solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
+    )
+    ours = AdaSDCAClassifier(loss=loss, C=C, tol=1e-13, max_iter=10**5, random_state=0).fit(X, y)
+    assert ours.converged_
+    assert_same(ours, w.value, b.value)

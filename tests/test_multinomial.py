@@ -1,0 +1,182 @@
+"""The multinomial model: its optimum, its certificate, its invariances."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import entropy
+from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.linear_model import LogisticRegression
+
+import adasdca.multinomial
+from adasdca import Status
+from adasdca.multinomial import solve_multinomial
+from adasdca.products import BLOCK, RowProducts
+
+
+def blobs(n=60, d=5, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 0.5
+    codes = np.argmax(X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k)), axis=1)
+    codes[:k] = np.arange(k)
+    return X, codes
+
+
+def objective(X, codes, W, b, lam, weight=None):
+    scores = X @ W.T + b
+    loss = logsumexp(scores, axis=1) - scores[np.arange(len(codes)), codes]
+    return np.average(loss, weights=weight) + 0.5 * lam * np.vdot(W, W)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_reaches_what_a_general_optimiser_finds(fit_intercept, weighted):
+    X, codes = blobs()
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(codes)) if weighted else None
+    k, d, lam = 4, X.shape[1], 0.02
+    sol = solve_multinomial(
+        X, codes, n_classes=k, lam=lam, sample_weight=weight, fit_intercept=fit_intercept, tol=1e-12
+    )
+
+    def f(v):
+        W, b = v[: k * d].reshape(k, d), v[k * d :] if fit_intercept else 0.0
+        return objective(X, codes, W, b, lam, weight)
+
+    free = minimize(f, np.zeros(k * d + k * fit_intercept), method="BFGS", options={"gtol": 1e-9})
+    assert sol.primal == pytest.approx(free.fun, rel=1e-9)
+    assert sol.primal == pytest.approx(objective(X, codes, sol.coef, sol.intercept, lam, weight))
+    assert abs(sol.intercept.sum()) < 1e-12
+
+
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_equals_logistic_regression(load, fit_intercept):
+    X, y = load(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    sol = solve_multinomial(
+        X, y, n_classes=3, lam=1 / len(y), fit_intercept=fit_intercept, tol=1e-14
+    )
+    reference = LogisticRegression(
+        solver="newton-cholesky", tol=1e-12, fit_intercept=fit_intercept
+    ).fit(X, y)
+    np.testing.assert_allclose(
+        sol.coef, reference.coef_, atol=1e-6 * np.linalg.norm(reference.coef_)
+    )
+    np.testing.assert_allclose(sol.intercept, reference.intercept_, atol=1e-6)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_every_certificate_on_the_way_encloses_the_optimum(direct, monkeypatch):
+    monkeypatch.setattr(adasdca.multinomial, "DIRECT", 10**6 if direct else 0)
+    X, codes = blobs(n=200, seed=2)
+    problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True}
+    best = solve_multinomial(X, codes, **problem, tol=1e-14)
+    records = []
+    solve_multinomial(X, codes, **problem, tol=1e-10, callback=records.append)
+    assert len(records) >= 4
+    for record in records:
+        assert record.dual <= best.primal * (1 + 1e-13)
+        assert record.primal >= best.dual * (1 - 1e-13)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_the_dual_value_is_that_of_the_dual_point(steps):
+    X, codes = blobs()
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(codes))
+    problem = {"n_classes": 4, "lam": 0.02, "sample_weight": weight, "fit_intercept": True}
+    sol = solve_multinomial(X, codes, **problem, tol=0.0, max_epochs=steps)
+    alpha, total = sol.dual_coef.T, weight.sum()
+    p = np.eye(4)[codes] - alpha / weight[:, None]
+    u = alpha.T @ X / (0.02 * total)
+    dual = np.average(entropy(p, axis=1), weights=weight) - 0.01 * np.vdot(u, u)
+    assert sol.dual == pytest.approx(dual, rel=1e-12)
+    assert np.abs(alpha.sum(axis=0)).max() < 1e-12 * total
+
+
+def test_radius_holds_the_exact_coefficients():
+    X, codes = blobs(n=100)
+    problem = {"n_classes": 4, "lam": 0.01, "fit_intercept": True}
+    best = solve_multinomial(X, codes, **problem, tol=1e-14)
+    for steps in range(4):
+        sol = solve_multinomial(X, codes, **problem, tol=0.0, max_epochs=steps)
+        assert np.linalg.norm(sol.coef - best.coef) <= sol.radius + best.radius
+
+
+def test_conjugate_gradients_and_the_direct_solve_agree(monkeypatch):
+    X, y = load_digits(n_class=4, return_X_y=True)
+    X, y = X[:150, ::2] / 16.0, y[:150]
+    problem = {"n_classes": 4, "lam": 1 / 150, "fit_intercept": True, "tol": 1e-13}
+    monkeypatch.setattr(adasdca.multinomial, "DIRECT", 10**6)
+    direct = solve_multinomial(X, y, **problem)
+    monkeypatch.setattr(adasdca.multinomial, "DIRECT", 0)
+    iterative = solve_multinomial(X, y, **problem)
+    np.testing.assert_allclose(iterative.coef, direct.coef, atol=1e-6)
+    np.testing.assert_allclose(iterative.intercept, direct.intercept, atol=1e-5)
+
+
+def test_integer_weights_are_repeated_rows():
+    X, codes = blobs()
+    counts = np.random.default_rng(3).integers(1, 4, len(codes))
+    problem = {"n_classes": 4, "fit_intercept": True, "tol": 1e-13, "lam": 0.01}
+    weighted = solve_multinomial(X, codes, sample_weight=counts.astype(float), **problem)
+    repeated = solve_multinomial(X.repeat(counts, axis=0), codes.repeat(counts), **problem)
+    np.testing.assert_allclose(weighted.coef, repeated.coef, rtol=1e-9, atol=1e-12)
+    assert weighted.dual_coef.shape == (4, len(codes))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_float32_and_sparse_rows(form):
+    X, codes = blobs(n=BLOCK // 4)  # more than one block of values
+    X = X.astype(np.float32)
+    problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True, "tol": 1e-12}
+    sol = solve_multinomial(form(X), codes, **problem)
+    reference = solve_multinomial(X.astype(np.float64), codes, **problem)
+    np.testing.assert_allclose(sol.coef, reference.coef, rtol=1e-9, atol=1e-12)
+
+
+def test_ends_and_their_reasons():
+    X, codes = blobs()
+    problem = {"n_classes": 4, "lam": 0.01}
+    assert solve_multinomial(X, codes, **problem, max_epochs=1).status is Status.EPOCH_LIMIT
+    assert solve_multinomial(X, codes, **problem, max_time=0.0).status is Status.TIME_LIMIT
+    stopped = solve_multinomial(X, codes, **problem, callback=lambda record: record.epoch >= 2)
+    assert stopped.status is Status.INTERRUPTED
+    assert stopped.n_epochs == 2
+
+    def interrupt(record):
+        raise KeyboardInterrupt
+
+    assert solve_multinomial(X, codes, **problem, callback=interrupt).status is Status.INTERRUPTED
+    exact = solve_multinomial(X, codes, **problem, tol=0.0)
+    assert exact.gap <= 1e-14 * exact.primal
+
+
+def test_warm_start_goes_on():
+    X, codes = blobs()
+    problem = {"n_classes": 4, "lam": 0.01, "fit_intercept": True}
+    first = solve_multinomial(X, codes, **problem, tol=1e-10)
+    again = solve_multinomial(
+        X, codes, **problem, tol=1e-9, warm_start=(first.coef, first.intercept)
+    )
+    assert again.n_epochs == 0
+    assert again.converged
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_products(dtype, form):
+    rng = np.random.default_rng(0)
+    n, d = 3 * BLOCK // 50, 50
+    dense = np.where(rng.random((n, d)) < 0.5, rng.normal(size=(n, d)), 0.0).astype(dtype)
+    X = dense.astype(np.float64)
+    rows = RowProducts(form(dense))
+    w, r = rng.normal(size=(2, d)), rng.normal(size=(n, 2))
+    np.testing.assert_allclose(rows.times(w), X @ w.T, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(rows.transposed(r), r.T @ X, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rows.squares(r), r.T @ X**2, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(rows.norms(), np.linalg.norm(X, axis=1), rtol=1e-12)
+    extended = np.hstack([X, np.ones((n, 1))])
+    gram = extended.T @ (r[:, :1] * extended)
+    np.testing.assert_allclose(rows.gram(r[:, 0]), gram, rtol=1e-8, atol=1e-8)
+    assert rows.passes == 5
