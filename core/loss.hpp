@@ -109,9 +109,9 @@ struct Logistic {
             const double one = 1.0 + e, square = one * one;
             const double share = x > 0 ? 1.0 : e;  // s = share / (1 + e)
             const double move = -((x + z - q * b) * square + q * share * one) / (square + q * e);
-            // Quadratic convergence: what a move of 1e-6 leaves in x is near 1e-12 of it, and the
-            // second order takes s there.
-            if (std::abs(move) <= 1e-6 * std::max(1.0, 1e-9 * std::abs(x))) {
+            // Quadratic convergence: a move of 1e-7 leaves less than 1e-14, and the second order takes
+            // s there.
+            if (std::abs(move) <= 1e-7 * std::max(1.0, 1e-8 * std::abs(x))) {
                 const double s = share / one, slope = e / square;
                 return clip(s + slope * move * (1.0 + (0.5 - s) * move));
             }

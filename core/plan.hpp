@@ -82,6 +82,13 @@ inline std::uint64_t ring(double time, std::uint32_t row) {
            row;
 }
 
+// The same for clocks so different that times leave the range of a float: the logarithm of the time in
+// fixed point, as fine (1.7e-7) all the way down to 1e-308.
+inline std::uint64_t wide_ring(double time, std::uint32_t row) {
+    const double log_time = std::max(fast_log(std::max(time, 1e-307)), -708.0);
+    return static_cast<std::uint64_t>((708.0 + std::min(log_time, 0.0)) * 6.0e6) << 32 | row;
+}
+
 // The coarse time of a ring before 1: five bits of exponent, seventeen of mantissa.
 inline std::uint32_t coarse(std::uint64_t ring) {
     constexpr std::uint32_t first = 0x3F800000u - (32u << 23);  // 2**-32
@@ -110,6 +117,8 @@ public:
             if (stages > 0) slow(weight, m, {picks.data(), done});
             const std::size_t wanted = std::min(stage, picks.size() - done);
             double time = rings::horizon({rate_.data(), active_}, m, static_cast<double>(wanted));
+            // The fastest clock has rate 1: its first ring is near 1/time of the horizon.
+            wide_ = time > 1e20;
             // The same clocks run on to a later horizon: the draws depend on the key, not on the time.
             while (draw(m, time, subkey(key, stages)) < wanted) time *= 1.5;
             sort();
@@ -192,8 +201,7 @@ private:
                     // Written always, kept when it rang in time: no branch to mispredict.
                     const double t = next[k];
                     const std::int32_t i = row[begin + k];
-                    const std::uint64_t r = rings::ring(t, static_cast<std::uint32_t>(i));
-                    ring_[size] = r;
+                    ring_[size] = rings::ring(t, static_cast<std::uint32_t>(i));
                     late_[kept] = t;
                     late_rate_[kept] = slower[k];
                     late_row_[kept] = i;
@@ -202,6 +210,10 @@ private:
                     kept += rang;
                 }
             }
+            if (wide_)
+                for (std::size_t k = 0; k < kept; ++k)
+                    ring_[size - kept + k] =
+                        rings::wide_ring(late_[k], static_cast<std::uint32_t>(late_row_[k]));
             count = kept;
             row = late_row_.data();
             rate = late_rate_.data();
@@ -213,7 +225,8 @@ private:
     // a place or two of its own. What is older than 2**-32 of the horizon is sorted apart.
     void sort() {
         const auto begin = ring_.begin();
-        if (size_ < 256) return std::sort(begin, begin + static_cast<std::ptrdiff_t>(size_));
+        if (size_ < 256 || wide_)
+            return std::sort(begin, begin + static_cast<std::ptrdiff_t>(size_));
         reserve(scratch_, size_);
         for (std::size_t k = 0; k < size_; ++k) {
             const std::uint32_t c = rings::coarse(ring_[k]);
@@ -241,6 +254,7 @@ private:
     }
 
     std::size_t active_ = 0, size_ = 0;
+    bool wide_ = false;  // times differ by more than a float can tell
     std::vector<std::int32_t> row_, late_row_;
     std::vector<double> rate_, late_, late_rate_;
     std::vector<std::uint64_t> ring_, scratch_;
