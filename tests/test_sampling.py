@@ -204,6 +204,17 @@ def test_visits_by_size_of_weight(n, m):
         assert luck_of_two(*(size[x[:, k : k + 10]] for x in (picks, others))) > RARE
 
 
+def test_a_planner_forgets_the_last_plan():
+    """It keeps its buffers, so plans of other sizes, laws and depths come between."""
+    planner, rng = _core.Planner(), np.random.default_rng(0)
+    for n in (5000, 3, 256, 1, 700, 5000, 255):
+        for spread, m, count in ((1, 2.0, n), (30, 10.0, 2 * n), (3, 1e15, n), (0, 1.5, 40)):
+            weight = np.exp(spread * rng.normal(size=n)) * (rng.random(n) > 0.2)
+            weight[-1] = 1.0
+            fresh = _core.plan(weight, m, count, n)
+            np.testing.assert_array_equal(planner.plan(weight, m, count, n), fresh)
+
+
 def test_heavy_rows_that_a_sample_misses():
     """Four rows hold all the weight of 20,000; the first picks are theirs, in no special order."""
     weight = np.full(20_000, 1e-60)

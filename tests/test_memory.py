@@ -1,0 +1,106 @@
+"""What a solve adds to memory at its peak: the packed rows, a few vectors, and no copy of X.
+
+Measured in a process of its own: the greatest resident size after the solve less the one before it.
+"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("resource", reason="no measure of resident memory here")
+
+MEGABYTE = 1 << 20
+#: n, d and entries a row: X in single precision is 64 MB (dense) or 128 MB (CSR).
+N, D, ROW = 40_000, 400, 400
+
+PROGRAM = """
+import json, resource, sys
+import numpy as np, scipy.sparse as sp
+from adasdca import solve
+from adasdca.backend import LocalBackend
+
+options = json.loads(sys.argv[1])
+n, d, row, kind = (options.pop(name) for name in ("n", "d", "row", "kind"))
+rng = np.random.default_rng(0)
+
+def peak():
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else 1024 * size
+
+# Filled piece by piece, so that nothing but X itself is ever held.
+if kind == "csr":
+    values, columns = np.empty(n * row, np.float32), np.empty(n * row, np.int32)
+    for i in range(n):
+        values[i * row : (i + 1) * row] = rng.random(row, dtype=np.float32) - 0.5
+        columns[i * row : (i + 1) * row] = np.arange(row, dtype=np.int32) * (d // row)
+    X = sp.csr_matrix((values, columns, np.arange(0, n * row + 1, row, np.int32)), shape=(n, d))
+else:
+    X = np.empty((n, d), np.float32, order="F" if kind == "fortran" else "C")
+    for i in range(n):
+        X[i] = rng.random(d, dtype=np.float32) - 0.5
+y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+# What a first solve needs once and for all: code, buffers of the allocator.
+solve(X[:500], y[:500], lam=1e-3, max_epochs=2, tol=0.0, random_state=0, **options)
+
+packed = 0
+def remember(self, *arguments, make=LocalBackend.__init__):
+    global packed
+    make(self, *arguments)
+    packed = self.packed_bytes
+LocalBackend.__init__ = remember
+
+before = peak()
+solution = solve(X, y, lam=1e-3, max_epochs=3, tol=0.0, random_state=0, **options)
+assert solution.n_epochs == 3
+print(json.dumps({"growth": peak() - before, "packed": packed}))
+"""
+
+
+def measure(kind, **options):
+    setting = {"n": N, "d": D, "row": ROW, "kind": kind, "loss": "smoothed_hinge", **options}
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps(setting)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+#: Twenty vectors of n and forty of d, in double precision, and what allocators round up.
+VECTORS = 8 * (20 * N + 40 * D)
+SLACK = 12 * MEGABYTE
+DENSE, SPARSE = 4 * N * D, 8 * N * ROW
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("method", ["sdca-perm", "iprox-sdca", "quartz", "adasdca+", "auto"])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_no_copy_of_x(kind, method, fit_intercept):
+    if method == "quartz" and fit_intercept:
+        pytest.skip("quartz fits no intercept")
+    found = measure(kind, method=method, fit_intercept=fit_intercept, pack=False)
+    assert found["packed"] == 0
+    assert found["growth"] < VECTORS + SLACK < (DENSE if kind == "dense" else SPARSE) / 2
+
+
+@pytest.mark.parametrize("pack", [True, "auto"])
+def test_packed_rows_are_the_only_copy(pack):
+    found = measure("csr", pack=pack)
+    assert SPARSE <= found["packed"] <= SPARSE + 80 * N
+    assert found["packed"] / 2 < found["growth"] < found["packed"] + VECTORS + SLACK
+
+
+@pytest.mark.parametrize("n_threads", [2, 4])
+def test_threads_add_little(n_threads):
+    found = measure("dense", n_threads=n_threads)
+    assert found["growth"] < VECTORS + SLACK + n_threads * MEGABYTE
+
+
+def test_a_copy_would_be_seen():
+    """Fortran order has to be copied: one copy, and the measure finds it."""
+    found = measure("fortran")
+    assert 0.9 * DENSE < found["growth"] < DENSE + VECTORS + SLACK
