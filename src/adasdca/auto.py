@@ -93,7 +93,7 @@ class AutoSchedule:
             self._rest = self._pause
 
     def _epochs_left(self, relative: float) -> float:
-        """Epochs to the goal at the last rate; more are not foretold than twice those done and 3."""
+        """Epochs to the goal at the last rate; no more are foretold than twice those done and 3."""
         need = math.log(max(relative / self._tol, 1.0))
         return min(3.0 + 2.0 * self._epochs, need / self._rate)
 

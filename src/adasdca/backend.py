@@ -1,7 +1,8 @@
 """Where the rows live: the protocol between the loop and the rows, and the rows of this process.
 
-The loop in `solver` knows only `Backend`. A backend whose rows are elsewhere (workers, a device) surveys
-them in parts and adds the parts, plans each part by the same schedule, and adds the changes of u.
+The loop in `solver` knows only `Backend`. A backend whose rows are elsewhere (workers, a device)
+surveys them in parts and adds the parts, plans each part by the same schedule, and adds the changes
+of u.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class LocalBackend:
     n_threads : int
         Threads for the surveys. The result does not depend on it.
     pack : bool or "auto"
-        Whether sparse rows are copied into records, which makes updates in random order 2–3 times as
-        fast; ``"auto"`` does so if the copy fits into half of the free memory.
+        Whether sparse rows are copied into records, which makes updates in random order 2–3 times
+        as fast; ``"auto"`` does so if the copy fits into half of the free memory.
     """
 
     def __init__(self, problem: Problem, n_threads: int = 1, pack: bool | str = "auto") -> None:
@@ -95,7 +96,14 @@ class LocalBackend:
         }
         beta, coef = np.empty(n), np.empty(d)
         primal, dual, magnitude, active, complete = self.workspace.survey(
-            *arrays.values(), beta, coef, self._threads, seconds
+            arrays["score"],
+            arrays["residue"],
+            arrays["share"],
+            arrays["adaptive"],
+            beta,
+            coef,
+            self._threads,
+            seconds,
         )
         if not complete:
             return None
@@ -118,10 +126,8 @@ class LocalBackend:
             **arrays,
         )
 
-    def _balance(
-        self, score: Array, beta: Array, coef: Array
-    ) -> tuple[float, float, float, Array]:
-        """Return P, D, b and β of the problem with an intercept: b the best for these scores, Σ c_iβ_i = 0."""
+    def _balance(self, score: Array, beta: Array, coef: Array) -> tuple[float, float, float, Array]:
+        """Return P, D, b and β with an intercept: b the best for these scores, Σ c_iβ_i = 0."""
         workspace = self.workspace
         self._intercept = workspace.best_intercept(score, self._intercept or workspace.bias)
         balanced = np.empty_like(beta)

@@ -45,7 +45,7 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """gap / primal."""
+        """The gap over the primal value."""
         return self.gap / self.primal if self.primal > 0 else float(self.gap > 0)
 
     def __str__(self) -> str:
@@ -73,23 +73,24 @@ def certify(
 ) -> Certificate:
     """Certify any linear model: its objective, a lower bound on the least one, and the gap.
 
-    The objective is that of `solve`. The bound is D at the best multiple of β_i = −φ'(x_i·w + b), which
-    closes the gap as the model nears the optimum of a smooth loss.
+    The objective is that of `solve`. The bound is D at the best multiple of β_i = −φ'(x_i·w + b),
+    which closes the gap as the model nears the optimum of a smooth loss.
 
     Parameters
     ----------
     X, y, loss, lam, l1_ratio, bounds, sample_weight, fit_intercept
-        The problem, as in `solve`. With `fit_intercept` the optimum is over w and b; without it `intercept`
-        must be 0.
+        The problem, as in `solve`. With `fit_intercept` the optimum is over w and b; without it
+        `intercept` must be 0.
     coef : (d,) array
         Coefficients w.
     intercept : float, default 0.0
         Intercept b.
     dual_coef : (n,) array, optional
-        Dual variables α, if the model's trainer gave any: their bound is used if it is the better one.
+        Dual variables α, if the model's trainer gave any: their bound is used if it is the better
+        one.
     epochs : int, default 0
-        Epochs of dual ascent to spend on a better bound. Losses with a kink need some: at a kink the
-        slope of the loss says little about the dual.
+        Epochs of dual ascent to spend on a better bound. Losses with a kink need some: at a kink
+        the slope of the loss says little about the dual.
 
     Returns
     -------

@@ -17,10 +17,10 @@ class Costs:
     """What the steps of a solve cost on a problem, in nanoseconds."""
 
     def __init__(self, problem: Problem) -> None:
-        n, d = problem.rows.shape
-        stored = problem.rows.n_stored
-        dense = isinstance(problem.rows, DenseRows)
-        entry = 0.25 if dense else 0.8
+        rows = problem.rows
+        n, d = rows.shape
+        stored = rows.n_stored
+        entry = 0.25 if isinstance(rows, DenseRows) else 0.8
         transcendental = 40.0 if problem.loss.name == "logistic" else 0.0
         self.n = n
         self.survey = 2 * entry * stored + (10 + 0.5 * transcendental) * n
@@ -28,7 +28,10 @@ class Costs:
         self.draw_adaptive, self.draw_permutation = 15.0, 5.0
         # A Newton step: two passes and the curvatures, then the Gram matrix and its factor.
         self.pass_ = 2 * entry * stored + (6 + 0.5 * transcendental) * n
-        entries = float(d * d) if dense else float((np.diff(problem.rows.start) ** 2.0).mean())
+        if isinstance(rows, DenseRows):
+            entries = float(d * d)
+        else:
+            entries = float((np.diff(rows.start) ** 2.0).mean())
         self.gram_row = min(0.5 * entries, 0.05 * d * d)
         self.factor = 0.1 * d**3 + 20000.0
 

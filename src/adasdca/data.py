@@ -22,11 +22,13 @@ class DenseRows:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
         n, d = self.values.shape
         return n, d
 
     @property
     def n_stored(self) -> int:
+        """Number of entries in memory."""
         return self.values.size
 
 
@@ -41,6 +43,7 @@ class CsrRows:
 
     @property
     def n_stored(self) -> int:
+        """Number of entries in memory."""
         return int(self.start[-1])
 
 
@@ -50,10 +53,10 @@ Rows = DenseRows | CsrRows
 def check_rows(X: Any) -> Rows:
     """Return X as rows the core can read, without a copy where that is possible.
 
-    C-ordered arrays and CSR matrices of float32 or float64 (int32 or int64 indices) are used as they
-    are, read-only ones included. Everything else is copied: other dtypes become float64, other sparse
-    formats CSR, Fortran order C order; unsorted or duplicate entries of a CSR matrix are sorted and
-    summed.
+    C-ordered arrays and CSR matrices of float32 or float64 (int32 or int64 indices) are used as
+    they are, read-only ones included. Everything else is copied: other dtypes become float64, other
+    sparse formats CSR, Fortran order C order; unsorted or duplicate entries of a CSR matrix are
+    sorted and summed.
     """
     rows = _check_sparse(X) if sp.issparse(X) else _check_dense(X)
     n, d = rows.shape
@@ -102,7 +105,8 @@ def _check_sparse(X: Any) -> CsrRows:
     shape = (int(csr.shape[0]), int(csr.shape[1]))
     if len(start) != shape[0] + 1:
         raise ValueError(
-            f"X: indptr has {len(start)} entries where {shape[0] + 1} belong; build the CSR matrix anew."
+            f"X: indptr has {len(start)} entries where {shape[0] + 1} belong; "
+            "build the CSR matrix anew."
         )
     in_range, finite, canonical = _core.inspect_csr(values, columns, start, shape[1])
     if not in_range:
@@ -135,7 +139,7 @@ def _check_structure(X: Any) -> None:
         ) from error
 
 
-def _as_float(values: Any) -> NDArray[Any]:
+def _as_float(values: NDArray[Any]) -> NDArray[Any]:
     if values.dtype in (np.float32, np.float64):
         return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if np.issubdtype(values.dtype, np.complexfloating):
@@ -213,12 +217,13 @@ def check_targets(y: Any, n: int, kind: str) -> Array:
             found = np.unique(targets)
             shown = ", ".join(f"{v:g}" for v in found[:5]) + (", ..." if len(found) > 5 else "")
             raise ValueError(
-                f"y holds the values {shown}; a classification loss needs the labels -1 and +1, e.g. "
-                "numpy.where(y == positive_class, 1.0, -1.0)."
+                f"y holds the values {shown}; a classification loss needs the labels -1 and +1, "
+                "e.g. numpy.where(y == positive_class, 1.0, -1.0)."
             )
         if plus in (0, n):
             raise ValueError(
-                f"y holds one class only ({targets[0]:g}); a classification loss needs both -1 and +1."
+                f"y holds one class only ({targets[0]:g}); "
+                "a classification loss needs both -1 and +1."
             )
     return targets
 

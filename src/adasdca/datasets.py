@@ -64,13 +64,15 @@ def load(name: str) -> Data:
         All but mushrooms are read from the folder `data_directory`, as NAME.npz.
     """
     if name not in NAMES:
-        raise ValueError(f"name = {name!r} is unknown; choose one of {', '.join(map(repr, NAMES))}.")
+        raise ValueError(
+            f"name = {name!r} is unknown; choose one of {', '.join(map(repr, NAMES))}."
+        )
     if name == "mushrooms":
         return load_mushrooms()
     folder = data_directory()
     if folder is None or not (folder / f"{name}.npz").is_file():
         raise FileNotFoundError(
-            f"{name}.npz was not found; set the environment variable ADASDCA_DATA to the folder that "
-            "holds it."
+            f"{name}.npz was not found; set the environment variable ADASDCA_DATA to the folder "
+            "that holds it."
         )
     return _read(folder / f"{name}.npz")

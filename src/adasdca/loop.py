@@ -44,9 +44,11 @@ class StopRule:
         self._waited = 0
 
     def elapsed(self) -> float:
+        """Return the seconds since the start."""
         return time.perf_counter() - self.start
 
     def seconds_left(self) -> float:
+        """Return the seconds to the deadline, negative past it."""
         return min(FOREVER, self.deadline - time.perf_counter())
 
     def judge(self, record: Record) -> Status | None:
@@ -113,6 +115,7 @@ class Loop:
         self._first = self._epoch = epoch
         self._updates = 0
         self._label = "start"
+        self._best: tuple[Survey, float, int]  # of the least gap, with its multiplier and epoch
         self._records: list[Record] = []
         self._labels: list[str] = []
         self._timings = {"setup": stop.elapsed(), "survey": 0.0, "plan": 0.0, "ascent": 0.0}

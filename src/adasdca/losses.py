@@ -42,6 +42,7 @@ class Loss:
 
     @property
     def smoothness(self) -> float:
+        """γ of the conjugate."""
         raise NotImplementedError
 
     @cached_property
@@ -100,9 +101,7 @@ class PiecewiseQuadratic(Loss):
     def kernel(self) -> _core.Loss:
         """The loss in the compiled core."""
         margin = self.kind == "classification"
-        return _core.Loss.piecewise_quadratic(
-            margin, self.smoothness, self.dead_zone, *self.domain
-        )
+        return _core.Loss.piecewise_quadratic(margin, self.smoothness, self.dead_zone, *self.domain)
 
     def _check(self, name: str, valid: bool, remedy: str) -> None:
         if not valid:
@@ -125,6 +124,7 @@ class Squared(PiecewiseQuadratic):
 
     @property
     def smoothness(self) -> float:
+        """γ of the conjugate."""
         return float(self.gamma)
 
 
@@ -144,6 +144,7 @@ class SmoothedHinge(PiecewiseQuadratic):
 
     @property
     def smoothness(self) -> float:
+        """γ of the conjugate."""
         return float(self.gamma)
 
 
@@ -204,6 +205,7 @@ class Huber(PiecewiseQuadratic):
 
     @property
     def domain(self) -> tuple[float, float]:
+        """Bounds of b."""
         return (-float(self.delta), float(self.delta))
 
 
@@ -230,6 +232,7 @@ class EpsilonInsensitive(PiecewiseQuadratic):
 
     @property
     def dead_zone(self) -> float:
+        """ε of the conjugate."""
         return float(self.epsilon)
 
 
@@ -248,6 +251,7 @@ class SquaredEpsilonInsensitive(PiecewiseQuadratic):
 
     @property
     def dead_zone(self) -> float:
+        """ε of the conjugate."""
         return float(self.epsilon)
 
 
@@ -260,16 +264,18 @@ class Quantile(PiecewiseQuadratic):
     kind = "regression"
 
     def __post_init__(self) -> None:
-        valid = isinstance(self.quantile, (int, float, np.number)) and 0 < self.quantile < 1
+        quantile: Any = self.quantile
+        valid = isinstance(quantile, (int, float, np.number)) and 0 < quantile < 1
         self._check("quantile", bool(valid), "choose a number between 0 and 1, both excluded")
 
     @property
     def domain(self) -> tuple[float, float]:
+        """Bounds of b."""
         return (float(self.quantile) - 1.0, float(self.quantile))
 
 
 def _at_least_0(x: Any) -> bool:
-    return isinstance(x, (int, float, np.number)) and math.isfinite(x) and x >= 0
+    return isinstance(x, (int, float, np.number)) and math.isfinite(x) and bool(x >= 0)
 
 
 def _positive(x: Any) -> bool:
@@ -305,12 +311,13 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """
     if isinstance(loss, Loss):
         return loss
-    if not isinstance(loss, str) or loss not in LOSSES:
+    name: object = loss  # it may be unhashable
+    if not isinstance(name, str) or name not in LOSSES:
         raise ValueError(
             f"loss = {loss!r} is unknown; choose one of {', '.join(map(repr, LOSSES))}, "
             "or pass a Loss object such as SmoothedHinge(gamma=0.5)."
         )
-    cls = LOSSES[loss]
+    cls = LOSSES[name]
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = set(parameters) - set(known)
     if unknown:

@@ -1,14 +1,14 @@
 """The methods of the paper, as their parameters; `schedules` runs them.
 
-| name         | class          | which rows, how often                                                  |
-|--------------|----------------|------------------------------------------------------------------------|
-| `sdca`       | `SDCA`         | uniform, with replacement                                              |
-| `sdca-perm`  | `SDCAPerm`     | a fresh random permutation each epoch                                  |
-| `iprox-sdca` | `IProxSDCA`    | the fixed law p_i ∝ v_i + nλγ, eq. (pstar)                             |
-| `quartz`     | `Quartz`       | a fixed law, with the averaged primal step of QUARTZ                   |
-| `adasdca`    | `AdaSDCA`      | Algorithm 1: residues and law anew before every step                   |
-| `adasdca+`   | `AdaSDCAPlus`  | Algorithm 2: residues once an epoch, then p_i ← p_i/m after each pick  |
-| `auto`       | `Auto`         | permutations or adaptive epochs as surveys advise, then a Newton finish |
+| name         | class         | which rows, how often                                             |
+|--------------|---------------|-------------------------------------------------------------------|
+| `sdca`       | `SDCA`        | uniform, with replacement                                         |
+| `sdca-perm`  | `SDCAPerm`    | a fresh random permutation each epoch                             |
+| `iprox-sdca` | `IProxSDCA`   | the fixed law p_i ∝ v_i + nλγ, eq. (pstar)                        |
+| `quartz`     | `Quartz`      | a fixed law, with the averaged primal step of QUARTZ              |
+| `adasdca`    | `AdaSDCA`     | Algorithm 1: residues and law anew before every step              |
+| `adasdca+`   | `AdaSDCAPlus` | Algorithm 2: residues once an epoch, p_i ← p_i/m after each pick  |
+| `auto`       | `Auto`        | permutations or adaptive epochs as advised, then a Newton finish  |
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from adasdca.sampling import Rule, get_rule
 def _check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(
-            f"{owner}: {name} = {value!r} is unknown; choose one of {', '.join(map(repr, choices))}."
+            f"{owner}: {name} = {value!r} is unknown; "
+            f"choose one of {', '.join(map(repr, choices))}."
         )
 
 
@@ -77,8 +78,9 @@ class AdaSDCA:
     Parameters
     ----------
     rule : {"relaxed", "optimal"}
-        ``"relaxed"``: p_i ∝ |κ_i|√(v_i + nλγ), eq. (optipsdf), which the theory supports for quadratic
-        losses. ``"optimal"``: the exact solution of eq. (optp), supported for every smooth loss.
+        ``"relaxed"``: p_i ∝ |κ_i|√(v_i + nλγ), eq. (optipsdf), which the theory supports for
+        quadratic losses. ``"optimal"``: the exact solution of eq. (optp), supported for every
+        smooth loss.
     """
 
     rule: Literal["relaxed", "optimal"] = "relaxed"
@@ -98,13 +100,13 @@ class AdaSDCAPlus:
         The law at the start of an epoch: adaptive (I), importance (II), or your own function from a
         survey to weights.
     m : float or "auto", default 2.0
-        How much less likely a row becomes after a visit, above 1. ``"auto"`` follows the decay of the
-        residues seen from survey to survey.
+        How much less likely a row becomes after a visit, above 1. ``"auto"`` follows the decay of
+        the residues seen from survey to survey.
     epoch : float, default 1.0
         Picks in an epoch, in units of n.
     sampler : {"plan", "tree"}
-        How the picks are drawn: all at once (`plan`, O(n)) or one by one from a tree of sums (`tree`,
-        the paper's Random Counters, O(n log n)). Both have the same law.
+        How the picks are drawn: all at once (`plan`, O(n)) or one by one from a tree of sums
+        (`tree`, the paper's Random Counters, O(n log n)). Both have the same law.
     """
 
     option: str | Rule = "I"
@@ -118,11 +120,13 @@ class AdaSDCAPlus:
         m: Any = self.m  # it may be an array, which `!=` would compare entry by entry
         if not (isinstance(m, str) and m == "auto") and not (_is_number(m) and m > 1):
             raise ValueError(
-                f"AdaSDCAPlus: m = {self.m!r} is not allowed; choose a finite number above 1 or 'auto'."
+                f"AdaSDCAPlus: m = {self.m!r} is not allowed; "
+                "choose a finite number above 1 or 'auto'."
             )
         if not (_is_number(self.epoch) and self.epoch > 0):
             raise ValueError(
-                f"AdaSDCAPlus: epoch = {self.epoch!r} is not allowed; choose a finite number above 0."
+                f"AdaSDCAPlus: epoch = {self.epoch!r} is not allowed; "
+                "choose a finite number above 0."
             )
         _check_choice("AdaSDCAPlus", "sampler", self.sampler, ("plan", "tree"))
 
@@ -131,9 +135,9 @@ class AdaSDCAPlus:
 class Auto:
     """The fastest way to a certified solution: the program chooses.
 
-    Permutations while all rows matter alike, adaptive epochs with m from the decay seen when they do not,
-    and a finish by Newton steps as soon as it is the cheaper way to the gap asked for. `Solution.phases`
-    tells what was done.
+    Permutations while all rows matter alike, adaptive epochs with m from the decay seen when they
+    do not, and a finish by Newton steps as soon as it is the cheaper way to the gap asked for.
+    `Solution.phases` tells what was done.
     """
 
     name: ClassVar[str] = "auto"
@@ -147,12 +151,13 @@ METHODS: dict[str, type[Method]] = {
 
 
 def get_method(method: str | Method) -> Method:
-    """Return the method of that name with its default parameters; an object is returned as it is."""
-    if isinstance(method, tuple(METHODS.values())):
+    """Return the method of that name, with default parameters; an object is returned as it is."""
+    if isinstance(method, Method):
         return method
-    if not isinstance(method, str) or method not in METHODS:
+    name: object = method  # it may be unhashable
+    if not isinstance(name, str) or name not in METHODS:
         raise ValueError(
             f"method = {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}, "
             "or pass a method object such as AdaSDCAPlus(m=4)."
         )
-    return METHODS[method]()
+    return METHODS[name]()

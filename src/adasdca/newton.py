@@ -5,8 +5,9 @@ A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser
     (λN I + G) Δw + k Δb = −N ∇P,          G = Σ_i h_i x_i x_iᵀ,  k = Σ_i h_i x_i,  h_i = c_i φ''_i,
     kᵀ Δw + (Σ_i h_i) Δb = Σ_i c_i β_i,    β_i = −φ'(x_i·w + b),
 
-the second line for an unpenalised intercept; with an L1 term or bounds coordinate descent on the model
-takes the place of the factorisation. The result is certified like any other point: P at w, D at β.
+the second line for an unpenalised intercept; with an L1 term or bounds coordinate descent on the
+model takes the place of the factorisation. The result is certified like any other point: P at w,
+D at β.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ class Newton:
     def run(self, survey: Survey, target: float, steps: int, seconds: float) -> int:
         """Take steps from a survey's point until gap ≤ target·primal or none helps.
 
-        Leaves the workspace there and returns the number of steps. Each lowers P; dual variables give
-        way to better ones only.
+        Leaves the workspace there and returns the number of steps. Each lowers P; dual variables
+        give way to better ones only.
         """
         workspace, before = self.workspace, survey.beta
         deadline = time.perf_counter() + seconds
@@ -230,9 +231,9 @@ class Newton:
             for part in np.array_split(active, max(1, len(active) * d // 2**18)):
                 scaled = rows.values[part] * np.sqrt(h[part])[:, None]
                 matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
-            return np.asarray(
-                matrix
-            ).T  # the upper triangle in Fortran order is the lower in C order
+            # The upper triangle in Fortran order is the lower one in C order.
+            lower: Array = np.asarray(matrix).T
+            return lower
         matrix = np.empty((d, d))
         return matrix if self.workspace.gram(h, matrix, seconds) else None
 
@@ -265,7 +266,10 @@ class Newton:
         """Return Σ_i h_i x_ij² for every feature j."""
         rows = self.problem.rows
         if isinstance(rows, DenseRows):
-            return np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
+            sums: Array = np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
+            return sums
         counts = np.diff(rows.start)
         weights = np.repeat(h, counts) * rows.values.astype(np.float64) ** 2
-        return np.bincount(rows.columns, weights=weights, minlength=rows.shape[1])
+        return np.asarray(
+            np.bincount(rows.columns, weights=weights, minlength=rows.shape[1]), dtype=np.float64
+        )

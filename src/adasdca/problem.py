@@ -87,8 +87,8 @@ class Problem:
         size = lam * (1.0 - l1_ratio) * (n if weight is None else float(weight.sum()))
         if not 1e-290 < size < 1e290:
             raise ValueError(
-                f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, beyond "
-                "double precision; choose lam nearer to 1."
+                f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, "
+                "beyond double precision; choose lam nearer to 1."
             )
         return cls(
             rows, targets, weight, loss, lam, l1_ratio, check_bounds(bounds, d), bool(fit_intercept)
@@ -183,8 +183,8 @@ def check_bounds(bounds: Any, d: int) -> tuple[Array, Array] | None:
         low, high = bounds
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"bounds = {bounds!r} is not a pair; pass (lower, upper), each a number, None or an array "
-            f"of {d} numbers, e.g. bounds=(0, None) for non-negative coefficients."
+            f"bounds = {bounds!r} is not a pair; pass (lower, upper), each a number, None or an "
+            f"array of {d} numbers, e.g. bounds=(0, None) for non-negative coefficients."
         ) from error
     sides = []
     for name, side, default in (("lower", low, -math.inf), ("upper", high, math.inf)):

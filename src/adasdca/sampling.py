@@ -1,6 +1,7 @@
 """Sampling rules: from a survey to unnormalised weights of the rows.
 
-A rule is a function; `register_rule` gives it a name, under which `AdaSDCAPlus(option=...)` knows it.
+A rule is a function; `register_rule` gives it a name, under which `AdaSDCAPlus(option=...)` knows
+it.
 
 Examples
 --------
@@ -30,7 +31,7 @@ Rule = Callable[[Survey], Any]
 
 
 def adaptive(survey: Survey) -> Array:
-    """Option I: p_i ∝ |κ_i|√(c_i(q_i + γ)), eq. (optipsdf); where γ = 0, the rows' shares of the gap."""
+    """Option I: p_i ∝ |κ_i|√(c_i(q_i + γ)), eq. (optipsdf); where γ = 0, the shares of the gap."""
     assert survey.adaptive is not None
     return survey.adaptive
 
@@ -61,7 +62,8 @@ def register_rule(name: str, rule: Rule) -> None:
         ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
         with all its arrays. Rows of weight 0 are not visited in the coming epoch.
     """
-    if not isinstance(name, str) or not name:
+    given: object = name
+    if not isinstance(given, str) or not given:
         raise ValueError(f"name = {name!r} is not allowed; choose a non-empty string.")
     if name in ("I", "II"):
         raise ValueError(f"name = {name!r} belongs to the paper's rule; choose another name.")

@@ -1,7 +1,7 @@
 """A schedule turns surveys into plans, epoch by epoch; it is what a method does during one solve.
 
-A plan is what an epoch will do to a workspace: a sequence of rows drawn beforehand, or, for Algorithm 1,
-which cannot know its rows beforehand, a number of steps.
+A plan is what an epoch will do to a workspace: a sequence of rows drawn beforehand, or, for
+Algorithm 1, which cannot know its rows beforehand, a number of steps.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Ascent:
     label: str = "epochs"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        """Take the steps, for at most that many seconds; return their number."""
         return workspace.ascend(self.picks, seconds)
 
 
@@ -64,6 +65,7 @@ class AveragedAscent:
     label: str = "averaged epochs"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        """Take the steps, for at most that many seconds; return their number."""
         updates = workspace.quartz(self.picks, self.probability, self.theta, seconds)
         workspace.show_average()
         return updates
@@ -79,6 +81,7 @@ class AdaptiveSteps:
     label: str = "adaptive steps"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        """Take the steps, for at most that many seconds; return their number."""
         return workspace.ascend_adaptively(self.optimal, self.count, self.key, seconds)
 
 
@@ -89,6 +92,7 @@ class UniformSchedule:
     needs = frozenset[str]()
 
     def plan(self, survey: Survey, key: int) -> Plan:
+        """Plan the next epoch."""
         n = len(survey.beta)
         return Ascent(_core.draw_uniform(n, n, key))
 
@@ -100,6 +104,7 @@ class PermutationSchedule:
     needs = frozenset[str]()
 
     def plan(self, survey: Survey, key: int) -> Plan:
+        """Plan the next epoch."""
         return Ascent(_core.draw_permutation(len(survey.beta), key))
 
 
@@ -112,6 +117,7 @@ class ImportanceSchedule:
         self._table: _core.AliasTable | None = None
 
     def plan(self, survey: Survey, key: int) -> Plan:
+        """Plan the next epoch."""
         if self._table is None:
             self._table = _core.AliasTable(
                 importance_weights(survey.curvature, survey.gamma, survey.weight)
@@ -129,6 +135,7 @@ class QuartzSchedule:
         self._table: _core.AliasTable | None = None
 
     def plan(self, survey: Survey, key: int) -> Plan:
+        """Plan the next epoch."""
         if self._table is None:
             law = importance_weights(survey.curvature, survey.gamma, survey.weight)
             if self._uniform:
@@ -148,6 +155,7 @@ class StepwiseSchedule:
     needs = frozenset[str]()
 
     def plan(self, survey: Survey, key: int) -> Plan:
+        """Plan the next epoch."""
         return AdaptiveSteps(len(survey.beta), key, self.rule == "optimal")
 
 
@@ -166,6 +174,7 @@ class AdaptiveSchedule:
         self.needs = frozenset(needs | ({"adaptive"} if self._decay else set()))
 
     def plan(self, survey: Survey, key: int) -> Plan | None:
+        """Plan the next epoch; None if the law is 0 everywhere."""
         n = len(survey.beta)
         law = check_law(self._rule(survey), n, self._name)
         if not law.any():
@@ -182,9 +191,9 @@ class AdaptiveSchedule:
 class Decay:
     """An estimate of m from what visits did: a row's weight falls about m-fold at each.
 
-    The mean of log(before/after) per visit, over a sample of the rows visited in the last epoch, is an
-    estimate of log m; m stays between 1.5, below which the law hardly adapts, and 10, beyond which an
-    epoch is a permutation.
+    The mean of log(before/after) per visit, over a sample of the rows visited in the last epoch, is
+    an estimate of log m; m stays between 1.5, below which the law hardly adapts, and 10, beyond
+    which an epoch is a permutation.
     """
 
     least, most, sample = 1.5, 10.0, 4096
@@ -193,6 +202,7 @@ class Decay:
         self._before: Array | None = None
 
     def remember(self, survey: Survey, picks: Picks) -> None:
+        """Keep the weights before an epoch and the visits it will make."""
         assert survey.adaptive is not None
         stride = -(-len(survey.adaptive) // self.sample)
         self._stride = stride
@@ -200,6 +210,7 @@ class Decay:
         self._visits = np.bincount(picks, minlength=len(survey.adaptive))[::stride]
 
     def observe(self, survey: Survey, m: float) -> float:
+        """Return the m that the last epoch shows, or the one given if it shows none."""
         if self._before is None:
             return m
         assert survey.adaptive is not None

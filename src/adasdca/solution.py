@@ -91,7 +91,7 @@ class History:
 
 @dataclass(frozen=True)
 class State:
-    """All that a solve needs to go on: write it with `save`, read it with `load`, pass it as warm_start.
+    """All that a solve needs to go on: `save` writes it, `load` reads it, warm_start takes it.
 
     Attributes
     ----------
@@ -159,7 +159,8 @@ class Solution:
     history : History
         All surveys.
     phases : tuple of Phase
-        What was done, in stretches: name, rounds between surveys, updates, seconds, gap before and after.
+        What was done, in stretches: name, rounds between surveys, updates, seconds, gap before and
+        after.
     timings : dict
         Seconds spent on setup, surveys, plans and ascent (the finish included).
     state : State
@@ -188,7 +189,7 @@ class Solution:
 
     @property
     def relative_gap(self) -> float:
-        """gap / primal, the quantity compared with tol."""
+        """The gap over the primal value, which is compared with tol."""
         return self.gap / self.primal if self.primal > 0 else (math.inf if self.gap > 0 else 0.0)
 
     def __repr__(self) -> str:
@@ -228,8 +229,8 @@ def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float
         ) from error
     if beta.ndim != 1 or len(beta) > n:
         raise ValueError(
-            f"warm_start has shape {beta.shape}, but X has {n} rows; it must have at most {n} entries, "
-            "those of the first rows of X."
+            f"warm_start has shape {beta.shape}, but X has {n} rows; it must have at most {n} "
+            "entries, those of the first rows of X."
         )
     if not (np.isfinite(beta).all() and math.isfinite(multiplier)):
         raise ValueError("warm_start contains NaN or infinity; pass finite dual variables.")

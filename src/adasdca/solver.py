@@ -51,8 +51,8 @@ def solve(
     Parameters
     ----------
     X : (n, d) array or sparse matrix
-        C-ordered arrays and CSR matrices of float32 or float64 are used without a copy; everything else
-        is converted, with a copy.
+        C-ordered arrays and CSR matrices of float32 or float64 are used without a copy; everything
+        else is converted, with a copy.
     y : (n,) array
         Labels −1 and +1 for classification losses, real targets for regression losses.
     loss : str or Loss
@@ -62,14 +62,15 @@ def solve(
     l1_ratio : float, default 0.0
         Share of the L1 term, 0 ≤ l1_ratio < 1.
     bounds : (lower, upper), optional
-        Bounds of the coefficients, each a number, None or an array of d numbers; ``(0, None)`` keeps the
-        coefficients non-negative.
+        Bounds of the coefficients, each a number, None or an array of d numbers; ``(0, None)``
+        keeps the coefficients non-negative.
     sample_weight : (n,) array, optional
         Weights c_i ≥ 0; an integer weight is the same as a repeated row.
     fit_intercept : bool, default False
         Whether to fit an intercept, which is not penalised.
     method : str or method object, default "adasdca+"
-        A name, e.g. ``"iprox-sdca"``, or an object, e.g. ``AdaSDCAPlus(m=4)``; see `adasdca.methods`.
+        A name, e.g. ``"iprox-sdca"``, or an object, e.g. ``AdaSDCAPlus(m=4)``; see
+        `adasdca.methods`.
     tol : float, default 1e-4
         Stop when gap ≤ tol·primal. With 0, go on to the limits of double precision.
     max_epochs : int, default 1000
@@ -91,7 +92,8 @@ def solve(
     Returns
     -------
     Solution
-        The last certified point. Ctrl-C, `max_time` and the callback end a solve early but lose nothing.
+        The last certified point. Ctrl-C, `max_time` and the callback end a solve early but lose
+        nothing.
 
     References
     ----------

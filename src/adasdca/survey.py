@@ -1,4 +1,4 @@
-"""What a survey of all rows shows: the certificate at the current point and the rows' own figures."""
+"""What a survey of all rows shows: the certificate at the current point and figures by row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ def rounding(magnitude: float, terms: int) -> float:
     Errors of a sum grow like the root of the number of its terms.
     """
     return float(np.finfo(np.float64).eps) * (64 + 4 * math.sqrt(terms)) * magnitude
-
 
 
 class CertificateError(ArithmeticError):
@@ -42,8 +41,9 @@ def certified_gap(primal: float, dual: float, magnitude: float, terms: int = 1) 
     if gap >= -rounding(magnitude, terms):
         return 0.0
     raise CertificateError(
-        f"primal {primal!r} is below dual {dual!r} by more than rounding; the values are too large or "
-        "too different in size for double precision: scale the features or the targets to about 1."
+        f"primal {primal!r} is below dual {dual!r} by more than rounding; the values are too large "
+        "or too different in size for double precision: scale the features or the targets to "
+        "about 1."
     )
 
 
