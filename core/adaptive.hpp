@@ -1,8 +1,8 @@
 // Algorithm 1: the residues and the law are those of the current point before every single step.
 //
-// A step moves u on one row's features, and a change of w_j moves the scores of the rows of column j by
-// that change times x_ij: so scores are kept up to date exactly, by columns, at the cost of the columns
-// touched instead of the whole matrix. Scores are summed anew at every call.
+// A step moves u on one row's features, and a change of w_j moves the scores of the rows of column
+// j by that change times x_ij: so scores are kept up to date exactly, by columns, at the cost of
+// the columns touched instead of the whole matrix. Scores are summed anew at every call.
 #pragma once
 
 #include <cmath>
@@ -44,11 +44,17 @@ enum class StepRule { relaxed, optimal };
 // The law over the rows, by blocks: sums of blocks are refreshed where a score has moved.
 template <class Rows, class LossType>
 class ResidueLaw {
-public:
+  public:
     ResidueLaw(const Iterate& it, const Rows& rows, const LossType& loss)
-        : rows_(rows), loss_(loss), n_(it.problem->n),
-          lambda_total_(it.problem->lambda * it.problem->total), score(n_), weight(n_), numerator_(n_),
-          sum_((n_ + block_rows - 1) / block_rows), dirty_(sum_.size(), 1) {}
+        : rows_(rows),
+          loss_(loss),
+          n_(it.problem->n),
+          lambda_total_(it.problem->lambda * it.problem->total),
+          score(n_),
+          weight(n_),
+          numerator_(n_),
+          sum_((n_ + block_rows - 1) / block_rows),
+          dirty_(sum_.size(), 1) {}
 
     void touch(std::int64_t row) { dirty_[row / block_rows] = 1; }
     void touch_all() { std::fill(dirty_.begin(), dirty_.end(), 1); }
@@ -67,7 +73,8 @@ public:
                 const double c = state.scale * lambda_total_;
                 double share = 0;
                 if (loss_.gamma == 0)
-                    share = std::max(0.0, loss_.value(z, l.target) + loss_.conjugate(b, l.target) + z * b);
+                    share = std::max(
+                        0.0, loss_.value(z, l.target) + loss_.conjugate(b, l.target) + z * b);
                 weight[i] = adaptive_weight(loss_.gamma, c, state.q, residue, share);
                 numerator_[i] = c * loss_.gamma * residue * residue;
                 sum_[k] += weight[i];
@@ -100,7 +107,7 @@ public:
         return scan(law_.data(), 0, n_, u);
     }
 
-private:
+  private:
     static std::int64_t scan(const double* p, std::int64_t begin, std::int64_t end, double rest) {
         std::int64_t last = begin;
         for (std::int64_t i = begin; i < end; ++i) {
@@ -117,10 +124,10 @@ private:
     std::int64_t n_;
     double lambda_total_;
 
-public:
+  public:
     std::vector<double> score, weight;
 
-private:
+  private:
     std::vector<double> numerator_, sum_, law_;
     std::vector<char> dirty_;
 };

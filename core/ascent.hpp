@@ -11,7 +11,8 @@
 
 namespace adasdca {
 
-// Rows this far ahead of the one at work are on their way into the cache; their places twice as far.
+// Rows this far ahead of the one at work are on their way into the cache; their places twice as
+// far.
 inline constexpr std::int64_t look_ahead = 16;
 inline constexpr std::int64_t picks_per_pulse = 512;
 

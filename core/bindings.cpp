@@ -52,7 +52,8 @@ void expect(bool condition, const char* message) {
 // A vector that Python owns from now on.
 Picks own(std::vector<std::int32_t>&& picks) {
     auto* keep = new std::vector<std::int32_t>(std::move(picks));
-    nb::capsule owner(keep, [](void* p) noexcept { delete static_cast<std::vector<std::int32_t>*>(p); });
+    nb::capsule owner(keep,
+                      [](void* p) noexcept { delete static_cast<std::vector<std::int32_t>*>(p); });
     return Picks(keep->data(), {keep->size()}, owner);
 }
 
@@ -128,10 +129,17 @@ std::unique_ptr<Workspace> make_workspace(
         for (std::int64_t i = 0; i < n; ++i) sum.add(weight->data()[i]);
         total = sum.value();
     }
-    auto ws = std::make_unique<Workspace>(Problem{
-        .matrix = matrix, .n = n, .d = d, .nnz = nnz, .y = y.data(),
-        .weight = weight ? weight->data() : nullptr, .loss = loss.loss, .regularizer = regularizer,
-        .lambda = lam, .total = total, .intercept_scale = intercept_scale});
+    auto ws = std::make_unique<Workspace>(Problem{.matrix = matrix,
+                                                  .n = n,
+                                                  .d = d,
+                                                  .nnz = nnz,
+                                                  .y = y.data(),
+                                                  .weight = weight ? weight->data() : nullptr,
+                                                  .loss = loss.loss,
+                                                  .regularizer = regularizer,
+                                                  .lambda = lam,
+                                                  .total = total,
+                                                  .intercept_scale = intercept_scale});
     ws->keep = std::move(keep);
     {
         nb::gil_scoped_release release;
@@ -144,13 +152,14 @@ template <class T>
 void bind_dense(nb::class_<Workspace>& cls) {
     cls.def_static(
         "dense",
-        [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
-           double lam, double sigma, std::optional<Vector<double>> lower,
+        [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
+           const LossHandle& loss, double lam, double sigma, std::optional<Vector<double>> lower,
            std::optional<Vector<double>> upper, double intercept_scale) {
-            const auto n = static_cast<std::int64_t>(x.shape(0)), d = static_cast<std::int64_t>(x.shape(1));
+            const auto n = static_cast<std::int64_t>(x.shape(0)),
+                       d = static_cast<std::int64_t>(x.shape(1));
             auto keep = keep_alive(x, y, weight, lower, upper);
-            return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam, sigma,
-                                  lower, upper, intercept_scale, false, keep);
+            return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
+                                  sigma, lower, upper, intercept_scale, false, keep);
         },
         "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(),
         "upper"_a.none(), "intercept_scale"_a);
@@ -161,14 +170,14 @@ void bind_csr(nb::class_<Workspace>& cls) {
     cls.def_static(
         "csr",
         [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
-           Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss, double lam,
-           double sigma, std::optional<Vector<double>> lower, std::optional<Vector<double>> upper,
-           double intercept_scale, bool packed) {
+           Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
+           double lam, double sigma, std::optional<Vector<double>> lower,
+           std::optional<Vector<double>> upper, double intercept_scale, bool packed) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
             auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
-            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, sigma, lower, upper,
-                                  intercept_scale, packed, keep);
+            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, sigma, lower,
+                                  upper, intercept_scale, packed, keep);
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
         "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(), "intercept_scale"_a,
@@ -260,8 +269,9 @@ NB_MODULE(ADASDCA_MODULE, m) {
                     [&](const auto& loss) {
                         map(out, [&](std::size_t k) {
                             const Label l = label(loss.margin, y.data()[k]);
-                            return l.sign * loss.step(l.sign * beta.data()[k], l.sign * score.data()[k],
-                                                      l.target, q.data()[k]);
+                            return l.sign * loss.step(l.sign * beta.data()[k],
+                                                      l.sign * score.data()[k], l.target,
+                                                      q.data()[k]);
                         });
                     },
                     h.loss);
@@ -275,8 +285,7 @@ NB_MODULE(ADASDCA_MODULE, m) {
     bind_csr<float, std::int64_t>(workspace);
     bind_csr<double, std::int32_t>(workspace);
     bind_csr<double, std::int64_t>(workspace);
-    workspace
-        .def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
+    workspace.def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
         .def_prop_ro("d", [](const Workspace& ws) { return ws.problem.d; })
         .def_prop_ro("total", [](const Workspace& ws) { return ws.problem.total; })
         .def_prop_ro("packed_bytes", [](const Workspace& ws) { return ws.iterate.packed_bytes; })
@@ -312,7 +321,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
         .def(
             "set_beta",
             [](Workspace& ws, Vector<double> beta, int threads) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n, "beta: one entry per row");
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
                 released(1e18, [&](Pulse& pulse) {
                     return set_beta(ws.iterate, beta.data(), threads, pulse);
                 });
@@ -321,23 +331,25 @@ NB_MODULE(ADASDCA_MODULE, m) {
         .def(
             "survey",
             [](Workspace& ws, std::optional<Output> score, std::optional<Output> residue,
-               std::optional<Output> share, std::optional<Output> weight, std::optional<Output> beta,
-               std::optional<Output> coef, int threads, double seconds) {
+               std::optional<Output> share, std::optional<Output> weight,
+               std::optional<Output> beta, std::optional<Output> coef, int threads,
+               double seconds) {
                 const std::int64_t n = ws.problem.n;
-                const SurveyArrays out{pointer(score, n), pointer(residue, n), pointer(share, n),
-                                       pointer(weight, n), pointer(beta, n), pointer(coef, ws.problem.d)};
+                const SurveyArrays out{pointer(score, n), pointer(residue, n),
+                                       pointer(share, n), pointer(weight, n),
+                                       pointer(beta, n),  pointer(coef, ws.problem.d)};
                 const Survey s = released(
                     seconds, [&](Pulse& pulse) { return survey(ws.iterate, out, threads, pulse); });
                 return std::tuple(s.primal, s.dual, s.magnitude, s.active, s.complete);
             },
-            "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(), "beta"_a.none(),
-            "coef"_a.none(), "threads"_a, "seconds"_a,
+            "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(),
+            "beta"_a.none(), "coef"_a.none(), "threads"_a, "seconds"_a,
             "One pass: (primal, dual, magnitude, active, complete), and the arrays asked for.")
         .def(
             "ascend",
             [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
-                return released(seconds,
-                                [&](Pulse& pulse) { return ascend(ws.iterate, view(picks), pulse); });
+                return released(
+                    seconds, [&](Pulse& pulse) { return ascend(ws.iterate, view(picks), pulse); });
             },
             "picks"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
         .def(
@@ -346,7 +358,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
                double seconds) {
                 ws.average.lag.resize(ws.problem.d, 0.0);
                 return released(seconds, [&](Pulse& pulse) {
-                    return quartz(ws.iterate, ws.average, view(picks), view(probability), theta, pulse);
+                    return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
+                                  pulse);
                 });
             },
             "picks"_a, "probability"_a, "theta"_a, "seconds"_a)
@@ -359,17 +372,20 @@ NB_MODULE(ADASDCA_MODULE, m) {
                 return released(seconds, [&](Pulse& pulse) {
                     if (!ws.columns) ws.columns.emplace(ws.iterate);
                     return ascend_adaptively(ws.iterate, *ws.columns,
-                                             optimal ? StepRule::optimal : StepRule::relaxed, count, key,
-                                             pulse);
+                                             optimal ? StepRule::optimal : StepRule::relaxed, count,
+                                             key, pulse);
                 });
             },
             "optimal"_a, "count"_a, "key"_a, "seconds"_a)
         .def(
             "scores",
             [](Workspace& ws, Vector<double> w, Output out, int threads) {
-                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d, "w: one entry per feature");
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
                 double* to = pointer(out, ws.problem.n);
-                released(1e18, [&](Pulse& pulse) { return score(ws.iterate, w.data(), to, threads, pulse); });
+                released(1e18, [&](Pulse& pulse) {
+                    return score(ws.iterate, w.data(), to, threads, pulse);
+                });
             },
             "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
         .def(
@@ -390,12 +406,13 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "beta"_a, "threads"_a)
         .def(
             "assess",
-            [](Workspace& ws, Vector<double> scores, double intercept, Output beta, Output curvature,
-               int threads) {
+            [](Workspace& ws, Vector<double> scores, double intercept, Output beta,
+               Output curvature, int threads) {
                 double* to_beta = pointer(beta, ws.problem.n);
                 double* to_curvature = pointer(curvature, ws.problem.n);
                 const Assessment a = released(1e18, [&](Pulse& pulse) {
-                    return assess(ws.problem, scores.data(), intercept, to_beta, to_curvature, threads, pulse);
+                    return assess(ws.problem, scores.data(), intercept, to_beta, to_curvature,
+                                  threads, pulse);
                 });
                 return std::tuple(a.value, a.conjugate, a.balance);
             },
@@ -404,7 +421,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
         .def(
             "combine",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n, "beta: one entry per row");
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
                 double* to = pointer(u, ws.problem.d);
                 released(1e18, [&](Pulse& pulse) {
                     return combine(ws.iterate, beta.data(), to, threads, pulse);
@@ -418,24 +436,32 @@ NB_MODULE(ADASDCA_MODULE, m) {
                 expect(static_cast<std::int64_t>(out.shape(0)) == ws.problem.d &&
                            out.shape(0) == out.shape(1),
                        "out must be d x d");
-                return released(seconds,
-                                [&](Pulse& pulse) { return gram(ws.iterate, h.data(), out.data(), pulse); });
+                return released(seconds, [&](Pulse& pulse) {
+                    return gram(ws.iterate, h.data(), out.data(), pulse);
+                });
             },
             "h"_a, "out"_a, "seconds"_a, "Write the lower triangle of sum_i h_i x_i x_i^T.")
         .def(
             "descend_model",
-            [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu, Output x) {
+            [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu,
+               Output x) {
                 const std::int64_t d = ws.problem.d;
-                expect(static_cast<std::int64_t>(gram.shape(0)) == d && gram.shape(0) == gram.shape(1) &&
+                expect(static_cast<std::int64_t>(gram.shape(0)) == d &&
+                           gram.shape(0) == gram.shape(1) &&
                            static_cast<std::int64_t>(r.size()) == d,
                        "gram and r must be of size d");
                 double* to = pointer(x, d);
-                std::visit([&](const auto& g) { descend_model(gram.data(), r.data(), w.data(), d, mu, g, to); },
-                           ws.problem.regularizer);
+                std::visit(
+                    [&](const auto& g) {
+                        descend_model(gram.data(), r.data(), w.data(), d, mu, g, to);
+                    },
+                    ws.problem.regularizer);
             },
-            "gram"_a, "r"_a, "w"_a, "mu"_a, "x"_a, "Minimise the Newton model under the regulariser.")
+            "gram"_a, "r"_a, "w"_a, "mu"_a, "x"_a,
+            "Minimise the Newton model under the regulariser.")
         .def(
-            "u", [](Workspace& ws, Output out) {
+            "u",
+            [](Workspace& ws, Output out) {
                 std::copy_n(ws.iterate.u.data(), ws.problem.d, pointer(out, ws.problem.d));
             },
             "out"_a)
@@ -445,7 +471,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
                 double* to = pointer(w, ws.problem.d);
                 std::visit(
                     [&](const auto& g) {
-                        for (std::int64_t j = 0; j < ws.problem.d; ++j) to[j] = g.read(u.data()[j], j);
+                        for (std::int64_t j = 0; j < ws.problem.d; ++j)
+                            to[j] = g.read(u.data()[j], j);
                     },
                     ws.problem.regularizer);
             },
@@ -453,24 +480,32 @@ NB_MODULE(ADASDCA_MODULE, m) {
         .def(
             "penalty",
             [](Workspace& ws, Vector<double> w) {
-                return ws.problem.lambda * std::visit([&](const auto& g) {
-                    return regularizer_value(g, w.data(), ws.problem.d);
-                }, ws.problem.regularizer);
+                return ws.problem.lambda *
+                       std::visit(
+                           [&](const auto& g) {
+                               return regularizer_value(g, w.data(), ws.problem.d);
+                           },
+                           ws.problem.regularizer);
             },
             "w"_a, "lambda g(w)")
         .def(
             "penalty_conjugate",
             [](Workspace& ws, Vector<double> u) {
-                return ws.problem.lambda * std::visit([&](const auto& g) {
-                    return regularizer_conjugate(g, u.data(), ws.problem.d);
-                }, ws.problem.regularizer);
+                return ws.problem.lambda *
+                       std::visit(
+                           [&](const auto& g) {
+                               return regularizer_conjugate(g, u.data(), ws.problem.d);
+                           },
+                           ws.problem.regularizer);
             },
             "u"_a, "lambda g*(u)")
         .def(
             "place",
             [](Workspace& ws, Vector<double> beta, Vector<double> u, double multiplier) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n, "beta: one entry per row");
-                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d, "u: one entry per feature");
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
+                       "u: one entry per feature");
                 place(ws.iterate, beta.data(), u.data(), multiplier);
             },
             "beta"_a, "u"_a, "multiplier"_a,
@@ -484,7 +519,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "scores"_a, "guess"_a)
         .def(
             "balanced_dual",
-            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta, Output out) {
+            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta,
+               Output out) {
                 balanced_dual(ws.problem, scores.data(), intercept, beta.data(),
                               pointer(out, ws.problem.n));
             },
@@ -499,23 +535,29 @@ NB_MODULE(ADASDCA_MODULE, m) {
     m.def(
         "plan",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(released(1e18, [&](Pulse&) { return Planner().plan(view(weight), m, count, key); }));
+            return own(released(
+                1e18, [&](Pulse&) { return Planner().plan(view(weight), m, count, key); }));
         },
-        "weight"_a, "m"_a, "count"_a, "key"_a, "Draw Algorithm 2's picks as an ordered set of rings.");
+        "weight"_a, "m"_a, "count"_a, "key"_a,
+        "Draw Algorithm 2's picks as an ordered set of rings.");
     nb::class_<Planner>(m, "Planner", "Draws plans, and keeps its buffers from one to the next.")
         .def(nb::init<>())
         .def(
             "plan",
-            [](Planner& planner, Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-                return own(released(1e18, [&](Pulse&) { return planner.plan(view(weight), m, count, key); }));
+            [](Planner& planner, Vector<double> weight, double m, std::int64_t count,
+               std::uint64_t key) {
+                return own(released(
+                    1e18, [&](Pulse&) { return planner.plan(view(weight), m, count, key); }));
             },
             "weight"_a, "m"_a, "count"_a, "key"_a);
     m.def(
         "draw_tree",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(released(1e18, [&](Pulse&) { return draw_tree(view(weight), m, count, key); }));
+            return own(
+                released(1e18, [&](Pulse&) { return draw_tree(view(weight), m, count, key); }));
         },
-        "weight"_a, "m"_a, "count"_a, "key"_a, "Draw Algorithm 2's picks one by one from a tree of sums.");
+        "weight"_a, "m"_a, "count"_a, "key"_a,
+        "Draw Algorithm 2's picks one by one from a tree of sums.");
     m.def(
         "draw_uniform",
         [](std::int64_t n, std::int64_t count, std::uint64_t key) {
@@ -530,7 +572,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
         "n"_a, "key"_a);
     nb::class_<AliasTable>(m, "AliasTable", "Draws from a fixed law, O(1) each.")
         .def(
-            "__init__", [](AliasTable* t, Vector<double> weight) { new (t) AliasTable(view(weight)); },
+            "__init__",
+            [](AliasTable* t, Vector<double> weight) { new (t) AliasTable(view(weight)); },
             "weight"_a)
         .def(
             "draw",

@@ -1,4 +1,5 @@
-// Draws from laws that do not change: uniform, a permutation, and any fixed law by the alias method.
+// Draws from laws that do not change: uniform, a permutation, and any fixed law by the alias
+// method.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@
 
 namespace adasdca {
 
-inline std::vector<std::int32_t> draw_uniform(std::int64_t n, std::int64_t count, std::uint64_t key) {
+inline std::vector<std::int32_t> draw_uniform(std::int64_t n, std::int64_t count,
+                                              std::uint64_t key) {
     std::vector<std::int32_t> picks(static_cast<std::size_t>(count));
     for (std::size_t k = 0; k < picks.size(); ++k)
         picks[k] = static_cast<std::int32_t>(uniform_below(static_cast<std::uint64_t>(n), key, k));
@@ -23,16 +25,18 @@ inline std::vector<std::int32_t> draw_uniform(std::int64_t n, std::int64_t count
 inline std::vector<std::int32_t> draw_permutation(std::int64_t n, std::uint64_t key) {
     std::vector<std::int32_t> rows(static_cast<std::size_t>(n));
     std::iota(rows.begin(), rows.end(), 0);
-    for (std::size_t k = rows.size(); k > 1; --k) std::swap(rows[k - 1], rows[uniform_below(k, key, k)]);
+    for (std::size_t k = rows.size(); k > 1; --k)
+        std::swap(rows[k - 1], rows[uniform_below(k, key, k)]);
     return rows;
 }
 
 // Walker's alias method in Vose's form: O(n) to build, O(1) a draw.
 class AliasTable {
-public:
-    explicit AliasTable(std::span<const double> weight) : keep_(weight.size()), other_(weight.size()) {
-        const double mean = std::accumulate(weight.begin(), weight.end(), 0.0) /
-                            static_cast<double>(weight.size());
+  public:
+    explicit AliasTable(std::span<const double> weight)
+        : keep_(weight.size()), other_(weight.size()) {
+        const double mean =
+            std::accumulate(weight.begin(), weight.end(), 0.0) / static_cast<double>(weight.size());
         std::vector<std::int32_t> small, large;
         for (std::size_t i = 0; i < weight.size(); ++i) {
             keep_[i] = weight[i] / mean;
@@ -52,8 +56,8 @@ public:
         // What is left is 1 up to rounding; a weight of 0 always found its other.
         for (const std::int32_t i : small) keep_[i] = weight[i] > 0 ? 1 : keep_[i];
         for (const std::int32_t i : large) keep_[i] = 1;
-        heaviest_ = static_cast<std::int32_t>(
-            std::max_element(weight.begin(), weight.end()) - weight.begin());
+        heaviest_ = static_cast<std::int32_t>(std::max_element(weight.begin(), weight.end()) -
+                                              weight.begin());
         for (const std::int32_t i : small)
             if (weight[i] <= 0) other_[i] = heaviest_;
     }
@@ -62,12 +66,13 @@ public:
         std::vector<std::int32_t> picks(static_cast<std::size_t>(count));
         for (std::size_t k = 0; k < picks.size(); ++k) {
             const auto i = uniform_below(keep_.size(), key, 2 * k);
-            picks[k] = uniform(key, 2 * k + 1) < keep_[i] ? static_cast<std::int32_t>(i) : other_[i];
+            picks[k] =
+                uniform(key, 2 * k + 1) < keep_[i] ? static_cast<std::int32_t>(i) : other_[i];
         }
         return picks;
     }
 
-private:
+  private:
     std::vector<double> keep_;
     std::vector<std::int32_t> other_;
     std::int32_t heaviest_ = 0;

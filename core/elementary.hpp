@@ -8,19 +8,22 @@
 
 namespace adasdca {
 
-// 2**-1022 < exp(x) < inf; arguments beyond +-708 are clamped, which the losses cannot tell from the truth.
+// 2**-1022 < exp(x) < inf; arguments beyond +-708 are clamped, which the losses cannot tell from
+// the truth.
 inline double fast_exp(double x) {
     constexpr double log2e = 1.44269504088896340736;
-    constexpr double ln2_high = 6.93147180369123816490e-01;  // 33 bits, so that k * ln2_high is exact
+    constexpr double ln2_high =
+        6.93147180369123816490e-01;  // 33 bits, so that k * ln2_high is exact
     constexpr double ln2_low = 1.90821492927058770002e-10;
-    constexpr double shifter = 6755399441055744.0;  // 1.5 * 2**52: adding it rounds to the nearest integer
+    constexpr double shifter =
+        6755399441055744.0;  // 1.5 * 2**52: adding it rounds to the nearest integer
     x = x < -708.0 ? -708.0 : x;
     x = x > 708.0 ? 708.0 : x;
     const double shifted = x * log2e + shifter;
     const double k = shifted - shifter;
     const double r = (x - k * ln2_high) - k * ln2_low;
-    // Taylor to degree 13: |r| <= ln(2)/2, the remainder is below 5e-18. Summed in pairs (Estrin): one
-    // chain of 13 fused steps would be most of the latency of a scalar call.
+    // Taylor to degree 13: |r| <= ln(2)/2, the remainder is below 5e-18. Summed in pairs (Estrin):
+    // one chain of 13 fused steps would be most of the latency of a scalar call.
     const double r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
     const double p01 = 1.0 + r;
     const double p23 = 1.0 / 2 + r * (1.0 / 6);
@@ -31,7 +34,8 @@ inline double fast_exp(double x) {
     const double pcd = 1.0 / 479001600 + r * (1.0 / 6227020800.0);
     const double low = p01 + (r2 * p23 + r4 * (p45 + r2 * p67));
     const double p = low + r8 * ((p89 + r2 * pab) + r4 * pcd);
-    const std::uint64_t power = (std::bit_cast<std::uint64_t>(shifted) << 52) + 0x3FF0000000000000ULL;
+    const std::uint64_t power =
+        (std::bit_cast<std::uint64_t>(shifted) << 52) + 0x3FF0000000000000ULL;
     return p * std::bit_cast<double>(power);
 }
 
@@ -43,7 +47,8 @@ inline double fast_log(double x) {
     // Shift so that the mantissa lies in [sqrt(1/2), sqrt(2)).
     const std::uint64_t offset = bits - 0x3FE6A09E667F3BCDULL;
     const std::int64_t exponent = static_cast<std::int64_t>(offset) >> 52;
-    const double f = std::bit_cast<double>(bits - (static_cast<std::uint64_t>(exponent) << 52)) - 1.0;
+    const double f =
+        std::bit_cast<double>(bits - (static_cast<std::uint64_t>(exponent) << 52)) - 1.0;
     // int64 -> double by the same shifter, because AVX2 has no such conversion.
     const double k =
         std::bit_cast<double>(static_cast<std::uint64_t>(exponent) + 0x4338000000000000ULL) -

@@ -1,8 +1,8 @@
 // The unpenalised intercept: its best value for given scores, and a dual point that respects it.
 //
-// With b free the dual gains the constraint sum_i c_i beta_i = 0. For given scores, b* = argmin_b P(w, b)
-// makes beta_i = -phi'(score_i + b*) satisfy it. Where phi is not smooth that point is a poor one, and
-// the ascent's own beta is used instead, its heavier side scaled down.
+// With b free the dual gains the constraint sum_i c_i beta_i = 0. For given scores, b* = argmin_b
+// P(w, b) makes beta_i = -phi'(score_i + b*) satisfy it. Where phi is not smooth that point is a
+// poor one, and the ascent's own beta is used instead, its heavier side scaled down.
 #pragma once
 
 #include <cmath>
@@ -33,9 +33,11 @@ inline Balance balance(const Problem& problem, const double* scores, double b) {
     return {sum, slope, mass};
 }
 
-// The root of the falling function sum_i c_i beta_i(b): Newton where it has a slope, inside a bracket.
+// The root of the falling function sum_i c_i beta_i(b): Newton where it has a slope, inside a
+// bracket.
 inline double best_intercept(const Problem& problem, const double* scores, double guess) {
-    double low = -INFINITY, high = INFINITY, b = guess, reach = 1e-3 * std::max(1.0, std::abs(guess));
+    double low = -INFINITY, high = INFINITY, b = guess,
+           reach = 1e-3 * std::max(1.0, std::abs(guess));
     for (int iteration = 0; iteration < 200; ++iteration) {
         const Balance at = balance(problem, scores, b);
         if (std::abs(at.sum) <= 1e-16 * at.mass) return b;
@@ -57,8 +59,8 @@ inline double best_intercept(const Problem& problem, const double* scores, doubl
 }
 
 // A dual point with sum_i c_i beta_i = 0, from the scores (smooth losses) or from beta itself.
-inline void balanced_dual(const Problem& problem, const double* scores, double b, const double* beta,
-                          double* out) {
+inline void balanced_dual(const Problem& problem, const double* scores, double b,
+                          const double* beta, double* out) {
     std::visit(
         [&](const auto& loss) {
             double positive = 0, negative = 0;
@@ -69,7 +71,8 @@ inline void balanced_dual(const Problem& problem, const double* scores, double b
                 (out[i] > 0 ? positive : negative) += problem.weight_of(i) * out[i];
             }
             // For smooth losses this only takes away the rounding of the root.
-            const double heavier = std::max(positive, -negative), lighter = std::min(positive, -negative);
+            const double heavier = std::max(positive, -negative),
+                         lighter = std::min(positive, -negative);
             if (heavier > lighter)
                 for (std::int64_t i = 0; i < problem.n; ++i)
                     if ((out[i] > 0) == (positive > -negative)) out[i] *= lighter / heavier;

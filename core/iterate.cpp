@@ -10,9 +10,8 @@
 namespace adasdca {
 
 Arena::Arena(std::int64_t bytes) {
-    data_.reset(static_cast<std::byte*>(
-        ::operator new[](static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
-                         std::align_val_t{64})));
+    data_.reset(static_cast<std::byte*>(::operator new[](
+        static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), std::align_val_t{64})));
 #ifdef __linux__
     // Random visits to 4 kB pages miss the TLB every time; huge pages do not.
     const auto address = reinterpret_cast<std::uintptr_t>(data_.get());
@@ -42,7 +41,8 @@ Precision precision_of(const T* values, std::int64_t count) {
     bool ones = true, single = true;
     for (std::int64_t k = 0; k < count && single; ++k) {
         ones = ones && values[k] == T(1);
-        single = static_cast<double>(static_cast<float>(values[k])) == static_cast<double>(values[k]);
+        single =
+            static_cast<double>(static_cast<float>(values[k])) == static_cast<double>(values[k]);
     }
     return ones && single ? Precision::ones : single ? Precision::single : Precision::full;
 }
@@ -91,9 +91,15 @@ bool try_pack(Iterate& it, const CsrMatrix<T, Index>& x) {
     for (std::int64_t i = 0; i < x.n; ++i) longest = std::max(longest, x.start[i + 1] - x.start[i]);
     if (longest >> PackedRows<Ones>::length_bits != 0) return false;
     switch (precision_of(x.values, nnz)) {
-        case Precision::ones: pack<Ones>(it, x); break;
-        case Precision::single: pack<float>(it, x); break;
-        case Precision::full: pack<double>(it, x); break;
+        case Precision::ones:
+            pack<Ones>(it, x);
+            break;
+        case Precision::single:
+            pack<float>(it, x);
+            break;
+        case Precision::full:
+            pack<double>(it, x);
+            break;
     }
     return true;
 }
@@ -119,7 +125,8 @@ Iterate make_iterate(const Problem& problem, bool packed) {
             for (std::int64_t i = 0; i < problem.n; ++i) {
                 auto row = rows[i];
                 const double scale = problem.weight_of(i) / (problem.lambda * problem.total);
-                row.state = {0.0, problem.y[i], scale * (row.squared_norm() + constant_norm), scale};
+                row.state = {0.0, problem.y[i], scale * (row.squared_norm() + constant_norm),
+                             scale};
             }
         },
         it.rows);

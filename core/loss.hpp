@@ -21,14 +21,14 @@ namespace adasdca {
 // A loss as the kernels see it: five scalar functions and the smoothness of the conjugate.
 template <class L>
 concept Loss = requires(const L& loss, double x) {
-    { loss.gamma } -> std::convertible_to<double>;         // phi is 1/gamma-smooth; 0: not smooth
-    { loss.margin } -> std::convertible_to<bool>;          // classification: z = y a
-    { loss.value(x, x) } -> std::same_as<double>;          // phi(z; t)
-    { loss.conjugate(x, x) } -> std::same_as<double>;      // phi*(-b; t)
-    { loss.ascent(x, x) } -> std::same_as<double>;         // -phi'(z; t)
-    { loss.step(x, x, x, x) } -> std::same_as<double>;     // new b from (b, z, t, q)
-    { loss.curvature(x, x) } -> std::same_as<double>;      // phi''(z; t), 0 at kinks
-    { loss.clip(x) } -> std::same_as<double>;              // nearest point of the domain of b
+    { loss.gamma } -> std::convertible_to<double>;      // phi is 1/gamma-smooth; 0: not smooth
+    { loss.margin } -> std::convertible_to<bool>;       // classification: z = y a
+    { loss.value(x, x) } -> std::same_as<double>;       // phi(z; t)
+    { loss.conjugate(x, x) } -> std::same_as<double>;   // phi*(-b; t)
+    { loss.ascent(x, x) } -> std::same_as<double>;      // -phi'(z; t)
+    { loss.step(x, x, x, x) } -> std::same_as<double>;  // new b from (b, z, t, q)
+    { loss.curvature(x, x) } -> std::same_as<double>;   // phi''(z; t), 0 at kinks
+    { loss.clip(x) } -> std::same_as<double>;           // nearest point of the domain of b
 };
 
 struct PiecewiseQuadratic {
@@ -94,11 +94,11 @@ struct Logistic {
         return b * (1.0 - b);
     }
 
-    // The root of f(x) = x + z + q (s(x) - b) with s(x) = 1/(1 + exp(-x)) and new b = s(x): in x the
-    // domain cannot be left and no digit of a small b is lost. f rises, is convex left of 0 and concave
-    // right of it, and its root lies in [-z - q (1 - b), -z + q b]. Near the solution of the whole
-    // problem -z is nearly the root, so Newton starts there; held on the root's side of 0 and inside
-    // the bracket, it oversteps at most once and then closes in from one side.
+    // The root of f(x) = x + z + q (s(x) - b) with s(x) = 1/(1 + exp(-x)) and new b = s(x): in x
+    // the domain cannot be left and no digit of a small b is lost. f rises, is convex left of 0 and
+    // concave right of it, and its root lies in [-z - q (1 - b), -z + q b]. Near the solution of
+    // the whole problem -z is nearly the root, so Newton starts there; held on the root's side of 0
+    // and inside the bracket, it oversteps at most once and then closes in from one side.
     double step(double b, double z, double, double q) const {
         const bool left = z + q * (0.5 - b) > 0;  // f(0) > 0
         const double cap = left ? std::min(0.0, q * b - z) : std::max(0.0, -z - q * (1.0 - b));
@@ -109,8 +109,8 @@ struct Logistic {
             const double one = 1.0 + e, square = one * one;
             const double share = x > 0 ? 1.0 : e;  // s = share / (1 + e)
             const double move = -((x + z - q * b) * square + q * share * one) / (square + q * e);
-            // Quadratic convergence: a move of 1e-7 leaves less than 1e-14, and the second order takes
-            // s there.
+            // Quadratic convergence: a move of 1e-7 leaves less than 1e-14, and the second order
+            // takes s there.
             if (std::abs(move) <= 1e-7 * std::max(1.0, 1e-8 * std::abs(x))) {
                 const double s = share / one, slope = e / square;
                 return clip(s + slope * move * (1.0 + (0.5 - s) * move));

@@ -1,5 +1,5 @@
-// What a Newton step on the primal asks of the rows, and its model under an L1 term or bounds. Systems
-// of linear equations are LAPACK's.
+// What a Newton step on the primal asks of the rows, and its model under an L1 term or bounds.
+// Systems of linear equations are LAPACK's.
 #pragma once
 
 #include <cmath>
@@ -84,8 +84,8 @@ inline void add_block(const double* z, std::int64_t rows, std::int64_t d, double
     }
 }
 
-// The lower triangle of sum_i h_i x_i x_i^T: by the entries of sparse rows, by blocks of dense ones. A
-// block's product is about ten times as cheap as an entry's.
+// The lower triangle of sum_i h_i x_i x_i^T: by the entries of sparse rows, by blocks of dense
+// ones. A block's product is about ten times as cheap as an entry's.
 inline bool gram(const Iterate& it, const double* h, double* out, Pulse& pulse) {
     const std::int64_t n = it.problem->n, d = it.problem->d;
     const double per_row = static_cast<double>(it.problem->nnz) / static_cast<double>(n);
@@ -117,8 +117,9 @@ inline bool gram(const Iterate& it, const double* h, double* out, Pulse& pulse) 
     return !pulse.stopped();
 }
 
-// Minimise the Newton model (x - w)^T G (x - w) / 2 - r.(x - w) + mu g(x) over x by cyclic coordinate
-// descent, from x = w; G is m x m and symmetric. For the penalties that no factorisation knows.
+// Minimise the Newton model (x - w)^T G (x - w) / 2 - r.(x - w) + mu g(x) over x by cyclic
+// coordinate descent, from x = w; G is m x m and symmetric. For the penalties that no factorisation
+// knows.
 template <class Regularizer>
 void descend_model(const double* gram, const double* r, const double* w, std::int64_t m, double mu,
                    const Regularizer& g, double* x) {

@@ -11,10 +11,10 @@
 
 namespace adasdca {
 
-// Asked now and then by long loops, on any thread; true means: leave at once. `question` may be empty
-// and is only asked on the thread that made the pulse, at most every few milliseconds.
+// Asked now and then by long loops, on any thread; true means: leave at once. `question` may be
+// empty and is only asked on the thread that made the pulse, at most every few milliseconds.
 class Pulse {
-public:
+  public:
     using Clock = std::chrono::steady_clock;
 
     explicit Pulse(double seconds_left, std::function<bool()> question = {})
@@ -38,7 +38,7 @@ public:
 
     bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
 
-private:
+  private:
     static constexpr std::chrono::milliseconds interval{10};
     std::function<bool()> question_;
     std::thread::id owner_ = std::this_thread::get_id();
@@ -47,8 +47,8 @@ private:
     std::atomic<bool> stopped_{false};
 };
 
-// f(piece) for piece = 0 .. pieces-1 on up to `threads` threads, the caller's among them. Which thread
-// takes which piece is left to chance, so f must write to places of its own piece.
+// f(piece) for piece = 0 .. pieces-1 on up to `threads` threads, the caller's among them. Which
+// thread takes which piece is left to chance, so f must write to places of its own piece.
 template <class F>
 void for_each_piece(std::int64_t pieces, int threads, Pulse& pulse, F&& f) {
     std::atomic<std::int64_t> next{0};

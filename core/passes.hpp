@@ -15,7 +15,7 @@ inline constexpr std::int64_t block_rows = 256;
 
 // Neumaier's compensated sum.
 class Sum {
-public:
+  public:
     void add(double x) {
         const double t = sum_ + x;
         rest_ += std::abs(sum_) >= std::abs(x) ? (sum_ - t) + x : (x - t) + sum_;
@@ -23,19 +23,22 @@ public:
     }
     double value() const { return sum_ + rest_; }
 
-private:
+  private:
     double sum_ = 0, rest_ = 0;
 };
 
-// f(begin, end, part) over chunks of rows; `part` is the chunk's own vector of d features, and `out`
-// becomes the sum of the parts in the order of the chunks. The number of chunks depends on the problem
-// alone: enough to share out and to keep the sums short, few enough that the parts cost little.
+// f(begin, end, part) over chunks of rows; `part` is the chunk's own vector of d features, and
+// `out` becomes the sum of the parts in the order of the chunks. The number of chunks depends on
+// the problem alone: enough to share out and to keep the sums short, few enough that the parts cost
+// little.
 template <class F>
 bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* out, F&& f) {
     const std::int64_t n = problem.n, d = problem.d;
-    const std::int64_t wanted = std::clamp<std::int64_t>(problem.nnz / (8 * std::max<std::int64_t>(d, 1)), 1, 64);
+    const std::int64_t wanted =
+        std::clamp<std::int64_t>(problem.nnz / (8 * std::max<std::int64_t>(d, 1)), 1, 64);
     const std::int64_t blocks = (n + block_rows - 1) / block_rows;
-    const std::int64_t chunk = std::max<std::int64_t>((blocks + wanted - 1) / wanted, 1) * block_rows;
+    const std::int64_t chunk =
+        std::max<std::int64_t>((blocks + wanted - 1) / wanted, 1) * block_rows;
     const std::int64_t chunks = (n + chunk - 1) / chunk;
     std::vector<double> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d));
     std::fill(out, out + d, 0.0);
@@ -43,7 +46,8 @@ bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* 
         double* part = k == 0 ? out : parts.data() + (k - 1) * d;
         const std::int64_t end = std::min(n, (k + 1) * chunk);
         for (std::int64_t begin = k * chunk; begin < end; begin += block_rows) {
-            // 64 blocks of ordinary rows take well under a millisecond between two looks at the clock.
+            // 64 blocks of ordinary rows take well under a millisecond between two looks at the
+            // clock.
             if (begin / block_rows % 64 == 0 && pulse.stop()) return;
             f(begin, std::min(end, begin + block_rows), part);
         }
@@ -58,15 +62,15 @@ bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* 
 // u = sum_i scale_i beta_i x_i for any dual vector.
 inline bool combine(const Iterate& it, const double* beta, double* u, int threads, Pulse& pulse) {
     return with_rows(it, [&](const auto& rows) {
-        return reduce_features(*it.problem, threads, pulse, u,
-                               [&](std::int64_t begin, std::int64_t end, double* part) {
-                                   for (std::int64_t i = begin; i < end; ++i) {
-                                       const auto row = rows[i];
-                                       const double c = row.state.scale * beta[i];
-                                       if (c != 0)
-                                           row.each([&](std::int64_t j, double x) { part[j] += c * x; });
-                                   }
-                               });
+        return reduce_features(
+            *it.problem, threads, pulse, u,
+            [&](std::int64_t begin, std::int64_t end, double* part) {
+                for (std::int64_t i = begin; i < end; ++i) {
+                    const auto row = rows[i];
+                    const double c = row.state.scale * beta[i];
+                    if (c != 0) row.each([&](std::int64_t j, double x) { part[j] += c * x; });
+                }
+            });
     });
 }
 
@@ -83,7 +87,8 @@ inline bool score(const Iterate& it, const double* w, double* out, int threads, 
 }
 
 // P at (w, b) from the scores x_i.w.
-inline double primal_value(const Problem& problem, const double* scores, double b, const double* w) {
+inline double primal_value(const Problem& problem, const double* scores, double b,
+                           const double* w) {
     Sum sum;
     std::visit(
         [&](const auto& loss) {
@@ -93,8 +98,8 @@ inline double primal_value(const Problem& problem, const double* scores, double 
             }
         },
         problem.loss);
-    const double g = std::visit(
-        [&](const auto& r) { return regularizer_value(r, w, problem.d); }, problem.regularizer);
+    const double g = std::visit([&](const auto& r) { return regularizer_value(r, w, problem.d); },
+                                problem.regularizer);
     return sum.value() / problem.total + problem.lambda * g;
 }
 

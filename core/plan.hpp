@@ -1,9 +1,9 @@
 // An epoch of AdaSDCA+ drawn before it is run.
 //
-// Inside an epoch of Algorithm 2 the law changes only with the picks: p_i <- p_i / m after each. Give
-// row i a clock of rate p_i that slows m-fold at each ring. By memorylessness the order of the first K
-// rings over all rows has the law of K draws of Algorithm 2. So: draw the rings before a horizon that
-// holds a few more than K of them, put them in order, take the first K.
+// Inside an epoch of Algorithm 2 the law changes only with the picks: p_i <- p_i / m after each.
+// Give row i a clock of rate p_i that slows m-fold at each ring. By memorylessness the order of the
+// first K rings over all rows has the law of K draws of Algorithm 2. So: draw the rings before a
+// horizon that holds a few more than K of them, put them in order, take the first K.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace adasdca {
 
 namespace rings {
 
-// The number of rings expected before time 1 of a clock of rate x that slows m-fold, for large m: the
-// rings are far apart and each is nearly exponential with its own mean.
+// The number of rings expected before time 1 of a clock of rate x that slows m-fold, for large m:
+// the rings are far apart and each is nearly exponential with its own mean.
 inline double expected(double x, double m) {
     double sum = 0, mean = 1, gap = 1;
     for (int ring = 0; ring < 400 && x / mean > 1e-3; ++ring) {
@@ -35,9 +35,9 @@ inline double expected(double x, double m) {
     return sum;
 }
 
-// The horizon before which about `count` rings of the given rates are expected, from a sample of rows.
-// For small m the rate follows x' = -log(m) x N' closely, so N(t) = log(1 + x t log m) / log m. Either
-// estimate only sets the horizon; it never touches the law.
+// The horizon before which about `count` rings of the given rates are expected, from a sample of
+// rows. For small m the rate follows x' = -log(m) x N' closely, so N(t) = log(1 + x t log m) / log
+// m. Either estimate only sets the horizon; it never touches the law.
 inline double horizon(std::span<const double> rate, double m, double count) {
     constexpr std::size_t most = 1024;
     const std::size_t stride = (rate.size() + most - 1) / most;
@@ -78,12 +78,13 @@ inline double horizon(std::span<const double> rate, double m, double count) {
 
 // A ring: its time as the bits of a float (positive floats sort like integers) above its row.
 inline std::uint64_t ring(double time, std::uint32_t row) {
-    return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(time))) << 32 |
+    return static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(time)))
+               << 32 |
            row;
 }
 
-// The same for clocks so different that times leave the range of a float: the logarithm of the time in
-// fixed point, as fine (1.7e-7) all the way down to 1e-308.
+// The same for clocks so different that times leave the range of a float: the logarithm of the time
+// in fixed point, as fine (1.7e-7) all the way down to 1e-308.
 inline std::uint64_t wide_ring(double time, std::uint32_t row) {
     const double log_time = std::max(fast_log(std::max(time, 1e-307)), -708.0);
     return static_cast<std::uint64_t>((708.0 + std::min(log_time, 0.0)) * 6.0e6) << 32 | row;
@@ -99,9 +100,10 @@ inline std::uint32_t coarse(std::uint64_t ring) {
 
 }  // namespace rings
 
-// Draws plans; keeps its buffers from one to the next, because fresh pages cost as much as the draws.
+// Draws plans; keeps its buffers from one to the next, because fresh pages cost as much as the
+// draws.
 class Planner {
-public:
+  public:
     // `count` picks of Algorithm 2 from unnormalised weights; rows of weight 0 are never picked.
     // At least one weight must be positive.
     std::vector<std::int32_t> plan(std::span<const double> weight, double m, std::int64_t count,
@@ -111,15 +113,16 @@ public:
         if (active_ == 1) return picks;
         // A clock may slow by 2**24 in a stage; then all start afresh from where they are, which
         // memorylessness allows, and times stay within the range of a float.
-        const auto stage = static_cast<std::size_t>(
-            static_cast<double>(active_) * std::max(1.0, 24 / std::log2(m)));
+        const auto stage = static_cast<std::size_t>(static_cast<double>(active_) *
+                                                    std::max(1.0, 24 / std::log2(m)));
         for (std::size_t done = 0, stages = 0; done < picks.size(); ++stages) {
             if (stages > 0) slow(weight, m, {picks.data(), done});
             const std::size_t wanted = std::min(stage, picks.size() - done);
             double time = rings::horizon({rate_.data(), active_}, m, static_cast<double>(wanted));
             // The fastest clock has rate 1: its first ring is near 1/time of the horizon.
             wide_ = time > 1e20;
-            // The same clocks run on to a later horizon: the draws depend on the key, not on the time.
+            // The same clocks run on to a later horizon: the draws depend on the key, not on the
+            // time.
             while (draw(m, time, subkey(key, stages)) < wanted) time *= 1.5;
             sort();
             for (std::size_t k = 0; k < wanted; ++k)
@@ -129,7 +132,7 @@ public:
         return picks;
     }
 
-private:
+  private:
     static constexpr std::uint32_t radix = 1u << 11, mask = radix - 1;
 
     template <class T>
@@ -170,8 +173,8 @@ private:
             rate_[k] = std::max(std::exp(log_rate[row_[k]] - largest), 1e-300);
     }
 
-    // All rings before `time`, level by level: all first rings, then the second rings of the rows that
-    // had a first one, and so on; returns their number.
+    // All rings before `time`, level by level: all first rings, then the second rings of the rows
+    // that had a first one, and so on; returns their number.
     std::size_t draw(double m, double time, std::uint64_t key) {
         constexpr std::size_t block = 512;
         low_.fill(0);
@@ -193,7 +196,8 @@ private:
                 const double* before = late_.data() + begin;
                 for (std::size_t k = 0; k < length; ++k) {
                     slower[k] = rate[begin + k] * factor;
-                    next[k] = exponential(stream, static_cast<std::uint32_t>(row[begin + k])) / slower[k];
+                    next[k] =
+                        exponential(stream, static_cast<std::uint32_t>(row[begin + k])) / slower[k];
                 }
                 if (level > 0)
                     for (std::size_t k = 0; k < length; ++k) next[k] += before[k];
@@ -221,8 +225,8 @@ private:
         return size_ = size;
     }
 
-    // Two counting passes of 11 bits on the coarse time, then insertion, which finds every ring within
-    // a place or two of its own. What is older than 2**-32 of the horizon is sorted apart.
+    // Two counting passes of 11 bits on the coarse time, then insertion, which finds every ring
+    // within a place or two of its own. What is older than 2**-32 of the horizon is sorted apart.
     void sort() {
         const auto begin = ring_.begin();
         if (size_ < 256 || wide_)

@@ -8,11 +8,12 @@
 
 namespace adasdca {
 
-// Given s_i = |kappa_i| sqrt(v_i + n lambda gamma) and numerator H = n lambda gamma sum kappa_i^2, find
-// p maximising theta = H / sum s_i^2 / p_i subject to sum p = 1 and theta <= min p over s_i > 0.
-// The answer is p_i = max(t, mu s_i): a floor t under the k smallest. Without a floor theta is H / S^2;
-// with one, theta = t gives t = (H - Q_k) / (S_k^2 + k (H - Q_k)), Q_k the floored squares, S_k the
-// rest's sum; the right k is the first whose floor does not reach the next s. Returns theta.
+// Given s_i = |kappa_i| sqrt(v_i + n lambda gamma) and numerator H = n lambda gamma sum kappa_i^2,
+// find p maximising theta = H / sum s_i^2 / p_i subject to sum p = 1 and theta <= min p over s_i >
+// 0. The answer is p_i = max(t, mu s_i): a floor t under the k smallest. Without a floor theta is H
+// / S^2; with one, theta = t gives t = (H - Q_k) / (S_k^2 + k (H - Q_k)), Q_k the floored squares,
+// S_k the rest's sum; the right k is the first whose floor does not reach the next s. Returns
+// theta.
 inline double water_fill(std::span<const double> s, double numerator, std::span<double> p) {
     std::vector<double> sorted;
     for (const double x : s)

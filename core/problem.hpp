@@ -1,7 +1,8 @@
 // The frozen problem and the changing iterate.
 //
 //   P(w) = (1/N) sum_i c_i phi(x_i.w + b; y_i) + lambda g(w)
-//   D(beta) = -(1/N) sum_i c_i phi*(-beta_i) - lambda g*(u),   u = (1/(lambda N)) sum_i c_i beta_i x_i
+//   D(beta) = -(1/N) sum_i c_i phi*(-beta_i) - lambda g*(u),   u = (1/(lambda N)) sum_i c_i beta_i
+//   x_i
 #pragma once
 
 #include <cstddef>
@@ -38,10 +39,10 @@ using Matrix = std::variant<DenseMatrix<float>, DenseMatrix<double>, CsrMatrix<f
                             CsrMatrix<double, std::int64_t>>;
 using AnyLoss = std::variant<PiecewiseQuadratic, Logistic>;
 using AnyRegularizer = std::variant<Ridge, ElasticBox>;
-using AnyRows =
-    std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>,
-                 CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
-                 CsrRows<double, std::int64_t>, PackedRows<Ones>, PackedRows<float>, PackedRows<double>>;
+using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>,
+                             CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
+                             CsrRows<double, std::int64_t>, PackedRows<Ones>, PackedRows<float>,
+                             PackedRows<double>>;
 
 // The label of a row as the loss sees it: z = sign * score, b = sign * beta.
 struct Label {
@@ -67,12 +68,12 @@ struct Problem {
 
 // Memory for records: aligned to cache lines and, where the system offers them, on huge pages.
 class Arena {
-public:
+  public:
     Arena() = default;
     explicit Arena(std::int64_t bytes);
     std::byte* data() const { return data_.get(); }
 
-private:
+  private:
     struct Free {
         void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
     };

@@ -1,5 +1,5 @@
-// A counter-based generator: number k of stream `key` is a function of (key, k) alone, so that draws
-// can be made in any order, in parallel, and again. SplitMix64 (Steele, Lea and Flood, 2014).
+// A counter-based generator: number k of stream `key` is a function of (key, k) alone, so that
+// draws can be made in any order, in parallel, and again. SplitMix64 (Steele, Lea and Flood, 2014).
 #pragma once
 
 #include <bit>

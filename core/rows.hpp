@@ -1,9 +1,9 @@
 // Rows and the few verbs on them: dot, norm, each, prefetch. The kernels know no other storage.
 // In `each` the visitor may write only to places of its own feature.
 //
-// A row carries its changing state beside its features: {beta, y, q, scale}, one half of a cache line.
-// Packed rows go further: state, columns and values of a row are one record in one arena, so that a
-// random visit costs one run of consecutive cache lines (cov1: 111 -> 38 ns an update).
+// A row carries its changing state beside its features: {beta, y, q, scale}, one half of a cache
+// line. Packed rows go further: state, columns and values of a row are one record in one arena, so
+// that a random visit costs one run of consecutive cache lines (cov1: 111 -> 38 ns an update).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ADASDCA_PREFETCH(address) __builtin_prefetch(address, 1, 3)
-// GCC takes a function that only prefetches for one without effect and drops the call unless inlined.
+// GCC takes a function that only prefetches for one without effect and drops the call unless
+// inlined.
 #define ADASDCA_INLINE [[gnu::always_inline]] inline
 #else
 #define ADASDCA_PREFETCH(address) ((void)(address))

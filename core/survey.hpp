@@ -10,8 +10,8 @@
 namespace adasdca {
 
 // The weight of a row in the adaptive law, eq. (optipsdf) with sample weights:
-// |kappa| sqrt(c (q + gamma)); where gamma = 0 the residue need not vanish and the row's share of the
-// gap, c G, takes its place.
+// |kappa| sqrt(c (q + gamma)); where gamma = 0 the residue need not vanish and the row's share of
+// the gap, c G, takes its place.
 inline double adaptive_weight(double gamma, double c, double q, double residue, double share) {
     return gamma > 0 ? std::abs(residue) * std::sqrt(c * (q + gamma)) : c * share;
 }
@@ -23,7 +23,7 @@ struct SurveyArrays {
     double* share = nullptr;    // G = phi + phi* + score beta >= 0
     double* weight = nullptr;   // the adaptive law, unnormalised
     double* beta = nullptr;
-    double* coef = nullptr;     // the w at which P was taken
+    double* coef = nullptr;  // the w at which P was taken
 };
 
 struct Survey {
@@ -115,7 +115,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
             const double risk = value.value() / problem.total;
             const double penalty = problem.lambda * regularizer_value(g, w, problem.d);
             const double star = conjugate.value() / problem.total;
-            const double g_star = problem.lambda * regularizer_conjugate(g, fresh.data(), problem.d);
+            const double g_star =
+                problem.lambda * regularizer_conjugate(g, fresh.data(), problem.d);
             result.primal = risk + penalty;
             result.dual = -star - g_star;
             result.magnitude = risk + penalty + std::abs(star) + std::abs(g_star);

@@ -1,9 +1,9 @@
-// Random Counters (Nesterov, 2010, section 6.2): a tree of sums, O(log n) to draw and to change. The
-// paper's own way of drawing Algorithm 2; here the oracle for the plan and the row to beat.
+// Random Counters (Nesterov, 2010, section 6.2): a tree of sums, O(log n) to draw and to change.
+// The paper's own way of drawing Algorithm 2; here the oracle for the plan and the row to beat.
 #pragma once
 
-#include <bit>
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,16 +13,18 @@
 namespace adasdca {
 
 class SumTree {
-public:
+  public:
     explicit SumTree(std::span<const double> weight)
         : leaves_(std::bit_ceil(std::max<std::size_t>(weight.size(), 1))), sum_(2 * leaves_, 0.0) {
-        std::copy(weight.begin(), weight.end(), sum_.begin() + static_cast<std::ptrdiff_t>(leaves_));
+        std::copy(weight.begin(), weight.end(),
+                  sum_.begin() + static_cast<std::ptrdiff_t>(leaves_));
         for (std::size_t k = leaves_ - 1; k > 0; --k) sum_[k] = sum_[2 * k] + sum_[2 * k + 1];
     }
 
     double total() const { return sum_[1]; }
 
-    // The row at `u` of the total, 0 < u < 1. A branch of sum 0 is never entered, whatever rounding does.
+    // The row at `u` of the total, 0 < u < 1. A branch of sum 0 is never entered, whatever rounding
+    // does.
     std::size_t find(double u) const {
         double rest = u * sum_[1];
         std::size_t k = 1;
@@ -46,7 +48,7 @@ public:
         for (double& s : sum_) s *= factor;
     }
 
-private:
+  private:
     std::size_t leaves_;
     std::vector<double> sum_;
 };
