@@ -26,6 +26,11 @@ n, d, row, kind = (options.pop(name) for name in ("n", "d", "row", "kind"))
 rng = np.random.default_rng(0)
 
 def peak():
+    # Where there is one, the figure of this program alone: ru_maxrss begins, through fork and exec,
+    # with the size of the parent, behind which a whole copy of X could hide.
+    if sys.platform == "linux":
+        with open("/proc/self/status") as status:
+            return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return size if sys.platform == "darwin" else 1024 * size
 
@@ -76,12 +81,18 @@ SLACK = 12 * MEGABYTE
 DENSE, SPARSE = 4 * N * D, 8 * N * ROW
 
 
-@pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize("method", ["sdca-perm", "iprox-sdca", "quartz", "adasdca+", "auto"])
+@pytest.mark.parametrize(
+    ("method", "fit_intercept"),
+    [
+        ("iprox-sdca", False),
+        ("quartz", False),
+        ("adasdca+", False),
+        ("adasdca+", True),
+        ("auto", True),
+    ],
+)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_no_copy_of_x(kind, method, fit_intercept):
-    if method == "quartz" and fit_intercept:
-        pytest.skip("quartz fits no intercept")
     found = measure(kind, method=method, fit_intercept=fit_intercept, pack=False)
     assert found["packed"] == 0
     assert found["growth"] < VECTORS + SLACK < (DENSE if kind == "dense" else SPARSE) / 2
@@ -94,7 +105,7 @@ def test_packed_rows_are_the_only_copy(pack):
     assert found["packed"] / 2 < found["growth"] < found["packed"] + VECTORS + SLACK
 
 
-@pytest.mark.parametrize("n_threads", [2, 4])
+@pytest.mark.parametrize("n_threads", [4])
 def test_threads_add_little(n_threads):
     found = measure("dense", n_threads=n_threads)
     assert found["growth"] < VECTORS + SLACK + n_threads * MEGABYTE
