@@ -14,25 +14,34 @@ struct Inspection {
     bool canonical = true;  // columns of a row rise: sorted, no duplicates
 };
 
+// Each question is a loop of its own over one array, so that it vectorises.
 template <class T, class Index>
 Inspection inspect(std::span<const T> values, std::span<const Index> columns,
                    std::span<const std::int64_t> start, std::int64_t d) {
-    Inspection result;
     const auto size = static_cast<std::int64_t>(std::min(values.size(), columns.size()));
     if (start.empty() || start.front() != 0 || start.back() > size) return {false, true, true};
     for (std::size_t i = 0; i + 1 < start.size(); ++i)
         if (start[i + 1] < start[i]) return {false, true, true};
-    for (std::size_t i = 0; i + 1 < start.size(); ++i) {
-        std::int64_t previous = -1;
-        for (std::int64_t k = start[i]; k < start[i + 1]; ++k) {
-            const auto j = static_cast<std::int64_t>(columns[k]);
-            result.in_range = result.in_range && j >= 0 && j < d;
-            result.canonical = result.canonical && j > previous;
-            result.finite = result.finite && std::isfinite(values[k]);
-            previous = j;
-        }
+    const std::int64_t count = start.back();
+
+    std::int64_t outside = 0, falls = 0;
+    const Index* c = columns.data();
+    const auto width = static_cast<Index>(d);
+#pragma omp simd reduction(+ : outside)
+    for (std::int64_t k = 0; k < count; ++k) outside += c[k] < 0 || c[k] >= width;
+#pragma omp simd reduction(+ : falls)
+    for (std::int64_t k = 1; k < count; ++k) falls += c[k] <= c[k - 1];
+    // From one row to the next a column may fall.
+    for (std::size_t i = 1; i + 1 < start.size(); ++i) {
+        const std::int64_t first = start[i];
+        if (first > 0 && start[i + 1] > first) falls -= c[first] <= c[first - 1];
     }
-    return result;
+    // x - x is 0 for a finite x and NaN for all else.
+    T remainder = 0;
+    const T* x = values.data();
+#pragma omp simd reduction(+ : remainder)
+    for (std::int64_t k = 0; k < count; ++k) remainder += x[k] - x[k];
+    return {outside == 0, remainder == 0, falls == 0};
 }
 
 }  // namespace adasdca

@@ -38,13 +38,20 @@ enum class Precision { ones, single, full };
 
 template <class T>
 Precision precision_of(const T* values, std::int64_t count) {
-    bool ones = true, single = true;
-    for (std::int64_t k = 0; k < count && single; ++k) {
-        ones = ones && values[k] == T(1);
-        single =
-            static_cast<double>(static_cast<float>(values[k])) == static_cast<double>(values[k]);
+    constexpr std::int64_t block = 4096;
+    bool ones = true;
+    for (std::int64_t begin = 0; begin < count; begin += block) {
+        const std::int64_t end = std::min(count, begin + block);
+        std::int64_t others = 0, inexact = 0;
+#pragma omp simd reduction(+ : others, inexact)
+        for (std::int64_t k = begin; k < end; ++k) {
+            others += values[k] != T(1);
+            inexact += static_cast<T>(static_cast<float>(values[k])) != values[k];
+        }
+        if (inexact > 0) return Precision::full;
+        ones = ones && others == 0;
     }
-    return ones && single ? Precision::ones : single ? Precision::single : Precision::full;
+    return ones ? Precision::ones : Precision::single;
 }
 
 constexpr std::int64_t record_alignment = 64;

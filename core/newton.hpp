@@ -64,22 +64,20 @@ void add_outer(const SparseRow<Index, Values>& row, double h, double* out, std::
     }
 }
 
-// Add the whole of sum_r z_r z_r^T for a few rows of length d laid out one after the other.
-inline void add_block(const double* z, std::int64_t rows, std::int64_t d, double* out) {
-    for (std::int64_t a = 0; a < d; ++a) {
-        double* line = out + a * d;
-        std::int64_t r = 0;
-        for (; r + 4 <= rows; r += 4) {
+// Add sum_r z_r z_r^T, its lower triangle at least, for a few rows of `width` laid out one after
+// the other; width is a multiple of 8, so that no vector is cut.
+inline void add_block(const double* z, std::int64_t rows, std::int64_t width, double* out) {
+    for (std::int64_t a = 0; a < width; ++a) {
+        double* line = out + a * width;
+        const std::int64_t length = (a + 8) / 8 * 8;
+        for (std::int64_t r = 0; r + 4 <= rows; r += 4) {
             // Four rows to one load and store of the result.
-            const double *z0 = z + r * d, *z1 = z0 + d, *z2 = z1 + d, *z3 = z2 + d;
+            const double *z0 = z + r * width, *z1 = z0 + width, *z2 = z1 + width, *z3 = z2 + width;
             const double c0 = z0[a], c1 = z1[a], c2 = z2[a], c3 = z3[a];
+            for (std::int64_t b = 0; b < length; b += 8)
 #pragma omp simd
-            for (std::int64_t b = 0; b <= a; ++b)
-                line[b] += c0 * z0[b] + c1 * z1[b] + c2 * z2[b] + c3 * z3[b];
-        }
-        for (; r < rows; ++r) {
-            const double* zr = z + r * d;
-            for (std::int64_t b = 0; b <= a; ++b) line[b] += zr[a] * zr[b];
+                for (std::int64_t k = b; k < b + 8; ++k)
+                    line[k] += (c0 * z0[k] + c1 * z1[k]) + (c2 * z2[k] + c3 * z3[k]);
         }
     }
 }
@@ -90,10 +88,12 @@ inline bool gram(const Iterate& it, const double* h, double* out, Pulse& pulse) 
     const std::int64_t n = it.problem->n, d = it.problem->d;
     const double per_row = static_cast<double>(it.problem->nnz) / static_cast<double>(n);
     const bool by_blocks = static_cast<double>(d * d) < 10 * per_row * per_row;
+    constexpr std::int64_t block = 64;
+    const std::int64_t width = (d + 7) / 8 * 8;
+    std::vector<double> dense(by_blocks ? static_cast<std::size_t>(block * width) : 0);
+    std::vector<double> square(by_blocks ? static_cast<std::size_t>(width * width) : 0);
     std::fill(out, out + d * d, 0.0);
     with_rows(it, [&](const auto& rows) {
-        constexpr std::int64_t block = 64;
-        std::vector<double> dense(by_blocks ? static_cast<std::size_t>(block * d) : 0);
         std::int64_t filled = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             if (i % 1024 == 0 && pulse.stop()) return;
@@ -103,17 +103,20 @@ inline bool gram(const Iterate& it, const double* h, double* out, Pulse& pulse) 
                     add_outer(rows[i], h[i], out, d);
                     continue;
                 }
-            double* line = dense.data() + filled * d;
-            std::fill(line, line + d, 0.0);
+            double* line = dense.data() + filled * width;
             const double root = std::sqrt(h[i]);
             rows[i].each([&](std::int64_t j, double x) { line[j] = root * x; });
             if (++filled == block) {
-                add_block(dense.data(), filled, d, out);
+                add_block(dense.data(), block, width, square.data());
+                std::fill(dense.begin(), dense.end(), 0.0);
                 filled = 0;
             }
         }
-        add_block(dense.data(), filled, d, out);
+        if (by_blocks) add_block(dense.data(), block, width, square.data());
     });
+    if (by_blocks)
+        for (std::int64_t a = 0; a < d; ++a)
+            std::copy_n(square.data() + a * width, a + 1, out + a * d);
     return !pulse.stopped();
 }
 

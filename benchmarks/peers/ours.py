@@ -35,7 +35,7 @@ class Ours:
         return X, y
 
     def settings(self, loss: str) -> Sequence[float]:
-        return decades(-2, -10)
+        return decades(0, -10)
 
     def fit(
         self, prepared: Any, loss: str, lam: float, setting: float, threads: int

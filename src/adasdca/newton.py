@@ -77,6 +77,7 @@ class Newton:
         self.threads = threads
         self.sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
         self.plain = problem.bounds is None and self.sigma == 0
+        self.quadratic = problem.loss.name == "squared" and self.plain
         self.stiffness = problem.strength * problem.total  # λN
 
     def run(self, survey: Survey, target: float, steps: int, seconds: float) -> int:
@@ -85,7 +86,7 @@ class Newton:
         Leaves the workspace there and returns the number of steps. Each lowers P; dual variables
         give way to better ones only.
         """
-        workspace, before = self.workspace, survey.beta
+        workspace = self.workspace
         deadline = time.perf_counter() + seconds
         point = self._evaluate(survey.coef, survey.intercept)
         point.measure(workspace, self.threads)
@@ -95,13 +96,14 @@ class Newton:
             if following is None:
                 break
             point, taken = following, taken + 1
+            if self.quadratic:
+                break  # the model is the objective, and the survey to come says how close that is
+            point.measure(workspace, self.threads)
             waited = 0 if point.gap < 0.5 * best else waited + 1
             best = min(best, point.gap)
         if taken:
-            better = self.problem.fit_intercept or point.dual > workspace.dual_value(
-                before, self.threads
-            )
-            beta = point.beta if better else before
+            better = self.quadratic or self.problem.fit_intercept or point.dual > survey.dual
+            beta = point.beta if better else survey.beta
             # Any u with ∇g*(u) = w makes the next survey take P at w.
             workspace.place(beta, point.w + self.sigma * np.sign(point.w), point.b)
         return taken
@@ -110,8 +112,9 @@ class Newton:
         """P and the losses' derivatives at (w, b)."""
         workspace = self.workspace
         if scores is None:
-            scores = np.empty(workspace.n)
-            workspace.scores(w, scores, self.threads)
+            scores = np.zeros(workspace.n)
+            if w.any():
+                workspace.scores(w, scores, self.threads)
         beta, curvature = np.empty(workspace.n), np.empty(workspace.n)
         value, conjugate, balance = workspace.assess(scores, b, beta, curvature, self.threads)
         return Point(
@@ -132,7 +135,6 @@ class Newton:
                 point.w + length * dw, point.b + length * db, point.scores + length * change
             )
             if trial.primal < point.primal:
-                trial.measure(self.workspace, self.threads)
                 return trial
             if trial.primal <= point.primal * (1 + 1e-12):
                 # Near the optimum P cannot tell points apart any more, the gap still can.
