@@ -39,7 +39,7 @@ def test_attributes_and_certificate(loss, fit_intercept):
     # What was promised holds of the (nearly) exact optimum.
     assert fitted.certificate_.dual <= exact.certificate_.primal
     distance = np.linalg.norm(fitted.coef_ - exact.coef_)
-    assert distance <= fitted.radius_ + exact.radius_
+    assert distance <= fitted.radius_ + exact.radius_ + 1e-9  # a gap of 0 is 0 to rounding
     targets = 2.0 * y - 1 if kind == "classification" else y
     check = adasdca.certify(
         X,

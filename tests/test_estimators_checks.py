@@ -23,7 +23,6 @@ VARIANTS = [
     adasdca.AdaSDCAClassifier(multi_class="ovr"),
     adasdca.AdaSDCAClassifier(class_weight="balanced"),
     adasdca.AdaSDCAClassifier(intercept_scaling=1.0),
-    adasdca.AdaSDCAClassifier(fit_intercept=False),
     adasdca.AdaSDCAClassifier(l1_ratio=0.5, multi_class="ovr"),
     adasdca.AdaSDCARegressor(intercept_scaling=1.0),
     adasdca.AdaSDCARegressor(l1_ratio=0.5),

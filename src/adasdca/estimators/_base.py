@@ -25,10 +25,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from adasdca.certificate import Certificate
 from adasdca.estimators._conditioning import (
     Data,
-    Settle,
     centred,
     first_state,
     solve_on,
+    solve_small,
     with_constant,
 )
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
@@ -126,7 +126,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             "sample_weight": data.weight,
             "fit_intercept": free,
             "method": self.method,
-            "tol": 0.0 if data.is_small else self.tol,
+            "tol": self.tol,
             "max_epochs": self.max_iter,
             "max_time": None if self.max_time is None else self.max_time / rounds,
         }
@@ -135,9 +135,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             start, callback = starts[k], monitor.of(k)
             if start is None and free:
                 start = first_state(targets[k], loss, seed)
-            if data.is_small:
-                callback = Settle(self.tol, callback)
             own = {"random_state": seed + k, "callback": callback, "warm_start": start}
+            if data.is_small:
+                return solve_small(data, targets[k], goal=self.tol, **common, **own)
             return solve_on(data.X, targets[k], goal=self.tol, **common, **own)
 
         if jobs == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -166,5 +167,14 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
             self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, order="C"
         )
         check_classification_targets(y)
-        self._search_and_fit(X, y, self._weights(sample_weight, X))
+        weight = self._weights(sample_weight, X)
+        changes = {}
+        if self.class_weight == "balanced":
+            # Balanced over all rows, not anew in every fold: the folds then score one and the same
+            # objective, that of the final fit.
+            classes, codes = np.unique(y, return_inverse=True)
+            mass = np.bincount(codes, weights=weight)
+            factor = mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0))
+            changes["class_weight"] = dict(zip(classes.tolist(), factor.tolist(), strict=True))
+        self._search_and_fit(X, y, weight, **changes)
         return self

@@ -78,7 +78,7 @@ class Search:
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in names}
         return self._model(**{**shared, **changes})
 
-    def _search_and_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _search_and_fit(self, X: Any, y: Any, sample_weight: Any, **changes: Any) -> None:
         cs, ratios = self._grid()
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
         jobs = [(fold, ratio) for fold in folds for ratio in ratios.tolist()]
@@ -90,7 +90,7 @@ class Search:
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         # Threads share X; the kernels run without the GIL.
         walks = Parallel(self.n_jobs, prefer="threads")(
-            delayed(self._walk)(X, y, sample_weight, fold, ratio, cs, k, context)
+            delayed(self._walk)(X, y, sample_weight, fold, ratio, cs, k, context, changes)
             for k, (fold, ratio) in enumerate(jobs)
         )
         shape = (len(folds), len(ratios), len(cs))
@@ -107,7 +107,7 @@ class Search:
         self.l1_ratio_ = float(ratios[ratio_index[pick]])
         self.best_score_ = float(mean[ratio_index[pick], c_index[pick]])
         self._warn_of_unfinished(sum(walk.unfinished for walk in walks), len(jobs) * len(cs))
-        final = self._candidate(C=self.C_, l1_ratio=self.l1_ratio_)
+        final = self._candidate(**changes, C=self.C_, l1_ratio=self.l1_ratio_)
         _fit_under(context, len(jobs), "refit", self, final, X, y, sample_weight)
         for name, value in vars(final).items():
             if name not in final.get_params(deep=False) and name != "_skl_callbacks":
@@ -130,6 +130,7 @@ class Search:
         cs: Array,
         k: int,
         context: Any,
+        changes: dict[str, Any],
     ) -> Walk:
         """Fit a fold's training rows for each C, from the last solution; score its test rows."""
         train, test = fold
@@ -140,7 +141,9 @@ class Search:
         scores: list[float] = []
         coefs: list[Array] = []
         unfinished = 0
-        model = self._candidate(l1_ratio=ratio, warm_start=True, n_jobs=1, callback=None, verbose=0)
+        model = self._candidate(
+            **changes, l1_ratio=ratio, warm_start=True, n_jobs=1, callback=None, verbose=0
+        )
         model._quiet = True
         if context is not None:
             context = context.subcontext(task_name="fold", task_id=k, max_subtasks=len(cs))
