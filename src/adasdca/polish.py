@@ -107,26 +107,27 @@ class Corner:
             return float(value), np.asarray(rows.T @ (self.c * slope) + ridge * v + kink)
 
         f, g = measure(v)
+        # Where P is straight in some direction, e.g. in b with every row on a straight piece, a
+        # step needs a curvature to lean on: as little as will do.
+        support = 1e-12
         for _ in range(steps):
             scores = rows @ v
             h = 1e-10 * (1.0 + np.abs(scores))
             rise = self.loss.slope(scores + h, self.y) - self.loss.slope(scores - h, self.y)
             hessian = rows.T @ ((self.c * rise / (2.0 * h))[:, None] * rows) + np.diag(ridge)
-            # Where P is flat in some direction, e.g. in b with every row on a straight piece, the
-            # step needs a curvature to lean on.
-            hessian += 1e-10 * max(float(np.trace(hessian)), self.l2) * np.eye(len(v))
-            step = np.linalg.solve(hessian, -g)
-            length = 1.0
-            while True:
-                f_new, g_new = measure(v + length * step)
+            scale = max(float(np.trace(hessian)) / len(v), self.l2)
+            while support < 1e8:
+                step = np.linalg.solve(hessian + support * scale * np.eye(len(v)), -g)
+                f_new, g_new = measure(v + step)
                 # Close to the optimum P cannot tell points apart any more, its gradient can.
-                finer = length == 1.0 and np.linalg.norm(g_new) < 0.5 * np.linalg.norm(g)
-                if f_new < f + 1e-4 * length * float(g @ step) or finer or length < 1e-12:
+                finer = np.linalg.norm(g_new) < 0.5 * np.linalg.norm(g)
+                if f_new < f + 1e-4 * float(g @ step) or finer:
                     break
-                length /= 4.0
-            if length < 1e-12:
+                support *= 10.0
+            else:
                 break
-            v, f, g = v + length * step, f_new, g_new
+            v, f, g = v + step, f_new, g_new
+            support = max(1e-12, 0.01 * support)
         w = np.zeros_like(coef)
         w[free] = v[: len(free)]
         return w, -self.loss.slope(rows @ v, self.y), float(v[-1]) if extra else 0.0
