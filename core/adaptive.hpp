@@ -139,7 +139,10 @@ inline std::int64_t ascend_adaptively(Iterate& it, const Columns& columns, StepR
         ResidueLaw law(it, rows, loss);
         double* u = it.u.data();
         double* w = it.primal();
-        for (std::int64_t i = 0; i < it.problem->n; ++i) law.score[i] = rows[i].dot(w);
+        for (std::int64_t i = 0; i < it.problem->n; ++i) {
+            if (i % 64 == 0 && pulse.stop()) return std::int64_t{0};
+            law.score[i] = rows[i].dot(w);
+        }
         const double s2 = it.problem->intercept_scale * it.problem->intercept_scale;
         const double start = it.bias();
         double bias = start;

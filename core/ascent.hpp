@@ -14,7 +14,8 @@ namespace adasdca {
 // Rows this far ahead of the one at work are on their way into the cache; their places twice as
 // far.
 inline constexpr std::int64_t look_ahead = 16;
-inline constexpr std::int64_t picks_per_pulse = 512;
+// Entries between two looks at the clock: well under a millisecond of work.
+inline constexpr std::int64_t entries_per_pulse = 1 << 17;
 
 // Add c x to u and keep w = grad g*(u) on the row's own features.
 template <class Row, class Regularizer>
@@ -44,12 +45,14 @@ inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> picks, Pul
         const double start = it.bias();
         double bias = start;
         const auto count = static_cast<std::int64_t>(picks.size());
-        std::int64_t k = 0;
+        std::int64_t k = 0, work = 0;
         for (; k < count; ++k) {
-            if (k % picks_per_pulse == 0 && pulse.stop()) break;
+            if (work <= 0 && pulse.stop()) break;
+            if (work <= 0) work = entries_per_pulse;
             look(rows, picks, k);
             const auto row = rows[picks[k]];
             RowState& state = row.state;
+            work -= 16 + row.size;
             const Label l = label(loss.margin, state.y);
             const double b = l.sign * state.beta;
             const double z = l.sign * (row.dot(w) + bias);
@@ -89,9 +92,10 @@ inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::i
         double* lag = average.lag.data();
         const double bias = it.bias();
         const auto count = static_cast<std::int64_t>(picks.size());
-        std::int64_t k = 0;
+        std::int64_t k = 0, work = 0;
         for (; k < count; ++k) {
-            if (k % picks_per_pulse == 0 && pulse.stop()) break;
+            if (work <= 0 && pulse.stop()) break;
+            if (work <= 0) work = entries_per_pulse;
             look(rows, picks, k);
             average.factor *= 1.0 - theta;
             if (average.factor < 1e-100) {
@@ -100,6 +104,7 @@ inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::i
             }
             const auto row = rows[picks[k]];
             RowState& state = row.state;
+            work -= 16 + row.size;
             const Label l = label(loss.margin, state.y);
             const double z = l.sign * (row.dot(w) + average.factor * row.dot(lag) + bias);
             const double pace = theta / probability[picks[k]];

@@ -553,8 +553,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
     m.def(
         "draw_tree",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(
-                released(1e18, [&](Pulse&) { return draw_tree(view(weight), m, count, key); }));
+            return own(released(
+                1e18, [&](Pulse& pulse) { return draw_tree(view(weight), m, count, key, pulse); }));
         },
         "weight"_a, "m"_a, "count"_a, "key"_a,
         "Draw Algorithm 2's picks one by one from a tree of sums.");

@@ -40,7 +40,9 @@ inline double best_intercept(const Problem& problem, const double* scores, doubl
            reach = 1e-3 * std::max(1.0, std::abs(guess));
     for (int iteration = 0; iteration < 200; ++iteration) {
         const Balance at = balance(problem, scores, b);
-        if (std::abs(at.sum) <= 1e-16 * at.mass) return b;
+        // A sum of n terms is not known better than this.
+        if (std::abs(at.sum) <= 2e-16 * std::sqrt(static_cast<double>(problem.n)) * at.mass)
+            return b;
         (at.sum > 0 ? low : high) = b;
         double next = at.slope < 0 ? b - at.sum / at.slope : NAN;
         if (!(next > low && next < high)) {

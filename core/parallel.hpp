@@ -29,7 +29,7 @@ class Pulse {
         if (stopped()) return true;
         const auto now = Clock::now();
         if (limited_ && now >= deadline_) stopped_ = true;
-        if (question_ && now >= next_ && std::this_thread::get_id() == owner_) {
+        if (std::this_thread::get_id() == owner_ && question_ && now >= next_) {
             next_ = now + interval;
             if (question_()) stopped_ = true;
         }

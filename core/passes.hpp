@@ -42,13 +42,14 @@ bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* 
     const std::int64_t chunks = (n + chunk - 1) / chunk;
     std::vector<double> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d));
     std::fill(out, out + d, 0.0);
+    // Blocks between two looks at the clock: at most a few hundred thousand entries.
+    const std::int64_t stride =
+        std::clamp<std::int64_t>((n << 10) / std::max<std::int64_t>(problem.nnz, 1), 1, 64);
     for_each_piece(chunks, threads, pulse, [&](std::int64_t k) {
         double* part = k == 0 ? out : parts.data() + (k - 1) * d;
         const std::int64_t end = std::min(n, (k + 1) * chunk);
         for (std::int64_t begin = k * chunk; begin < end; begin += block_rows) {
-            // 64 blocks of ordinary rows take well under a millisecond between two looks at the
-            // clock.
-            if (begin / block_rows % 64 == 0 && pulse.stop()) return;
+            if (begin / block_rows % stride == 0 && pulse.stop()) return;
             f(begin, std::min(end, begin + block_rows), part);
         }
     });

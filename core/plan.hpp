@@ -113,10 +113,11 @@ class Planner {
         if (active_ == 1) return picks;
         // A clock may slow by 2**24 in a stage; then all start afresh from where they are, which
         // memorylessness allows, and times stay within the range of a float.
-        const auto stage = static_cast<std::size_t>(static_cast<double>(active_) *
-                                                    std::max(1.0, 24 / std::log2(m)));
+        const auto stage = static_cast<std::size_t>(
+            std::min(static_cast<double>(active_) * std::max(1.0, 24 / std::log2(m)),
+                     static_cast<double>(count)));
         for (std::size_t done = 0, stages = 0; done < picks.size(); ++stages) {
-            if (stages > 0) slow(weight, m, {picks.data(), done});
+            if (stages > 0) slow(weight, m, {picks.data() + done - stage, stage}, stages == 1);
             const std::size_t wanted = std::min(stage, picks.size() - done);
             double time = rings::horizon({rate_.data(), active_}, m, static_cast<double>(wanted));
             // The fastest clock has rate 1: its first ring is near 1/time of the horizon.
@@ -162,15 +163,20 @@ class Planner {
             rate_[k] = std::max(std::isinf(unit) ? rate_[k] / largest : rate_[k] * unit, 1e-300);
     }
 
-    // Rates after these picks: divided by m at each.
-    void slow(std::span<const double> weight, double m, std::span<const std::int32_t> picks) {
-        std::vector<double> log_rate(weight.size());
-        for (std::size_t i = 0; i < weight.size(); ++i) log_rate[i] = std::log(weight[i]);
-        for (const std::int32_t i : picks) log_rate[i] -= std::log(m);
-        double largest = -INFINITY;
-        for (std::size_t k = 0; k < active_; ++k) largest = std::max(largest, log_rate[row_[k]]);
+    // Rates after the picks of a stage: divided by m at each. Stages may be many and their rows
+    // few, so nothing here costs the number of all rows or of all picks.
+    void slow(std::span<const double> weight, double m, std::span<const std::int32_t> picks,
+              bool first) {
+        log_rate_.resize(active_);
+        if (first)
+            for (std::size_t k = 0; k < active_; ++k) log_rate_[k] = std::log(weight[row_[k]]);
+        const auto begin = row_.begin(), end = begin + static_cast<std::ptrdiff_t>(active_);
+        const double log_m = std::log(m);
+        for (const std::int32_t i : picks)
+            log_rate_[std::lower_bound(begin, end, i) - begin] -= log_m;
+        const double largest = *std::max_element(log_rate_.begin(), log_rate_.end());
         for (std::size_t k = 0; k < active_; ++k)
-            rate_[k] = std::max(std::exp(log_rate[row_[k]] - largest), 1e-300);
+            rate_[k] = std::max(std::exp(log_rate_[k] - largest), 1e-300);
     }
 
     // All rings before `time`, level by level: all first rings, then the second rings of the rows
@@ -260,7 +266,7 @@ class Planner {
     std::size_t active_ = 0, size_ = 0;
     bool wide_ = false;  // times differ by more than a float can tell
     std::vector<std::int32_t> row_, late_row_;
-    std::vector<double> rate_, late_, late_rate_;
+    std::vector<double> rate_, log_rate_, late_, late_rate_;
     std::vector<std::uint64_t> ring_, scratch_;
     std::array<std::uint32_t, radix> low_{}, high_{};
 };
