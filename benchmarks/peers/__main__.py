@@ -33,7 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--method",
         nargs="+",
-        default=["adasdca+"],
+        default=["auto"],
         help="our methods; the first is compared, the others are shown beside it",
     )
     parser.add_argument("--threads", nargs="+", type=int, default=[1])

@@ -37,6 +37,7 @@ class Objective:
             loss=self.loss,
             lam=self.lam,
             tol=1e-12,
+            method="auto",
             max_epochs=10**6,
             max_time=seconds,
             random_state=0,

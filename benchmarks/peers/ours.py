@@ -23,7 +23,7 @@ class Ours:
     parallel = True
     version = adasdca.__version__
 
-    def __init__(self, method: str = "adasdca+") -> None:
+    def __init__(self, method: str = "auto") -> None:
         get_method(method)  # an unknown name is an error now, not after the first data set
         self.method = method
         self.name = f"adasdca {method}"
