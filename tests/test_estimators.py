@@ -33,7 +33,8 @@ def test_any_form_of_the_same_data_gives_the_same_model():
     ]
     for form in forms:
         model = AdaSDCAClassifier(tol=1e-10, random_state=0).fit(form, y)
-        assert np.linalg.norm(model.coef_ - reference.coef_) <= model.radius_ + reference.radius_
+        distance = np.linalg.norm(model.coef_ - reference.coef_)
+        assert distance <= model.radius_ + reference.radius_ + 1e-9
         np.testing.assert_array_equal(model.predict(form), reference.predict(X))
 
 

@@ -53,9 +53,9 @@ def test_threads_change_nothing():
 def test_legacy_seeds():
     X, y = cancer()
     options = {"loss": "hinge", "method": "adasdca+", "tol": 1e-2}
-    seeds = (3, np.random.RandomState(3))
-    a, b = (AdaSDCAClassifier(**options, random_state=seed).fit(X, y) for seed in seeds)
-    np.testing.assert_array_equal(a.coef_, b.coef_)
+    for seed in (lambda: 3, lambda: np.random.RandomState(3)):
+        a, b = (AdaSDCAClassifier(**options, random_state=seed()).fit(X, y) for _ in range(2))
+        np.testing.assert_array_equal(a.coef_, b.coef_)
     np.random.seed(0)  # noqa: NPY002
     a = AdaSDCAClassifier(**options).fit(X, y)
     np.random.seed(0)  # noqa: NPY002

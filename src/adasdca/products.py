@@ -70,13 +70,21 @@ class RowProducts:
 
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""
-        out = np.empty(self._X.shape[0])
-        ones = np.ones(self._X.shape[1]) if self._sparse else None
-        for part, rows in self._blocks():
-            if self._sparse:
-                out[part] = self._squared(rows) @ ones
-            else:
-                out[part] = np.einsum("ij,ij->i", rows, rows)
+        if not self._sparse:
+            # einsum converts in small pieces by itself.
+            self.passes += 1
+            return np.sqrt(np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64))
+        out = np.zeros(self._X.shape[0])
+        start, data = self._X.indptr, self._X.data
+        self.passes += 1
+        for first in range(0, len(out), self._height):
+            last = min(len(out), first + self._height)
+            ends = start[first:last] - start[first]
+            squares = np.square(data[start[first] : start[last]], dtype=np.float64)
+            filled = np.flatnonzero(
+                np.diff(start[first : last + 1])
+            )  # reduceat skips no empty rows
+            out[first + filled] = np.add.reduceat(squares, ends[filled]) if len(filled) else 0.0
         return np.sqrt(out)
 
     def gram(self, weight: Array) -> Array:

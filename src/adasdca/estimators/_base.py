@@ -116,7 +116,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             bounds = (lower, None)
         jobs = min(effective_n_jobs(self.n_jobs), len(targets))
         rounds = math.ceil(len(targets) / jobs)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed = self.random_state
+        if not isinstance(seed, Integral):
+            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
         free = self.fit_intercept and not data.constant
         common: dict[str, Any] = {
             "loss": loss,

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from adasdca.estimators._base import FLOATS, LinearModel, losses_of
+from adasdca.estimators._labels import class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
 from adasdca.losses import Logistic, Loss
@@ -199,9 +198,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, order="C"
         )
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-        weight = self._class_weights(classes, codes, self._weights(sample_weight, X))
+        classes, codes = encoded(y)
+        weight = class_weights(self, classes, codes, self._weights(sample_weight, X))
         count = len(classes)
         if not np.array_equal(getattr(self, "classes_", []), classes):
             self._states = None  # other classes, other problems: no warm start
@@ -215,34 +213,6 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         names = [""] if count == 2 else [f" class {label!r}" for label in classes.tolist()]
         self._fit_targets(X, y, targets, names, weight)
         return self
-
-    def _class_weights(self, classes: Any, codes: Any, weight: Array | None) -> Array | None:
-        """Return sample weights times class weights; every class must have some weight."""
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, but y holds one "
-                f"class only: {classes[0]!r}."
-            )
-        mass = np.bincount(codes, weights=weight, minlength=len(classes))
-        if (mass <= 0).any():
-            lost = classes[mass <= 0][0]
-            raise ValueError(
-                f"sample_weight is zero on all samples of class {lost!r}; a class needs some "
-                "weight: leave its samples out instead."
-            )
-        if self.class_weight is None:
-            return weight
-        if self.class_weight == "balanced":
-            factor = mass.sum() / (len(classes) * mass)
-        else:
-            factor = compute_class_weight(self.class_weight, classes=classes, y=classes[codes])
-            if (factor <= 0).any():
-                raise ValueError(
-                    f"class_weight={self.class_weight!r} must be above 0 for every class; leave "
-                    "the samples of a class out to ignore it."
-                )
-        each: Array = factor[codes]
-        return each if weight is None else each * weight
 
     def _multinomial(self) -> bool:
         """Whether more than two classes make one multinomial model."""

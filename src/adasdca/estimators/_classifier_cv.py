@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from adasdca.estimators._base import FLOATS
 from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search
+from adasdca.estimators._labels import balance, encoded
 from adasdca.estimators._progress import with_callbacks
 from adasdca.losses import Loss
 from adasdca.methods import Method
@@ -172,9 +173,8 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         if self.class_weight == "balanced":
             # Balanced over all rows, not anew in every fold: the folds then score one and the same
             # objective, that of the final fit.
-            classes, codes = np.unique(y, return_inverse=True)
-            mass = np.bincount(codes, weights=weight)
-            factor = mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0))
+            classes, codes = encoded(y)
+            factor = balance(np.bincount(codes, weights=weight))
             changes["class_weight"] = dict(zip(classes.tolist(), factor.tolist(), strict=True))
         self._search_and_fit(X, y, weight, **changes)
         return self
