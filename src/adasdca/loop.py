@@ -12,6 +12,7 @@ import numpy as np
 
 from adasdca import _core
 from adasdca.backend import FOREVER, Backend
+from adasdca.finish import NewtonSteps
 from adasdca.schedules import Schedule
 from adasdca.solution import Phase, Record, State, Status
 from adasdca.survey import Survey
@@ -118,7 +119,13 @@ class Loop:
         self._best: tuple[Survey, float, int]  # of the least gap, with its multiplier and epoch
         self._records: list[Record] = []
         self._labels: list[str] = []
-        self._timings = {"setup": stop.elapsed(), "survey": 0.0, "plan": 0.0, "ascent": 0.0}
+        self._timings = {
+            "setup": stop.elapsed(),
+            "survey": 0.0,
+            "plan": 0.0,
+            "ascent": 0.0,
+            "finish": 0.0,
+        }
 
     def run(self) -> Outcome:
         """Run to the end; Ctrl-C is an end like any other once there is a certificate."""
@@ -150,7 +157,8 @@ class Loop:
             self._label = plan.label
             self._updates += self._backend.ascend(plan, stop.seconds_left())
             self._timings["plan"] += planned - began
-            self._timings["ascent"] += time.perf_counter() - planned
+            clock = "finish" if isinstance(plan, NewtonSteps) else "ascent"
+            self._timings[clock] += time.perf_counter() - planned
             self._epoch += 1
             if not self._look(stop.seconds_left()):
                 return Status.TIME_LIMIT

@@ -162,7 +162,7 @@ class Solution:
         What was done, in stretches: name, rounds between surveys, updates, seconds, gap before and
         after.
     timings : dict
-        Seconds spent on setup, surveys, plans and ascent (the finish included).
+        Seconds spent on setup, survey, plan, ascent and finish; the rest of the time is Python's.
     state : State
         What a later solve needs to go on from here.
     """
