@@ -73,7 +73,7 @@ class RowProducts:
         if not self._sparse:
             # einsum converts in small pieces by itself.
             self.passes += 1
-            return np.sqrt(np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64))
+            return np.asarray(np.sqrt(np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)))
         out = np.zeros(self._X.shape[0])
         start, data = self._X.indptr, self._X.data
         self.passes += 1

@@ -1,0 +1,56 @@
+"""Labels as numbers, and the weights of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+Array = NDArray[np.float64]
+
+
+def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
+    """Return the sorted classes, and for each label its place among them."""
+    if y.dtype.kind not in "iub":  # integers are labels, whatever their values
+        check_classification_targets(y)
+    classes = np.unique(y)
+    # For two classes a comparison does; the inverse of np.unique would sort all the rows.
+    codes = (y == classes[-1]) * 1 if len(classes) == 2 else np.searchsorted(classes, y)
+    return classes, codes
+
+
+def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) -> Array | None:
+    """Return sample weights times class weights; every class must have some weight."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(model).__name__} needs samples of at least two classes, but y holds one class "
+            f"only: {classes[0]!r}."
+        )
+    mass = np.bincount(codes, weights=weight, minlength=len(classes))
+    if (mass <= 0).any():
+        lost = classes[mass <= 0][0]
+        raise ValueError(
+            f"sample_weight is zero on all samples of class {lost!r}; a class needs some weight: "
+            "leave its samples out instead."
+        )
+    if model.class_weight is None:
+        return weight
+    if model.class_weight == "balanced":
+        factor = balance(mass)
+    else:
+        factor = compute_class_weight(model.class_weight, classes=classes, y=classes[codes])
+        if (factor <= 0).any():
+            raise ValueError(
+                f"class_weight={model.class_weight!r} must be above 0 for every class; leave the "
+                "samples of a class out to ignore it."
+            )
+    each: Array = factor[codes]
+    return each if weight is None else each * weight
+
+
+def balance(mass: NDArray[Any]) -> Array:
+    """Return the weights that give every class the same total, from the totals without them."""
+    return np.asarray(mass.sum() / (len(mass) * np.where(mass > 0, mass, 1.0)))
