@@ -59,7 +59,8 @@ class AutoSchedule:
         self._learn(relative)
         # The share of rows that the law visits in effect: 1 if all matter alike.
         spread = total * total / (n * float(law @ law))
-        adaptive = not self._wide and spread < 0.6
+        # On few rows the planning would cost more than all its picks.
+        adaptive = not self._wide and spread < 0.6 and n >= 1000
         epoch = self._costs.epoch(n, adaptive)
         if self._finish_pays(survey, relative, epoch):
             assert self._finish is not None
