@@ -194,10 +194,11 @@ def _fit_under(
         model.fit(X, y, sample_weight=weight)
         return
     task = context.subcontext(task_name=name, task_id=task_id)
-    task.call_on_fit_task_begin(estimator=owner, X=X, y=y)
     with task.propagate_callback_context(model):
+        # Callbacks that go down to the model hear of this task from there.
+        task.call_on_fit_task_begin(estimator=owner, X=X, y=y)
         model.fit(X, y, sample_weight=weight)
-    task.call_on_fit_task_end(estimator=owner, X=X, y=y)
+        task.call_on_fit_task_end(estimator=owner, X=X, y=y)
 
 
 def _score(scoring: Any, model: Any, X: Any, y: Any, weight: Any) -> float:
