@@ -20,7 +20,12 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, get_scorer
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    StratifiedKFold,
+    cross_val_predict,
+    cross_validate,
+)
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -63,7 +68,8 @@ def test_grid_search_over_a_pipeline_on_mushrooms():
         SelectFromModel(AdaSDCAClassifier(C=0.1, l1_ratio=0.9, random_state=0)),
         AdaSDCAClassifier(loss="squared_hinge", random_state=0),
     )
-    grid = GridSearchCV(pipeline, {"adasdcaclassifier__C": [0.01, 1.0]}, cv=3, n_jobs=2)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    grid = GridSearchCV(pipeline, {"adasdcaclassifier__C": [0.01, 1.0]}, cv=folds, n_jobs=2)
     grid.fit(X, y)
     assert grid.best_score_ > 0.99
     kept = grid.best_estimator_[0].get_support()
