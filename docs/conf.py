@@ -29,6 +29,8 @@ myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+# Beside `path`, also where file names do not tell capitals apart.
+autosummary_filename_map = {"adasdca.Path": "adasdca.Path_class"}
 autodoc_typehints = "none"  # numpydoc sections say it in words
 numpydoc_show_class_members = False
 
@@ -62,11 +64,15 @@ html_css_files = ["adasdca.css"]
 html_show_sourcelink = False
 
 
-def write_bars_as_such(app, what, name, obj, options, lines):
-    """Escape the bars of absolute values, which reStructuredText would take for substitutions."""
-    outside_code = re.compile(r"(``.*?``|:math:`.*?`|\\\|)|\|")
-    lines[:] = [outside_code.sub(lambda found: found[1] or r"\|", line) for line in lines]
+def write_signs_as_such(app, what, name, obj, options, lines):
+    """Escape |x| and name_, which reStructuredText would take for substitutions and references."""
+    sign_outside_code = re.compile(r"(`+.*?`+|\\[|_])|(\||(?<=\w)_(?!\w))")
+    example = False  # up to the next empty line
+    for k, line in enumerate(lines):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if not example:
+            lines[k] = sign_outside_code.sub(lambda found: found[1] or "\\" + found[2], line)
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", write_bars_as_such)
+    app.connect("autodoc-process-docstring", write_signs_as_such)
