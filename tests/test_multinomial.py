@@ -10,9 +10,10 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 import adasdca.multinomial
+import adasdca.products
 from adasdca import Status
 from adasdca.multinomial import solve_multinomial
-from adasdca.products import BLOCK, RowProducts
+from adasdca.products import RowProducts
 
 
 def blobs(n=60, d=5, k=4, seed=0):
@@ -126,8 +127,9 @@ def test_integer_weights_are_repeated_rows():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
-def test_float32_and_sparse_rows(form):
-    X, codes = blobs(n=BLOCK // 4)  # more than one block of values
+def test_float32_and_sparse_rows(form, monkeypatch):
+    monkeypatch.setattr(adasdca.products, "BLOCK", 1000)  # ten blocks of values
+    X, codes = blobs(n=2000)
     X = X.astype(np.float32)
     problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True, "tol": 1e-12}
     sol = solve_multinomial(form(X), codes, **problem)
@@ -165,10 +167,12 @@ def test_warm_start_goes_on():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_products(dtype, form):
+def test_products(dtype, form, monkeypatch):
+    monkeypatch.setattr(adasdca.products, "BLOCK", 1000)
     rng = np.random.default_rng(0)
-    n, d = 3 * BLOCK // 50, 50
+    n, d = 61, 50
     dense = np.where(rng.random((n, d)) < 0.5, rng.normal(size=(n, d)), 0.0).astype(dtype)
+    dense[[0, 20, 40, 60]] = 0.0  # empty rows, at the ends of blocks too
     X = dense.astype(np.float64)
     rows = RowProducts(form(dense))
     w, r = rng.normal(size=(2, d)), rng.normal(size=(n, 2))
