@@ -1,6 +1,7 @@
 // One sequential pass over the rows gives P, D, the residues, the sampling law and a fresh u.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -46,6 +47,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     const double lambda_total = problem.lambda * problem.total;
     const double bias = it.bias();
     const double* w = it.primal();
+    // The first survey of most solves: every score is 0, and no row need be read.
+    const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     Survey result;
 
     result.complete = std::visit(
@@ -60,7 +63,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                         const auto row = rows[begin + k];
                         const RowState state = row.state;
                         const Label l = label(loss.margin, state.y);
-                        const double x_dot_w = row.dot(w);
+                        const double x_dot_w = still ? 0.0 : row.dot(w);
                         if (out.score) out.score[begin + k] = x_dot_w;
                         if (out.beta) out.beta[begin + k] = state.beta;
                         sign[k] = l.sign;

@@ -1,0 +1,353 @@
+// Bindings of the workspace: a problem, an iterate on it, and the kernels that work on them.
+#include "adaptive.hpp"
+#include "ascent.hpp"
+#include "bindings.hpp"
+#include "intercept.hpp"
+#include "newton.hpp"
+#include "survey.hpp"
+
+namespace {
+
+template <class... Arrays>
+std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
+    return std::make_shared<std::tuple<Arrays...>>(arrays...);
+}
+
+// A problem and an iterate on it, with the arrays they point into kept alive.
+struct Workspace {
+    Problem problem;
+    Iterate iterate;
+    std::optional<Columns> columns;
+    Average average;
+    std::shared_ptr<void> keep;
+
+    Workspace(const Workspace&) = delete;
+    explicit Workspace(Problem p) : problem(std::move(p)) {}
+};
+
+std::unique_ptr<Workspace> make_workspace(
+    Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
+    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double sigma,
+    const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
+    double intercept_scale, bool packed, std::shared_ptr<void> keep) {
+    expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
+    expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
+    AnyRegularizer regularizer = Ridge{};
+    if (lower && upper) {
+        expect(static_cast<std::int64_t>(lower->size()) == d &&
+                   static_cast<std::int64_t>(upper->size()) == d,
+               "bounds must have one entry per feature");
+        regularizer = ElasticBox{sigma, lower->data(), upper->data()};
+    }
+    double total = static_cast<double>(n);
+    if (weight) {
+        Sum sum;
+        for (std::int64_t i = 0; i < n; ++i) sum.add(weight->data()[i]);
+        total = sum.value();
+    }
+    auto ws = std::make_unique<Workspace>(Problem{.matrix = matrix,
+                                                  .n = n,
+                                                  .d = d,
+                                                  .nnz = nnz,
+                                                  .y = y.data(),
+                                                  .weight = weight ? weight->data() : nullptr,
+                                                  .loss = loss.loss,
+                                                  .regularizer = regularizer,
+                                                  .lambda = lam,
+                                                  .total = total,
+                                                  .intercept_scale = intercept_scale});
+    ws->keep = std::move(keep);
+    {
+        nb::gil_scoped_release release;
+        ws->iterate = make_iterate(ws->problem, packed);
+    }
+    return ws;
+}
+
+template <class T>
+void bind_dense(nb::class_<Workspace>& cls) {
+    cls.def_static(
+        "dense",
+        [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
+           const LossHandle& loss, double lam, double sigma, std::optional<Vector<double>> lower,
+           std::optional<Vector<double>> upper, double intercept_scale) {
+            const auto n = static_cast<std::int64_t>(x.shape(0)),
+                       d = static_cast<std::int64_t>(x.shape(1));
+            auto keep = keep_alive(x, y, weight, lower, upper);
+            return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
+                                  sigma, lower, upper, intercept_scale, false, keep);
+        },
+        "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(),
+        "upper"_a.none(), "intercept_scale"_a);
+}
+
+template <class T, class Index>
+void bind_csr(nb::class_<Workspace>& cls) {
+    cls.def_static(
+        "csr",
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
+           Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
+           double lam, double sigma, std::optional<Vector<double>> lower,
+           std::optional<Vector<double>> upper, double intercept_scale, bool packed) {
+            const auto n = static_cast<std::int64_t>(start.size()) - 1;
+            const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
+            auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
+            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, sigma, lower,
+                                  upper, intercept_scale, packed, keep);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
+        "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(), "intercept_scale"_a,
+        "packed"_a);
+}
+
+}  // namespace
+
+void bind_workspace(nb::module_& m) {
+    nb::class_<Workspace> workspace(m, "Workspace", "A problem and an iterate on it.");
+    bind_dense<float>(workspace);
+    bind_dense<double>(workspace);
+    bind_csr<float, std::int32_t>(workspace);
+    bind_csr<float, std::int64_t>(workspace);
+    bind_csr<double, std::int32_t>(workspace);
+    bind_csr<double, std::int64_t>(workspace);
+    workspace.def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
+        .def_prop_ro("d", [](const Workspace& ws) { return ws.problem.d; })
+        .def_prop_ro("total", [](const Workspace& ws) { return ws.problem.total; })
+        .def_prop_ro("packed_bytes", [](const Workspace& ws) { return ws.iterate.packed_bytes; })
+        .def_prop_rw(
+            "multiplier", [](const Workspace& ws) { return ws.iterate.multiplier; },
+            [](Workspace& ws, double b) { ws.iterate.multiplier = b; })
+        .def_prop_ro("bias", [](const Workspace& ws) { return ws.iterate.bias(); })
+        .def(
+            "curvature",
+            [](const Workspace& ws, Output out) {
+                double* q = pointer(out, ws.problem.n);
+                with_rows(ws.iterate, [&](const auto& rows) {
+                    for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                });
+            },
+            "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
+        .def(
+            "beta",
+            [](const Workspace& ws, Output out) {
+                double* beta = pointer(out, ws.problem.n);
+                with_rows(ws.iterate, [&](const auto& rows) {
+                    for (std::int64_t i = 0; i < ws.problem.n; ++i) beta[i] = rows[i].state.beta;
+                });
+            },
+            "out"_a)
+        .def(
+            "coef",
+            [](Workspace& ws, Output out) {
+                double* w = pointer(out, ws.problem.d);
+                std::copy_n(ws.iterate.primal(), ws.problem.d, w);
+            },
+            "out"_a)
+        .def(
+            "set_beta",
+            [](Workspace& ws, Vector<double> beta, int threads) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                released(1e18, [&](Pulse& pulse) {
+                    return set_beta(ws.iterate, beta.data(), threads, pulse);
+                });
+            },
+            "beta"_a, "threads"_a)
+        .def(
+            "survey",
+            [](Workspace& ws, std::optional<Output> score, std::optional<Output> residue,
+               std::optional<Output> share, std::optional<Output> weight,
+               std::optional<Output> beta, std::optional<Output> coef, int threads,
+               double seconds) {
+                const std::int64_t n = ws.problem.n;
+                const SurveyArrays out{pointer(score, n), pointer(residue, n),
+                                       pointer(share, n), pointer(weight, n),
+                                       pointer(beta, n),  pointer(coef, ws.problem.d)};
+                const Survey s = released(
+                    seconds, [&](Pulse& pulse) { return survey(ws.iterate, out, threads, pulse); });
+                return std::tuple(s.primal, s.dual, s.magnitude, s.active, s.complete);
+            },
+            "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(),
+            "beta"_a.none(), "coef"_a.none(), "threads"_a, "seconds"_a,
+            "One pass: (primal, dual, magnitude, active, complete), and the arrays asked for.")
+        .def(
+            "ascend",
+            [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
+                return released(
+                    seconds, [&](Pulse& pulse) { return ascend(ws.iterate, view(picks), pulse); });
+            },
+            "picks"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
+        .def(
+            "quartz",
+            [](Workspace& ws, Vector<std::int32_t> picks, Vector<double> probability, double theta,
+               double seconds) {
+                ws.average.lag.resize(ws.problem.d, 0.0);
+                return released(seconds, [&](Pulse& pulse) {
+                    return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
+                                  pulse);
+                });
+            },
+            "picks"_a, "probability"_a, "theta"_a, "seconds"_a)
+        .def(
+            "show_average", [](Workspace& ws) { show_average(ws.iterate, ws.average); },
+            "Let the next survey take P at QUARTZ's average.")
+        .def(
+            "ascend_adaptively",
+            [](Workspace& ws, bool optimal, std::int64_t count, std::uint64_t key, double seconds) {
+                return released(seconds, [&](Pulse& pulse) {
+                    if (!ws.columns) ws.columns.emplace(ws.iterate);
+                    return ascend_adaptively(ws.iterate, *ws.columns,
+                                             optimal ? StepRule::optimal : StepRule::relaxed, count,
+                                             key, pulse);
+                });
+            },
+            "optimal"_a, "count"_a, "key"_a, "seconds"_a)
+        .def(
+            "scores",
+            [](Workspace& ws, Vector<double> w, Output out, int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                double* to = pointer(out, ws.problem.n);
+                released(1e18, [&](Pulse& pulse) {
+                    return score(ws.iterate, w.data(), to, threads, pulse);
+                });
+            },
+            "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
+        .def(
+            "primal_value",
+            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> w) {
+                return primal_value(ws.problem, scores.data(), intercept, w.data());
+            },
+            "scores"_a, "intercept"_a, "w"_a)
+        .def(
+            "dual_value",
+            [](Workspace& ws, Vector<double> beta, int threads) {
+                return released(1e18, [&](Pulse& pulse) {
+                    std::vector<double> u(static_cast<std::size_t>(ws.problem.d));
+                    combine(ws.iterate, beta.data(), u.data(), threads, pulse);
+                    return dual_value(ws.problem, beta.data(), u.data());
+                });
+            },
+            "beta"_a, "threads"_a)
+        .def(
+            "assess",
+            [](Workspace& ws, Vector<double> scores, double intercept, Output beta,
+               Output curvature, int threads) {
+                double* to_beta = pointer(beta, ws.problem.n);
+                double* to_curvature = pointer(curvature, ws.problem.n);
+                const Assessment a = released(1e18, [&](Pulse& pulse) {
+                    return assess(ws.problem, scores.data(), intercept, to_beta, to_curvature,
+                                  threads, pulse);
+                });
+                return std::tuple(a.value, a.conjugate, a.balance);
+            },
+            "scores"_a, "intercept"_a, "beta"_a, "curvature"_a, "threads"_a,
+            "Write -phi' and c phi'' at the scores; return the means of phi, phi* and c beta.")
+        .def(
+            "combine",
+            [](Workspace& ws, Vector<double> beta, Output u, int threads) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                double* to = pointer(u, ws.problem.d);
+                released(1e18, [&](Pulse& pulse) {
+                    return combine(ws.iterate, beta.data(), to, threads, pulse);
+                });
+            },
+            "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
+        .def(
+            "gram",
+            [](Workspace& ws, Vector<double> h, Square out, double seconds) {
+                expect(static_cast<std::int64_t>(h.size()) == ws.problem.n, "h: one entry per row");
+                expect(static_cast<std::int64_t>(out.shape(0)) == ws.problem.d &&
+                           out.shape(0) == out.shape(1),
+                       "out must be d x d");
+                return released(seconds, [&](Pulse& pulse) {
+                    return gram(ws.iterate, h.data(), out.data(), pulse);
+                });
+            },
+            "h"_a, "out"_a, "seconds"_a, "Write the lower triangle of sum_i h_i x_i x_i^T.")
+        .def(
+            "descend_model",
+            [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu,
+               Output x) {
+                const std::int64_t d = ws.problem.d;
+                expect(static_cast<std::int64_t>(gram.shape(0)) == d &&
+                           gram.shape(0) == gram.shape(1) &&
+                           static_cast<std::int64_t>(r.size()) == d,
+                       "gram and r must be of size d");
+                double* to = pointer(x, d);
+                std::visit(
+                    [&](const auto& g) {
+                        descend_model(gram.data(), r.data(), w.data(), d, mu, g, to);
+                    },
+                    ws.problem.regularizer);
+            },
+            "gram"_a, "r"_a, "w"_a, "mu"_a, "x"_a,
+            "Minimise the Newton model under the regulariser.")
+        .def(
+            "u",
+            [](Workspace& ws, Output out) {
+                std::copy_n(ws.iterate.u.data(), ws.problem.d, pointer(out, ws.problem.d));
+            },
+            "out"_a)
+        .def(
+            "read",
+            [](Workspace& ws, Vector<double> u, Output w) {
+                double* to = pointer(w, ws.problem.d);
+                std::visit(
+                    [&](const auto& g) {
+                        for (std::int64_t j = 0; j < ws.problem.d; ++j)
+                            to[j] = g.read(u.data()[j], j);
+                    },
+                    ws.problem.regularizer);
+            },
+            "u"_a, "w"_a, "Write w = grad g*(u).")
+        .def(
+            "penalty",
+            [](Workspace& ws, Vector<double> w) {
+                return ws.problem.lambda *
+                       std::visit(
+                           [&](const auto& g) {
+                               return regularizer_value(g, w.data(), ws.problem.d);
+                           },
+                           ws.problem.regularizer);
+            },
+            "w"_a, "lambda g(w)")
+        .def(
+            "penalty_conjugate",
+            [](Workspace& ws, Vector<double> u) {
+                return ws.problem.lambda *
+                       std::visit(
+                           [&](const auto& g) {
+                               return regularizer_conjugate(g, u.data(), ws.problem.d);
+                           },
+                           ws.problem.regularizer);
+            },
+            "u"_a, "lambda g*(u)")
+        .def(
+            "place",
+            [](Workspace& ws, Vector<double> beta, Vector<double> u, double multiplier) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
+                       "u: one entry per feature");
+                place(ws.iterate, beta.data(), u.data(), multiplier);
+            },
+            "beta"_a, "u"_a, "multiplier"_a,
+            "Take over beta, and for the next survey's primal any u at all.")
+        .def(
+            "best_intercept",
+            [](Workspace& ws, Vector<double> scores, double guess) {
+                return released(
+                    1e18, [&](Pulse&) { return best_intercept(ws.problem, scores.data(), guess); });
+            },
+            "scores"_a, "guess"_a)
+        .def(
+            "balanced_dual",
+            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta,
+               Output out) {
+                balanced_dual(ws.problem, scores.data(), intercept, beta.data(),
+                              pointer(out, ws.problem.n));
+            },
+            "scores"_a, "intercept"_a, "beta"_a, "out"_a);
+}

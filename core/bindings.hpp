@@ -1,0 +1,82 @@
+// What the bindings share: typed arrays, the release of the GIL, and the objects that Python holds.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include "parallel.hpp"
+#include "problem.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace adasdca;
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Grid = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Picks = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>, nb::c_contig>;
+
+template <class T>
+std::span<const T> view(const Vector<T>& x) {
+    return {x.data(), x.size()};
+}
+
+inline double* pointer(const std::optional<Output>& x, std::int64_t size) {
+    if (x && static_cast<std::int64_t>(x->size()) != size)
+        throw std::invalid_argument("an output array has the wrong length");
+    return x ? x->data() : nullptr;
+}
+
+inline void expect(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+// A vector that Python owns from now on.
+inline Picks own(std::vector<std::int32_t>&& picks) {
+    auto* keep = new std::vector<std::int32_t>(std::move(picks));
+    nb::capsule owner(keep,
+                      [](void* p) noexcept { delete static_cast<std::vector<std::int32_t>*>(p); });
+    return Picks(keep->data(), {keep->size()}, owner);
+}
+
+// Ctrl-C is asked for through the interpreter; a KeyboardInterrupt then leaves the kernel.
+inline Pulse pulse_of(double seconds) {
+    return Pulse(seconds, [] {
+        nb::gil_scoped_acquire gil;
+        return PyErr_CheckSignals() != 0;
+    });
+}
+
+inline void raise_if_interrupted() {
+    if (PyErr_Occurred()) throw nb::python_error();
+}
+
+// Run a kernel with the GIL released, then let a pending interrupt through.
+template <class F>
+auto released(double seconds, F&& kernel) {
+    auto call = [&] {
+        nb::gil_scoped_release release;
+        Pulse pulse = pulse_of(seconds);
+        return kernel(pulse);
+    };
+    auto result = call();
+    raise_if_interrupted();
+    return result;
+}
+
+struct LossHandle {
+    AnyLoss loss;
+};
+
+// The parts of the module, a file each.
+void bind_workspace(nb::module_& m);
