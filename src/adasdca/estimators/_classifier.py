@@ -124,7 +124,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     >>> round(model.fit(X, y).score(X, y), 2)
     0.99
     >>> print(model[-1].certificate_)  # doctest: +ELLIPSIS
-    The objective is 0.06641...; no model has less than 0.0664...
+    The objective is 0.06636...; no model has less than 0.0663...
     """
 
     _kind: ClassVar[str] = "classification"

@@ -87,9 +87,9 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
     >>> from adasdca import AdaSDCAClassifierCV
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = StandardScaler().fit_transform(X)
-    >>> model = AdaSDCAClassifierCV(Cs=[0.01, 0.1, 1.0], scoring="neg_log_loss", random_state=0)
+    >>> model = AdaSDCAClassifierCV(Cs=[0.01, 1.0, 100.0], scoring="neg_log_loss", random_state=0)
     >>> model.fit(X, y).C_
-    0.1
+    1.0
     """
 
     _model: ClassVar[type[Any]] = AdaSDCAClassifier
