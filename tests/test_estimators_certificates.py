@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 
 import adasdca
@@ -194,3 +196,56 @@ def test_interruption_keeps_the_model_and_goes_through():
         model.fit(X, y)
     assert not model.converged_
     assert model.score(X, y) > 0.9
+
+
+# Problems on which coordinate ascent alone crawls
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+def test_raw_features_are_no_trouble(loss):
+    X, y = load_breast_cancer(return_X_y=True)  # scales from 1e-3 to 1e3
+    model = AdaSDCAClassifier(loss=loss, random_state=0).fit(X, y)
+    assert model.converged_
+    # The certificate is that of the data as they came.
+    check = adasdca.certify(
+        X,
+        2.0 * y - 1,
+        model.coef_[0],
+        intercept=model.intercept_[0],
+        loss=loss,
+        lam=1 / len(y),
+        fit_intercept=True,
+        dual_coef=model.dual_coef_[0],
+    )
+    assert check.primal == pytest.approx(model.certificate_.primal, rel=1e-6)
+    assert check.relative_gap < 2e-4
+
+
+@pytest.mark.parametrize("loss", REGRESSION)
+def test_raw_features_of_a_regression_are_no_trouble(loss):
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    assert AdaSDCARegressor(loss=loss, random_state=0).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("loss", CLASSIFICATION)
+@pytest.mark.parametrize("C", [1e-4, 1e4])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_extreme_regularisation(loss, C, form):
+    X, y = cancer()
+    model = AdaSDCAClassifier(loss=loss, C=C, random_state=0).fit(form(X), y)
+    assert model.converged_
+
+
+def test_the_method_asked_for_is_the_method_used():
+    X, y = load_breast_cancer(return_X_y=True)
+    options = {"loss": "hinge", "max_iter": 120, "random_state": 0}
+    with pytest.warns(ConvergenceWarning, match="ended by epoch limit"):
+        model = AdaSDCAClassifier(method="sdca", **options).fit(X, y)
+    assert model.n_iter_ == 120
+
+
+def test_newton_steps_keep_to_the_time():
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="ended by"):
+        model = AdaSDCAClassifier(loss="hinge", max_time=1e-9, random_state=0).fit(X, y)
+    assert not model.converged_

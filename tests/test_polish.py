@@ -22,7 +22,7 @@ def problem(loss, n=30, d=4, seed=0):
 
 
 def corner(X, y, weight, loss, fit_intercept=True, l2=1.0):
-    return Corner.of(X, y, weight, LOSSES[loss](), l2=l2, l1=0.0, fit_intercept=fit_intercept)
+    return Corner(X, y, weight, LOSSES[loss](), l2=l2, l1=0.0, fit_intercept=fit_intercept)
 
 
 @pytest.mark.parametrize("loss", SMOOTH)

@@ -27,7 +27,7 @@ from adasdca.estimators._conditioning import (
     Data,
     centred,
     first_state,
-    solve_on,
+    solve_any,
     solve_small,
     with_constant,
 )
@@ -138,9 +138,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             if start is None and free:
                 start = first_state(targets[k], loss, seed)
             own = {"random_state": seed + k, "callback": callback, "warm_start": start}
-            if data.is_small:
-                return solve_small(data, targets[k], goal=self.tol, **common, **own)
-            return solve_on(data.X, targets[k], goal=self.tol, **common, **own)
+            how = solve_small if data.is_small else solve_any
+            return how(data, targets[k], goal=self.tol, **common, **own)
 
         if jobs == 1:
             return [one(k) for k in range(len(targets))]

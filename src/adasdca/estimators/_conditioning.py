@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -23,6 +24,10 @@ Array = NDArray[np.float64]
 SMALL = 2048
 #: For this many more epochs at most.
 EXTRA = 300
+#: With up to this many features Newton steps are tried where epochs crawl,
+FEW = 500
+#: which is after this many.
+STRETCH = 100
 
 
 @dataclass(frozen=True)
@@ -149,41 +154,69 @@ def solve_small(data: Data, targets: Array, *, goal: float, **options: Any) -> S
     further = {"tol": 0.0, "callback": Settle(goal, options["callback"])}
     try:
         solution = solve_on(data.X, targets, goal=goal, **{**options, **further})
-        common = {**options, **further, "callback": None}
-        return _resolved(data, targets, solution, goal, common)
+        return _resolved(data, targets, solution, goal, {**options, **further})
     except CertificateError:
         # The numbers do not allow a certificate that fine; the one asked for may well be possible.
         return solve_on(data.X, targets, goal=goal, **options)
 
 
-def _resolved(
-    data: Data, targets: Array, solution: Solution, goal: float, options: dict[str, Any]
-) -> Solution:
-    """Return the solution of a small problem to its last digits, certified there.
+def solve_any(data: Data, targets: Array, *, goal: float, **options: Any) -> Solution:
+    """Solve; where epochs crawl, on few features, by Newton steps as well."""
+    limit = options["max_epochs"]
+    plain = options["l1_ratio"] == 0 and options["bounds"] is None
+    few = plain and data.X.shape[1] <= FEW and options["method"] == "auto"
+    began = time.perf_counter()
+    first = {**options, "max_epochs": min(limit, STRETCH) if few else limit}
+    solution = solve_on(data.X, targets, goal=goal, **first)
+    if not few or solution.status not in (Status.EPOCH_LIMIT, Status.STALLED):
+        return solution
+    # Newton steps may take as long again as the epochs did, and a second more: where that is not
+    # enough, more epochs are the better way.
+    spent, allowed = time.perf_counter() - began, options["max_time"]
+    left = 1.0 + spent if allowed is None else min(1.0 + spent, allowed - spent)
+    solution = _resolved(data, targets, solution, goal, options, left)
+    if solution.relative_gap <= goal or solution.n_epochs >= limit:
+        return solution
+    rest = {**options, "max_epochs": limit - solution.n_epochs, "warm_start": solution}
+    if allowed is not None:
+        rest["max_time"] = max(0.0, allowed - (time.perf_counter() - began))
+    return _joined(solution, solve_on(data.X, targets, goal=goal, **rest))
 
-    Smooth losses: Newton steps. Losses with kinks: the linear system of the free duals and, where
-    the solution is not yet near enough for these to be known, the kinks rounded less and less
-    before it.
+
+def _resolved(
+    data: Data,
+    targets: Array,
+    solution: Solution,
+    goal: float,
+    options: dict[str, Any],
+    seconds: float = np.inf,
+) -> Solution:
+    """Return the solution by Newton steps from the one given, certified there, if that is better.
+
+    Losses with kinks: by the linear system of the free duals and, where the solution is not yet
+    near enough for these to be known, with the kinks rounded less and less before it.
     """
     strength, ratio = options["lam"] * data.total, options["l1_ratio"]
     loss, plain = options["loss"], options["l1_ratio"] == 0 and options["bounds"] is None
-    corner = Corner.of(
+    corner = Corner(
         data.X,
         targets,
-        data.weight,
+        np.ones(len(targets)) if data.weight is None else data.weight,
         loss,
         l2=strength * (1.0 - ratio),
         l1=strength * ratio,
         fit_intercept=options["fit_intercept"],
+        deadline=time.perf_counter() + seconds,
     )
-    every = np.arange(len(solution.coef))
+    once = {"max_epochs": 0, "callback": None, "max_time": None}
 
     def better(beta: Array, intercept: float) -> Solution:
         start = State(beta, intercept, 0, solution.state.seed)
-        fine = solve(data.X, targets, **{**options, "max_epochs": 0, "warm_start": start})
+        fine = solve(data.X, targets, **{**options, **once, "warm_start": start})
         as_good = fine.gap <= solution.gap + 1e-15 * fine.primal
         return _joined(solution, fine) if as_good else solution
 
+    every = np.arange(len(solution.coef))
     if loss.smoothness > 0:
         free = every if plain else np.flatnonzero(solution.coef)
         _, beta, b = corner.newton(solution.coef, solution.intercept, free)
@@ -195,7 +228,7 @@ def _resolved(
     w, b = solution.coef, solution.intercept
     gamma = float(np.abs(data.X @ w + b - targets).max())
     for _ in range(12):
-        if solution.relative_gap <= goal:
+        if solution.relative_gap <= goal or time.perf_counter() > corner.deadline:
             break
         w, beta, b = corner.rounded(gamma).newton(w, b, every)
         solution = better(beta, b)
