@@ -44,6 +44,10 @@ def test_names_of_features(frame):
     names = [f"f{k}" for k in range(X.shape[1])]
     table = frame(dict(zip(names, X.T, strict=True)))
     model = AdaSDCAClassifier().fit(table, y)
+    if frame is pl.DataFrame and not hasattr(
+        LogisticRegression().fit(table, y), "feature_names_in_"
+    ):
+        pytest.skip("this version of scikit-learn does not read the names of this one's polars")
     assert model.feature_names_in_.tolist() == names
     model.predict(table)
     with pytest.raises(ValueError, match="feature names"):
