@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--cap", type=int, default=1000, help="most epochs (--epochs)")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds (--epochs)")
     parser.add_argument(
-        "--full", action="store_true", help="Algorithm 1 on w8a and ijcnn1 too, slow (--epochs)"
+        "--full", action="store_true", help="Algorithm 1 on more data, slow (--epochs)"
     )
     args = parser.parse_args()
     if args.epochs:
