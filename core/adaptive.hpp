@@ -21,15 +21,18 @@ struct Columns {
     std::vector<std::int32_t> rows;
     std::vector<double> values;
 
-    explicit Columns(const Iterate& it) : start(static_cast<std::size_t>(it.problem->d) + 1, 0) {
+    // Incomplete if the pulse stopped it.
+    Columns(const Iterate& it, Pulse& pulse)
+        : start(static_cast<std::size_t>(it.problem->d) + 1, 0) {
+        const std::int64_t n = it.problem->n;
         with_rows(it, [&](const auto& all) {
-            for (std::int64_t i = 0; i < it.problem->n; ++i)
+            for (std::int64_t i = 0; i < n && !(i % 64 == 0 && pulse.stop()); ++i)
                 for_each_entry(all[i], [&](std::int64_t j, double x) { start[j + 1] += x != 0; });
             for (std::int64_t j = 0; j < it.problem->d; ++j) start[j + 1] += start[j];
             rows.resize(static_cast<std::size_t>(start.back()));
             values.resize(rows.size());
             auto next = start;
-            for (std::int64_t i = 0; i < it.problem->n; ++i)
+            for (std::int64_t i = 0; i < n && !(i % 64 == 0 && pulse.stop()); ++i)
                 for_each_entry(all[i], [&](std::int64_t j, double x) {
                     if (x == 0) return;
                     rows[next[j]] = static_cast<std::int32_t>(i);

@@ -195,7 +195,11 @@ void bind_workspace(nb::module_& m) {
             "ascend_adaptively",
             [](Workspace& ws, bool optimal, std::int64_t count, std::uint64_t key, double seconds) {
                 return released(seconds, [&](Pulse& pulse) {
-                    if (!ws.columns) ws.columns.emplace(ws.iterate);
+                    if (!ws.columns) ws.columns.emplace(ws.iterate, pulse);
+                    if (pulse.stopped()) {
+                        ws.columns.reset();
+                        return std::int64_t{0};
+                    }
                     return ascend_adaptively(ws.iterate, *ws.columns,
                                              optimal ? StepRule::optimal : StepRule::relaxed, count,
                                              key, pulse);

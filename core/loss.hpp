@@ -85,7 +85,10 @@ struct Logistic {
     }
 
     double conjugate(double b, double) const {
-        const double inside = x_log_x(b) + x_log_x(1.0 - b);
+        // What 1 - b loses to rounding is put back to first order: it is all there is of a tiny b.
+        const double rest = 1.0 - b, lost = -b - (rest - 1.0);
+        const double log_rest = fast_log(std::max(rest, 1e-300));
+        const double inside = x_log_x(b) + rest * log_rest + lost * (1.0 + log_rest);
         return b >= 0 && b <= 1 ? inside : std::numeric_limits<double>::infinity();
     }
 
