@@ -114,8 +114,8 @@ def result():
 
 def test_race_judges_by_the_primal_value(result):
     solvers = {s["name"]: s for s in result["cases"][0]["solvers"]}
-    assert set(solvers) == {"adasdca adasdca+", "adasdca sdca", "zeros", "broken"}
-    ours, zeros = solvers["adasdca adasdca+"], solvers["zeros"]
+    assert set(solvers) == {"adasdca auto", "adasdca sdca", "zeros", "broken"}
+    ours, zeros = solvers["adasdca auto"], solvers["zeros"]
     assert time_to(ours, 1e-8) > 0
     assert len(ours["runs"][-1]["seconds"]) == 3
     assert [r["setting"] for r in zeros["runs"]] == [1.0, 0.1]
