@@ -136,12 +136,13 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "weight"_a, "m"_a, "count"_a, "key"_a);
     m.def(
         "draw_tree",
-        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(released(
-                1e18, [&](Pulse& pulse) { return draw_tree(view(weight), m, count, key, pulse); }));
+        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key, double seconds) {
+            return own(released(seconds, [&](Pulse& pulse) {
+                return draw_tree(view(weight), m, count, key, pulse);
+            }));
         },
-        "weight"_a, "m"_a, "count"_a, "key"_a,
-        "Draw Algorithm 2's picks one by one from a tree of sums.");
+        "weight"_a, "m"_a, "count"_a, "key"_a, "seconds"_a = 1e18,
+        "Draw Algorithm 2's picks one by one from a tree of sums; fewer if time runs out.");
     m.def(
         "draw_uniform",
         [](std::int64_t n, std::int64_t count, std::uint64_t key) {

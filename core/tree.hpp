@@ -54,13 +54,16 @@ class SumTree {
     std::vector<double> sum_;
 };
 
-// `count` picks of Algorithm 2, drawn one by one.
+// `count` picks of Algorithm 2, drawn one by one; fewer if the pulse stops.
 inline std::vector<std::int32_t> draw_tree(std::span<const double> weight, double m,
                                            std::int64_t count, std::uint64_t key, Pulse& pulse) {
     SumTree tree(weight);
     std::vector<std::int32_t> picks(static_cast<std::size_t>(count));
     for (std::size_t k = 0; k < picks.size(); ++k) {
-        if (k % 1024 == 0 && pulse.stop()) break;
+        if (k % 1024 == 0 && pulse.stop()) {
+            picks.resize(k);
+            break;
+        }
         if (tree.total() < 1e-200) tree.scale(1e200);
         const std::size_t row = tree.find(uniform(key, k));
         picks[k] = static_cast<std::int32_t>(row);

@@ -6,6 +6,7 @@ Algorithm 1, which cannot know its rows beforehand, a number of steps.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,6 +54,23 @@ class Ascent:
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Take the steps, for at most that many seconds; return their number."""
         return workspace.ascend(self.picks, seconds)
+
+
+@dataclass(frozen=True)
+class TreeAscent:
+    """Exact coordinate steps on rows drawn one by one, against the clock, from a tree of sums."""
+
+    law: Array
+    m: float
+    count: int
+    key: int
+    label: str = "epochs"
+
+    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        """Draw the rows and take the steps."""
+        start = time.perf_counter()
+        picks = _core.draw_tree(self.law, self.m, self.count, self.key, seconds)
+        return workspace.ascend(picks, seconds - (time.perf_counter() - start))
 
 
 @dataclass(frozen=True)
@@ -166,7 +184,8 @@ class AdaptiveSchedule:
         self._rule = get_rule(method.option)
         self._name = repr(method.option)
         self._epoch = method.epoch
-        self._draw = _core.Planner().plan if method.sampler == "plan" else _core.draw_tree
+        self._tree = method.sampler == "tree"
+        self._draw = _core.draw_tree if self._tree else _core.Planner().plan
         self._decay = Decay() if method.m == "auto" else None
         self._m = 2.0 if method.m == "auto" else float(method.m)
         builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set()}
@@ -182,6 +201,8 @@ class AdaptiveSchedule:
         if self._decay:
             self._m = self._decay.observe(survey, self._m)
         count = max(1, round(self._epoch * n))
+        if self._tree and not self._decay:
+            return TreeAscent(law, self._m, count, key)
         picks = self._draw(law, self._m, count, key)
         if self._decay:
             self._decay.remember(survey, picks)

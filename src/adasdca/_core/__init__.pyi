@@ -167,8 +167,10 @@ class Planner:
 
     def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
 
-def draw_tree(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
-    """Draw Algorithm 2's picks one by one from a tree of sums."""
+def draw_tree(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int, seconds: float = 1e+18) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+    """
+    Draw Algorithm 2's picks one by one from a tree of sums; fewer if time runs out.
+    """
 
 def draw_uniform(n: int, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
 
