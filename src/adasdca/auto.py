@@ -76,7 +76,8 @@ class AutoSchedule:
             return Ascent(rows, "adaptive")
         # Far from the goal a survey after every permutation is half the cost of the epoch.
         left = self._epochs_left(relative) if self._last else 6.0 if self._wide else 1.0
-        rounds = int(np.clip(round(0.8 * left), 1, 4))
+        # (Orders of millions of rows take long to draw, and a drawing cannot be interrupted.)
+        rounds = int(np.clip(round(0.8 * left), 1, 4 if n < 2**20 else 1))
         self._last = ("permutation", relative, float(rounds))
         orders = [_core.draw_permutation(n, _core.subkey(key, k)) for k in range(rounds)]
         return Ascent(orders[0] if rounds == 1 else np.concatenate(orders), "permutation")
