@@ -112,7 +112,6 @@ void bind_workspace(nb::module_& m) {
     bind_csr<double, std::int64_t>(workspace);
     workspace.def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
         .def_prop_ro("d", [](const Workspace& ws) { return ws.problem.d; })
-        .def_prop_ro("total", [](const Workspace& ws) { return ws.problem.total; })
         .def_prop_ro("packed_bytes", [](const Workspace& ws) { return ws.iterate.packed_bytes; })
         .def_prop_rw(
             "multiplier", [](const Workspace& ws) { return ws.iterate.multiplier; },
@@ -127,15 +126,6 @@ void bind_workspace(nb::module_& m) {
                 });
             },
             "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
-        .def(
-            "beta",
-            [](const Workspace& ws, Output out) {
-                double* beta = pointer(out, ws.problem.n);
-                with_rows(ws.iterate, [&](const auto& rows) {
-                    for (std::int64_t i = 0; i < ws.problem.n; ++i) beta[i] = rows[i].state.beta;
-                });
-            },
-            "out"_a)
         .def(
             "coef",
             [](Workspace& ws, Output out) {
@@ -288,24 +278,6 @@ void bind_workspace(nb::module_& m) {
             },
             "gram"_a, "r"_a, "w"_a, "mu"_a, "x"_a,
             "Minimise the Newton model under the regulariser.")
-        .def(
-            "u",
-            [](Workspace& ws, Output out) {
-                std::copy_n(ws.iterate.u.data(), ws.problem.d, pointer(out, ws.problem.d));
-            },
-            "out"_a)
-        .def(
-            "read",
-            [](Workspace& ws, Vector<double> u, Output w) {
-                double* to = pointer(w, ws.problem.d);
-                std::visit(
-                    [&](const auto& g) {
-                        for (std::int64_t j = 0; j < ws.problem.d; ++j)
-                            to[j] = g.read(u.data()[j], j);
-                    },
-                    ws.problem.regularizer);
-            },
-            "u"_a, "w"_a, "Write w = grad g*(u).")
         .def(
             "penalty",
             [](Workspace& ws, Vector<double> w) {

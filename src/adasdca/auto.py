@@ -38,7 +38,7 @@ class AutoSchedule:
         self._decay = Decay()
         self._m = 2.0
         # With more features than rows to speak of, rows hardly disturb each other and a permutation
-        # needs no fewer visits than the adaptive law (dorothea: 8 epochs against 10 to 23).
+        # needs no more visits than the adaptive law (dorothea: 8 epochs against 10 to 23).
         self._wide = problem.rows.shape[1] >= problem.rows.shape[0] // 2
         # What the last plan was, the gap before it, and its length in epochs.
         self._last: tuple[str, float, float] | None = None

@@ -62,9 +62,6 @@ class Workspace:
     def d(self) -> int: ...
 
     @property
-    def total(self) -> float: ...
-
-    @property
     def packed_bytes(self) -> int: ...
 
     @property
@@ -78,8 +75,6 @@ class Workspace:
 
     def curvature(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included."""
-
-    def beta(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
     def coef(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
@@ -120,11 +115,6 @@ class Workspace:
 
     def descend_model(self, gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """Minimise the Newton model under the regulariser."""
-
-    def u(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
-
-    def read(self, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """Write w = grad g*(u)."""
 
     def penalty(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
         """lambda g(w)"""
