@@ -1,0 +1,12 @@
+"""Files of data: LIBSVM/svmlight text, CSV, Parquet and npz, plain or compressed.
+
+`read` guesses the format from the name and returns a `Table`; `write_svmlight` writes the text
+format that LIBSVM, LIBLINEAR and others read. A file that cannot be used raises `FileError`, which
+says where the trouble is and what to do.
+"""
+
+from adasdca.files.reading import FORMATS, read
+from adasdca.files.svmlight import write_svmlight
+from adasdca.files.table import FileError, Table
+
+__all__ = ["FORMATS", "FileError", "Table", "read", "write_svmlight"]

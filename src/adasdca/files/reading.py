@@ -1,0 +1,104 @@
+"""`read`: which format a file has, and the call of its reader."""
+
+from __future__ import annotations
+
+import operator
+import os
+from pathlib import Path
+
+from adasdca.files.arrays import read_npz
+from adasdca.files.frames import read_csv, read_parquet
+from adasdca.files.streams import first_bytes, strip_compression
+from adasdca.files.svmlight import read_svmlight
+from adasdca.files.table import Table, Target
+
+FORMATS = ("svmlight", "csv", "parquet", "npz")
+
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npz": "npz",
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".svmlight": "svmlight",
+    ".txt": "svmlight",
+}
+_MAGIC = {b"PAR1": "parquet", b"PK\x03\x04": "npz"}
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the word that people look for
+    target: Target = None,
+    n_features: int | None = None,
+    zero_based: bool = False,
+) -> Table:
+    r"""Read a file of data.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, plain or compressed with gzip, bzip2, xz or Zstandard, as its first bytes tell.
+    format : {"svmlight", "csv", "parquet", "npz"}, optional
+        By default the suffix decides, after that of a compression: ``.csv`` and ``.tsv``,
+        ``.parquet`` and ``.pq``, ``.npz``; all else is svmlight, unless it begins like Parquet or
+        a zip archive.
+    target : str or False, optional
+        The column of the target in CSV and Parquet files, or its array in npz files. By default the
+        one column called "target", "label" or "y" ("y" in npz files), and if there is none the
+        table has no target. With False everything is a feature. Not for svmlight files, whose lines
+        begin with the target.
+    n_features : int, optional
+        The number of features, e.g. of a model: svmlight files get that many columns, other files
+        must have them. By default the largest index in an svmlight file.
+    zero_based : bool, default False
+        Whether the indices of an svmlight file count from 0. LIBSVM's count from 1, and an index 0
+        is an error by default: a guess could be wrong for one of two files that belong together.
+
+    Returns
+    -------
+    Table
+        With X, y, names and source.
+
+    Raises
+    ------
+    FileError
+        If the contents cannot be used; the message says where and what to do.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from adasdca import files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "three.svm"
+    ...     _ = path.write_text("+1 1:0.5 3:2\n-1 2:1.5 # a comment\n+1\n")
+    ...     table = files.read(path)
+    >>> table.X.toarray()
+    array([[0.5, 0. , 2. ],
+           [0. , 1.5, 0. ],
+           [0. , 0. , 0. ]])
+    >>> table.y
+    array([ 1., -1.,  1.])
+    """
+    path = Path(path)
+    if n_features is not None and (n_features := operator.index(n_features)) < 1:
+        raise ValueError(f"n_features = {n_features} must be at least 1, or None.")
+    chosen = _guess(path) if format is None else format
+    if chosen == "svmlight":
+        return read_svmlight(path, target, n_features, zero_based, guessed=format is None)
+    if chosen not in FORMATS:
+        raise ValueError(
+            f"format = {format!r} is unknown; choose one of {', '.join(map(repr, FORMATS))}."
+        )
+    if zero_based:
+        raise ValueError(f"zero_based is for svmlight files only, not for {chosen}; leave it out.")
+    reader = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}[chosen]
+    return reader(path, target, n_features)
+
+
+def _guess(path: Path) -> str:
+    suffix = strip_compression(path)[0].suffix.lower()
+    return _SUFFIXES.get(suffix) or _MAGIC.get(first_bytes(path, 4), "svmlight")

@@ -1,0 +1,141 @@
+"""Bytes of plain and compressed files, in pieces.
+
+What a file is compressed with is told by its first bytes; a name that promises a compression which
+the bytes do not show is an error, since such a file is damaged or misnamed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zlib
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from adasdca.files.table import FileError
+
+#: Suffix -> first bytes.
+MAGIC = {
+    ".gz": b"\x1f\x8b",
+    ".bz2": b"BZh",
+    ".xz": b"\xfd7zXZ\x00",
+    ".zst": b"\x28\xb5\x2f\xfd",
+}
+
+#: About the size of a second-level cache: the parser then reads what was just written.
+CHUNK = 1 << 20
+
+
+def strip_compression(path: Path) -> tuple[Path, str | None]:
+    """Return the path without the suffix of a compression, and that suffix."""
+    suffix = path.suffix.lower()
+    return (path.with_suffix(""), suffix) if suffix in MAGIC else (path, None)
+
+
+def first_bytes(path: Path, count: int = 8) -> bytes:
+    """Return the beginning of a file as it is on disk."""
+    if path.is_dir():
+        raise FileError(f"{path} is a directory; name a file in it.")
+    with path.open("rb") as file:
+        return file.read(count)
+
+
+def compression(path: Path) -> str | None:
+    """Return the compression of a file as a suffix, by its first bytes; None if it has none."""
+    head = first_bytes(path)
+    if not head:
+        raise FileError(f"{path} is empty; check how it was written or downloaded.")
+    for suffix, magic in MAGIC.items():
+        if head.startswith(magic):
+            return suffix
+    promised = strip_compression(path)[1]
+    if promised:
+        raise FileError(
+            f"{path} does not begin like a {promised} file; get it again if it is damaged, "
+            f"or remove {promised} from its name if it is not compressed."
+        )
+    return None
+
+
+def chunks(path: Path, size: int = CHUNK) -> Iterator[bytes]:
+    """Yield the contents of a file, decompressed, in pieces of about `size` bytes."""
+    kind = compression(path)
+    pieces = _frames(path) if kind == ".zst" and _OLD else _pieces(path, kind, size)
+    while True:
+        try:
+            piece = next(pieces, b"")
+        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+            if kind is None or getattr(error, "errno", None) is not None:
+                raise  # trouble of the disk, not of the file
+            raise FileError(
+                f"{path}: the {kind} file is truncated or damaged ({error}); "
+                "copy or download it again."
+            ) from error
+        if not piece:
+            return
+        yield piece
+
+
+def seekable(path: Path) -> Path | io.BytesIO:
+    """Return the file itself, or its contents in memory if it is compressed."""
+    return path if compression(path) is None else io.BytesIO(b"".join(chunks(path)))
+
+
+def create(path: Path) -> BinaryIO:
+    """Open a file for writing, compressed as its suffix says."""
+    return _open(path, strip_compression(path)[1], "wb")
+
+
+#: Level 9, the default for gzip, is slow and hardly smaller.
+_OPENERS = {".gz": partial(gzip.open, compresslevel=6), ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def _open(path: Path, kind: str | None, mode: str) -> BinaryIO:
+    if kind is None:
+        return cast(BinaryIO, path.open(mode, buffering=0 if mode == "rb" else -1))
+    opener: Any = _zstd().open if kind == ".zst" else _OPENERS[kind]
+    return cast(BinaryIO, opener(path, mode))
+
+
+def _pieces(path: Path, kind: str | None, size: int) -> Iterator[bytes]:
+    with _open(path, kind, "rb") as file:
+        while piece := file.read(size):
+            yield piece
+
+
+_OLD = sys.version_info < (3, 14)
+
+
+def _zstd() -> Any:
+    try:
+        return import_module("zstandard" if _OLD else "compression.zstd")
+    except ImportError as error:
+        raise ImportError(
+            ".zst files need zstandard; install it with `pip install adasdca[files]`, "
+            "or decompress the file first."
+        ) from error
+
+
+def _frames(path: Path) -> Iterator[bytes]:
+    """Yield what zstandard decompresses; its own reader takes a truncated file for a whole one."""
+    zstandard = _zstd()
+    frame = None
+    with path.open("rb") as file:
+        while piece := file.read(1 << 16):
+            while piece:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                try:
+                    text = frame.decompress(piece)
+                except zstandard.ZstdError as error:
+                    raise EOFError(str(error)) from error
+                if text:
+                    yield text
+                piece, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    if frame is not None:
+        raise EOFError("its last frame is not complete")

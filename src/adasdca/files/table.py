@@ -1,0 +1,44 @@
+"""What a file of data becomes, and how a bad one is reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+#: The name of the target in a file; None: by the rules of the format; False: there is none.
+Target = str | Literal[False] | None
+
+
+class FileError(ValueError):
+    """A file that cannot be used; the message names the file, the place in it, and a remedy."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """The contents of a file: a row for each sample, with its target.
+
+    Parameters
+    ----------
+    X : CSR matrix or array of shape (n, d)
+        The features, C-ordered if dense. float64, or float32 if the file holds float32.
+    y : array of shape (n,) or None
+        The targets: float64, or text for labels of CSV, Parquet and npz files that are no numbers.
+        None if the file has no target.
+    names : list of str or None
+        The names of the features, where the file has them.
+    source : str
+        The path of the file.
+    """
+
+    X: Any
+    y: NDArray[Any] | None
+    names: list[str] | None
+    source: str
+
+    def __repr__(self) -> str:
+        n, d = self.X.shape
+        kind = "dense" if hasattr(self.X, "flags") else f"sparse, {self.X.nnz} stored"
+        target = "no target" if self.y is None else f"target {self.y.dtype}"
+        return f"Table({n} x {d} {self.X.dtype}, {kind}, {target}, from {self.source!r})"
