@@ -19,6 +19,7 @@ from adasdca.losses import (
 )
 from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Quartz, SDCAPerm
 from adasdca.paths import Path, path
+from adasdca.registration import register_loss, register_method
 from adasdca.sampling import register_rule
 from adasdca.solution import History, Phase, Record, Solution, State, Status
 from adasdca.solver import solve
@@ -76,6 +77,8 @@ __all__ = [
     "losses",
     "methods",
     "path",
+    "register_loss",
+    "register_method",
     "register_rule",
     "solve",
     "theory",

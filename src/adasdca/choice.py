@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from adasdca.auto import AutoSchedule
-from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Method, Quartz, SDCAPerm
+from adasdca.methods import (
+    SDCA,
+    AdaSDCA,
+    AdaSDCAPlus,
+    Auto,
+    Custom,
+    IProxSDCA,
+    Method,
+    Quartz,
+    SDCAPerm,
+)
 from adasdca.problem import Problem
 from adasdca.schedules import (
     AdaptiveSchedule,
     ImportanceSchedule,
     PermutationSchedule,
+    PickSchedule,
     QuartzSchedule,
     Schedule,
     StepwiseSchedule,
@@ -47,3 +58,5 @@ def make_schedule(method: Method, problem: Problem, tol: float, threads: int) ->
             return AdaptiveSchedule(method)
         case Auto():
             return AutoSchedule(problem, tol, threads)
+        case Custom():
+            return PickSchedule(method)

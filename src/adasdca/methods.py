@@ -9,16 +9,24 @@
 | `adasdca`    | `AdaSDCA`     | Algorithm 1: residues and law anew before every step              |
 | `adasdca+`   | `AdaSDCAPlus` | Algorithm 2: residues once an epoch, p_i ← p_i/m after each pick  |
 | `auto`       | `Auto`        | permutations or adaptive epochs as advised, then a Newton finish  |
+| your own     | `Custom`      | what a function given to `register_method` says                   |
 """
 
 from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from adasdca.sampling import Rule, get_rule
+from adasdca.survey import Survey
+
+#: From a survey and a generator to the rows that the next epoch visits, in order.
+Picker = Callable[[Survey, np.random.Generator], Any]
 
 
 def _check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -143,11 +151,37 @@ class Auto:
     name: ClassVar[str] = "auto"
 
 
-Method = SDCA | SDCAPerm | IProxSDCA | Quartz | AdaSDCA | AdaSDCAPlus | Auto
+@dataclass(frozen=True)
+class Custom:
+    """A method of your own, by the name under which `register_method` knows it."""
 
-METHODS: dict[str, type[Method]] = {
+    name: str
+
+    def __post_init__(self) -> None:
+        name: object = self.name  # it may be unhashable
+        if not isinstance(name, str) or name not in PICKERS:
+            raise ValueError(
+                f"Custom: name = {self.name!r} is not registered; call "
+                "adasdca.register_method(name, function) first."
+            )
+
+    def picker(self) -> Picker:
+        """Return the function for one solve; of a class, a new object."""
+        known = PICKERS[self.name]
+        made: Picker = known() if isinstance(known, type) else known
+        return made
+
+
+BuiltIn = SDCA | SDCAPerm | IProxSDCA | Quartz | AdaSDCA | AdaSDCAPlus | Auto
+Method = BuiltIn | Custom
+
+METHODS: dict[str, type[BuiltIn]] = {
     cls.name: cls for cls in (SDCA, SDCAPerm, IProxSDCA, Quartz, AdaSDCA, AdaSDCAPlus, Auto)
 }
+#: Functions, or classes of callable objects, behind `Custom`.
+PICKERS: dict[str, Any] = {}
+#: What has been registered, in order.
+REGISTERED: dict[str, Method] = {}
 
 
 def get_method(method: str | Method) -> Method:
@@ -155,9 +189,12 @@ def get_method(method: str | Method) -> Method:
     if isinstance(method, Method):
         return method
     name: object = method  # it may be unhashable
+    if isinstance(name, str) and name in REGISTERED:
+        return REGISTERED[name]
     if not isinstance(name, str) or name not in METHODS:
+        known = ", ".join(map(repr, [*METHODS, *REGISTERED]))
         raise ValueError(
-            f"method = {method!r} is unknown; choose one of {', '.join(map(repr, METHODS))}, "
+            f"method = {method!r} is unknown; choose one of {known}, "
             "or pass a method object such as AdaSDCAPlus(m=4)."
         )
     return METHODS[name]()

@@ -17,8 +17,8 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Container
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
 Rule = Callable[[Survey], Any]
+R = TypeVar("R")
 
 
 def adaptive(survey: Survey) -> Array:
@@ -51,8 +52,30 @@ def importance_weights(curvature: Array, gamma: float, weight: Array) -> Array:
 RULES: dict[str, Rule] = {"I": adaptive, "II": importance}
 
 
-def register_rule(name: str, rule: Rule) -> None:
-    """Make a sampling rule known under a name.
+def check_name(name: object, taken: Container[object]) -> None:
+    """Refuse what cannot name a thing of one's own."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name = {name!r} is not allowed; choose a non-empty string.")
+    if name in taken:
+        raise ValueError(f"name = {name!r} belongs to the package; choose another name.")
+
+
+def decorator(register: Callable[[str, Any], None], name: str) -> Callable[[R], R]:
+    """Return the decorator that registers under a name."""
+
+    def decorate(given: R) -> R:
+        register(name, given)
+        return given
+
+    return decorate
+
+
+@overload
+def register_rule(name: str) -> Callable[[R], R]: ...
+@overload
+def register_rule(name: str, rule: Rule) -> None: ...
+def register_rule(name: str, rule: Any = None) -> Any:
+    """Make a sampling rule known under a name; without `rule`, a decorator.
 
     Parameters
     ----------
@@ -62,16 +85,15 @@ def register_rule(name: str, rule: Rule) -> None:
         ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
         with all its arrays. Rows of weight 0 are not visited in the coming epoch.
     """
-    given: object = name
-    if not isinstance(given, str) or not given:
-        raise ValueError(f"name = {name!r} is not allowed; choose a non-empty string.")
-    if name in ("I", "II"):
-        raise ValueError(f"name = {name!r} belongs to the paper's rule; choose another name.")
+    check_name(name, ("I", "II"))
+    if rule is None:
+        return decorator(register_rule, name)
     if not callable(rule):
         raise TypeError(
             f"rule = {rule!r} is not callable; pass a function from a survey to weights."
         )
     RULES[name] = rule
+    return None
 
 
 def get_rule(option: str | Rule) -> Rule:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.methods import AdaSDCAPlus
+from adasdca.methods import AdaSDCAPlus, Custom
 from adasdca.sampling import check_law, get_rule, importance_weights
 from adasdca.survey import Survey
 
@@ -207,6 +207,37 @@ class AdaptiveSchedule:
         if self._decay:
             self._decay.remember(survey, picks)
         return Ascent(picks)
+
+
+class PickSchedule:
+    """The rows that a function of one's own picks."""
+
+    needs = frozenset({"adaptive", "score", "residue", "share"})
+
+    def __init__(self, method: Custom) -> None:
+        self._name = method.name
+        self._pick = method.picker()
+
+    def plan(self, survey: Survey, key: int) -> Plan | None:
+        """Plan the next epoch; None if no row was picked."""
+        rows = self._pick(survey, np.random.default_rng(key))
+        picks = check_picks(rows, len(survey.beta), self._name)
+        return Ascent(picks) if len(picks) else None
+
+
+def check_picks(rows: object, n: int, name: str) -> Picks:
+    """Return the rows a method picked as int32; the core does not look whether they exist."""
+    picks = np.asarray(rows)
+    if picks.ndim != 1 or (picks.size and not np.issubdtype(picks.dtype, np.integer)):
+        raise ValueError(
+            f"method {name!r} returned an array of shape {picks.shape} and type {picks.dtype}; it "
+            "must return the numbers of the rows to visit: one dimension, integers."
+        )
+    if picks.size and not 0 <= picks.min() <= picks.max() < n:
+        raise ValueError(
+            f"method {name!r} returned rows {picks.min()} to {picks.max()}; rows are 0 to {n - 1}."
+        )
+    return np.ascontiguousarray(picks, dtype=np.int32)
 
 
 class Decay:
