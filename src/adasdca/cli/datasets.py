@@ -1,0 +1,171 @@
+"""`adasdca datasets`: which data sets there are, what is known of them, and fetching them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import rich.box
+import rich.console
+import rich.progress
+import rich.table
+import typer
+
+from adasdca import datasets, plugins
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="The paper's data sets: list them, tell about them, fetch them.",
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
+Plugins = Annotated[
+    list[Path] | None,
+    typer.Option("--plugin", metavar="FILE.py", help="Register what this file has; repeatable."),
+]
+
+
+@contextlib.contextmanager
+def _codes() -> Iterator[None]:
+    """Turn refusals into exit code 2, failures of files and the web into 3, Ctrl-C into 130."""
+    try:
+        yield
+    except ValueError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(2) from error
+    except OSError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(3) from error
+    except KeyboardInterrupt:
+        typer.echo("Interrupted; what has arrived is kept, the same command goes on.", err=True)
+        raise typer.Exit(130) from None
+
+
+def _show(name: str) -> dict[str, Any]:
+    facts = datasets.info(name)
+    content = facts.get("content") or {}
+    return {
+        "name": name,
+        "n": facts.get("n"),
+        "d": facts.get("d"),
+        "nnz": content.get("nnz"),
+        "path": facts["path"],
+        "available": name in datasets.available(),
+    }
+
+
+@app.command("list")
+def list_(as_json: AsJson = False, plugin: Plugins = None) -> None:
+    """List the data sets, and where they lie."""
+    with _codes():
+        plugins.load_all(plugin or [])
+        rows = [_show(name) for name in datasets.names()]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = rich.table.Table(box=rich.box.SIMPLE)
+    for column in ("name", "n", "d", "non-zeros", "where"):
+        left = column in ("name", "where")
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
+    for row in rows:
+        where = row["path"] or ("made by a function" if row["available"] else "not here")
+        sizes = ("" if row[k] is None else str(row[k]) for k in ("n", "d", "nnz"))
+        table.add_row(row["name"], *sizes, where)
+    console = rich.console.Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = 200  # a file has no width; let no path be cut
+    console.print(table)
+
+
+@app.command()
+def info(
+    name: Annotated[str, typer.Argument(help="Name of a data set.")],
+    as_json: AsJson = False,
+    plugin: Plugins = None,
+) -> None:
+    """Tell what is known of a data set: origin, size, checksums, licence, citation."""
+    with _codes():
+        plugins.load_all(plugin or [])
+        facts = datasets.info(name)
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    for key, value in facts.items():
+        for words in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(words, dict):
+                words = ", ".join(f"{k} {v}" for k, v in words.items())
+            typer.echo(f"{key:9} {'-' if words in (None, '') else words}")
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str] | None, typer.Argument(help="Names of data sets.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of the paper's.")] = False,
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="Where to put them.", show_default="$ADASDCA_DATA or the user's cache"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Fetch even what is there.")] = False,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds to wait for a byte.")] = 30.0,
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts that bring nothing.")] = 5,
+    wait: Annotated[float, typer.Option(min=0.0, help="Seconds before the second one.")] = 1.0,
+    as_json: AsJson = False,
+    plugin: Plugins = None,
+) -> None:
+    """Fetch data sets from their origin and verify them, entry by entry.
+
+    A download that breaks off goes on where it was, also at the next call.
+    """
+    with _codes():
+        plugins.load_all(plugin or [])
+        wanted = [*(names or []), *(datasets.NAMES if everything else ())]
+        if not wanted:
+            known = ", ".join(datasets.names())
+            raise ValueError(f"no data set is named; choose of {known}, or pass --all.")
+        for name in wanted:
+            datasets.info(name)  # an unknown name is told before anything is fetched
+        done = []
+        for name in dict.fromkeys(wanted):
+            with _bar(name) as progress:
+                path = datasets.fetch(
+                    name,
+                    directory=directory,
+                    force=force,
+                    timeout=timeout,
+                    attempts=attempts,
+                    wait=wait,
+                    progress=progress,
+                )
+            done.append({"name": name, "path": str(path)})
+            if not as_json:
+                typer.echo(str(path))
+    if as_json:
+        typer.echo(json.dumps(done))
+
+
+@contextlib.contextmanager
+def _bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show on a terminal how much has arrived."""
+    console = rich.console.Console(stderr=True)
+    bars = rich.progress.Progress(
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(),
+        rich.progress.DownloadColumn(),
+        rich.progress.TransferSpeedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )
+    with bars:
+        task = bars.add_task(name, total=None)
+
+        def progress(done: int, total: int | None) -> None:
+            bars.update(task, completed=done, total=total)
+
+        yield progress
