@@ -1,0 +1,183 @@
+"""The format of models: a zip archive of a JSON header and NumPy arrays, without pickle.
+
+| entry           | contents                                                          |
+|-----------------|-------------------------------------------------------------------|
+| `header.json`   | format, version, loss, regularisation, certificates, provenance   |
+| `coef.npy`      | (k, d) doubles                                                    |
+| `intercept.npy` | (k,) doubles                                                      |
+| `classes.npy`   | (K,) numbers or text; absent for regression                       |
+
+The archive's checksums tell a damaged file. Readers refuse versions they do not know.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.losses import LOSSES, Loss, get_loss
+from adasdca.models._atomic import replacing
+from adasdca.models._liblinear import read_liblinear
+from adasdca.models._model import Model, ModelError
+
+FORMAT = "adasdca-model"
+VERSION = 1
+
+#: Fields of a model that the header holds as they are.
+_PLAIN = (
+    "lam",
+    "l1_ratio",
+    "bias",
+    "fit_intercept",
+    "positive",
+    "certificates",
+    "provenance",
+    "feature_names",
+)
+
+#: What a damaged archive can make its readers raise.
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    UnicodeDecodeError,
+    ValueError,
+)
+
+
+def save(model: Model, path: str | Path) -> None:
+    """Write a model; a file of that name is replaced in one step, once the new one is complete.
+
+    Parameters
+    ----------
+    model : Model
+        The model. Its loss must be one that has a name.
+    path : str or Path
+        Where to.
+    """
+    if LOSSES.get(model.loss.name) is not type(model.loss):
+        raise ModelError(
+            f"{model.loss!r} is not one of the losses of adasdca.losses, so that a reader of the "
+            "file would not know it; store coef and intercept by other means."
+        )
+    weight = None if model.class_weight is None else model.class_weight.tolist()
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "loss": {"name": model.loss.name, **_parameters(model.loss)},
+        "class_weight": weight,
+        **{name: getattr(model, name) for name in _PLAIN},
+    }
+    text = json.dumps(header, indent=1, allow_nan=False)
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "header.json", text.encode())
+        _add(archive, "coef.npy", _as_npy(model.coef))
+        _add(archive, "intercept.npy", _as_npy(model.intercept))
+        if model.classes is not None:
+            labels = model.classes
+            labels = labels.astype(str) if labels.dtype.kind in "OUS" else labels
+            _add(archive, "classes.npy", _as_npy(labels))
+
+
+def load(path: str | Path) -> Model:
+    """Read a model written by `save`, or by LIBLINEAR.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Nothing in it is executed.
+
+    Returns
+    -------
+    Model
+    """
+    with open(path, "rb") as file:
+        head = file.read(4)
+    if head.startswith(b"solv"):
+        return read_liblinear(path)
+    if not head.startswith(b"PK"):
+        raise ModelError(
+            f"{path} is no model: it is neither of `adasdca fit` nor a text file of LIBLINEAR; "
+            "name the file that --model wrote."
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if "header.json" not in archive.namelist():
+                raise ModelError(f"{path} is no model; name a file that `adasdca fit` wrote.")
+            header = json.loads(archive.read("header.json"))
+            _check_version(path, header)
+            return _assembled(archive, header)
+    except ModelError:
+        raise
+    except _DAMAGE as error:
+        raise ModelError(
+            f"{path} is damaged or cut short ({error}); copy it again or fit the model again."
+        ) from error
+
+
+def _check_version(path: str | Path, header: Any) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelError(f"{path} is no model of adasdca; name a file that `adasdca fit` wrote.")
+    version = header.get("version")
+    if version != VERSION:
+        raise ModelError(
+            f"{path} has version {version} of the format; this adasdca reads version {VERSION}. "
+            "Install the adasdca that wrote it, or a newer one."
+        )
+
+
+def _assembled(archive: zipfile.ZipFile, header: dict[str, Any]) -> Model:
+    arrays = {
+        name: _from_npy(archive.read(f"{name}.npy"))
+        for name in ("coef", "intercept", "classes")
+        if name != "classes" or "classes.npy" in archive.namelist()
+    }
+    loss = dict(header["loss"])
+    if loss["name"] not in LOSSES:
+        raise ModelError(
+            f"The model was fitted with the loss {loss['name']!r}, which is not known here; "
+            "register it first (--plugin on the command line)."
+        )
+    weight = header["class_weight"]
+    return Model(
+        coef=arrays["coef"].astype(np.float64, copy=False),
+        intercept=arrays["intercept"].astype(np.float64, copy=False),
+        classes=arrays.get("classes"),
+        loss=get_loss(loss.pop("name"), **loss),
+        class_weight=None if weight is None else np.array(weight, dtype=np.float64),
+        **{name: header[name] for name in _PLAIN},
+    )
+
+
+def _parameters(loss: Loss) -> dict[str, Any]:
+    return {f.name: getattr(loss, f.name) for f in dataclasses.fields(loss)}  # type: ignore[arg-type]
+
+
+def _add(archive: zipfile.ZipFile, name: str, contents: bytes) -> None:
+    # A fixed date: the same model gives the same bytes.
+    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, contents)
+
+
+def _as_npy(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _from_npy(contents: bytes) -> NDArray[Any]:
+    return np.asarray(np.lib.format.read_array(io.BytesIO(contents), allow_pickle=False))

@@ -1,0 +1,191 @@
+"""`Model`: a fitted linear model apart from its data, with its certificates and its origin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adasdca.data import DenseRows, check_rows
+from adasdca.losses import Loss
+from adasdca.products import RowProducts
+
+Array = NDArray[np.float64]
+
+
+class ModelError(ValueError):
+    """A model, or the file of one, that cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """A linear model with all that is needed to apply it and to certify it again.
+
+    Attributes
+    ----------
+    coef : (k, d) array
+        Coefficients: one row for regression and for two classes, else a row for each class.
+    intercept : (k,) array
+        Intercepts, in units of the score whatever `bias` is.
+    classes : (K,) array or None
+        The labels, numbers or text; None for regression. Of two classes the second is the one of
+        the positive scores.
+    loss : Loss
+        The loss.
+    lam : float or None
+        Strength of the regularisation; None where the file of the model does not tell.
+    l1_ratio : float
+        Share of the L1 term.
+    bias : float
+        LIBLINEAR's -B: the intercept is this constant feature times a coefficient that is penalised
+        like the others; −1 for none.
+    fit_intercept : bool
+        Whether there is an intercept that is not penalised.
+    positive : bool
+        Whether the coefficients were kept non-negative.
+    class_weight : (K,) array or None
+        Weights of the classes.
+    certificates : list of dict
+        For each row of `coef`: class, primal, dual, gap, relative_gap, radius. Empty if unknown.
+    provenance : dict
+        Where the model comes from: versions, data, command, date.
+    feature_names : list of str or None
+        Names of the features, where the data had such.
+    """
+
+    coef: Array
+    intercept: Array
+    classes: NDArray[Any] | None
+    loss: Loss
+    lam: float | None
+    l1_ratio: float = 0.0
+    bias: float = -1.0
+    fit_intercept: bool = False
+    positive: bool = False
+    class_weight: Array | None = None
+    certificates: list[dict[str, Any]] = field(default_factory=list)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    feature_names: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.coef.ndim != 2 or self.intercept.shape != self.coef.shape[:1]:
+            raise ModelError(
+                f"coef has shape {self.coef.shape} and intercept {self.intercept.shape}; "
+                "they must have shapes (k, d) and (k,)."
+            )
+        if not (np.isfinite(self.coef).all() and np.isfinite(self.intercept).all()):
+            raise ModelError("The coefficients contain NaN or infinity; fit the model again.")
+        if (self.classes is None) != (self.loss.kind == "regression"):
+            raise ModelError(f"The loss {self.loss.name!r} is for {self.loss.kind}.")
+        count = 0 if self.classes is None else len(self.classes)
+        if count == 1 or len(self.coef) != (1 if count <= 2 else count):
+            raise ModelError(
+                f"{len(self.coef)} rows of coefficients do not fit {count} classes; there must be "
+                "one row for two classes and for regression, and else one for each class."
+            )
+        if self.lam is not None and not (math.isfinite(self.lam) and self.lam > 0):
+            raise ModelError(f"lam = {self.lam!r} must be a finite number above 0.")
+        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+            raise ModelError(
+                f"There are {len(self.feature_names)} names for {self.n_features} features."
+            )
+
+    def __repr__(self) -> str:
+        kind = "regression" if self.classes is None else f"{len(self.classes)} classes"
+        lam = "unknown" if self.lam is None else f"{self.lam:.3g}"
+        return f"Model({kind}, {self.n_features} features, loss {self.loss!r}, lam {lam})"
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.coef.shape[1])
+
+    def decision(self, X: Any) -> Array:
+        """Return the scores x·w + b.
+
+        Parameters
+        ----------
+        X : (n, d) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n, k) array
+        """
+        rows = check_rows(X)
+        if rows.shape[1] != self.n_features:
+            raise ModelError(
+                f"X has {rows.shape[1]} features, but the model was fitted on {self.n_features}; "
+                "pass rows of the same features."
+            )
+        if isinstance(rows, DenseRows):
+            matrix: Any = rows.values
+        else:
+            matrix = sp.csr_matrix((rows.values, rows.columns, rows.start), shape=rows.shape)
+        return RowProducts(matrix).times(self.coef) + self.intercept
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted labels, or the scores for regression.
+
+        Parameters
+        ----------
+        X : (n, d) array or sparse matrix
+            Rows.
+
+        Returns
+        -------
+        (n,) array
+        """
+        return self.predicted(self.decision(X))
+
+    def predicted(self, scores: Array) -> NDArray[Any]:
+        """Return what those scores, of `decision`, predict."""
+        if self.classes is None:
+            return scores[:, 0]
+        # At a tie the first class, as LIBLINEAR does.
+        best = (scores[:, 0] > 0).astype(np.intp) if len(self.coef) == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes[best])
+
+    def targets(self, y: Any) -> list[Array]:
+        """Return the targets of the k problems behind the rows of `coef`: ±1, or y itself.
+
+        Parameters
+        ----------
+        y : (n,) array
+            Labels among `classes`, or real targets.
+
+        Returns
+        -------
+        list of (n,) arrays
+        """
+        if self.classes is None:
+            return [np.asarray(y, dtype=np.float64)]
+        labels = np.asarray(y)
+        if (labels.dtype.kind in "US") != (self.classes.dtype.kind in "US"):
+            raise ModelError(
+                f"The labels are of another kind ({labels[0]!r}) than the model's classes "
+                f"({self.classes[0]!r}); pass the labels the model was fitted on."
+            )
+        strange = np.setdiff1d(labels, self.classes)
+        if len(strange):
+            known = ", ".join(str(label) for label in self.classes[:10])
+            raise ModelError(
+                f"The label {strange[0]} is none of the model's classes ({known}); leave such "
+                "rows out or fit a model with them."
+            )
+        positives = self.classes[1:] if len(self.coef) == 1 else self.classes
+        return [np.where(labels == label, 1.0, -1.0) for label in positives]
+
+    def weights(self, y: Any) -> Array | None:
+        """Return the sample weights that the class weights give rows of these labels."""
+        if self.class_weight is None or self.classes is None:
+            return None
+        labels = np.asarray(y)
+        weight = np.zeros(len(labels))
+        for label, value in zip(self.classes, self.class_weight, strict=True):
+            weight[labels == label] = value
+        return weight

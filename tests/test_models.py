@@ -1,0 +1,320 @@
+"""Models on disk: nothing is lost on the way, and no bad file passes for a model."""
+
+import dataclasses
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import adasdca
+from adasdca import models
+from adasdca.losses import LOSSES, PiecewiseQuadratic
+from adasdca.models import Model, ModelError
+from bundled import cancer, diabetes, iris
+
+
+def example(**changes):
+    fields = {
+        "coef": np.array([[0.1, -2.5, 1e-300]]),
+        "intercept": np.array([1 / 3]),
+        "classes": np.array([-1.0, 1.0]),
+        "loss": adasdca.SmoothedHinge(gamma=0.25),
+        "lam": 1e-3,
+        "l1_ratio": 0.5,
+        "bias": 2.0,
+        "fit_intercept": False,
+        "positive": True,
+        "class_weight": np.array([1.0, 3.0]),
+        "certificates": [{"class": None, "primal": 1.0, "dual": 0.5, "gap": 0.5}],
+        "provenance": {"data": {"source": "é.svm", "sha256": "00"}, "date": "2024-01-01"},
+        "feature_names": ["a", "b", "ü"],
+    }
+    return Model(**(fields | changes))
+
+
+def assert_same(a, b):
+    for field in dataclasses.fields(Model):
+        one, two = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(one, np.ndarray):
+            assert one.tobytes() == two.tobytes()
+            assert one.dtype == two.dtype
+        else:
+            assert one == two
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"classes": np.array(["edible", "poisonous"])},
+        {"classes": None, "loss": adasdca.Huber(delta=2.0), "class_weight": None},
+        {
+            "coef": np.arange(12.0).reshape(4, 3),
+            "intercept": np.zeros(4),
+            "classes": np.array([0, 1, 2, 5]),
+            "class_weight": None,
+            "feature_names": None,
+            "lam": None,
+        },
+    ],
+)
+def test_what_is_saved_is_loaded(changes, tmp_path):
+    model = example(**changes)
+    models.save(model, tmp_path / "m")
+    assert_same(models.load(tmp_path / "m"), model)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_survives(name, tmp_path):
+    loss = LOSSES[name]()
+    classes = np.array([0.0, 1.0]) if loss.kind == "classification" else None
+    models.save(example(loss=loss, classes=classes, class_weight=None), tmp_path / "m")
+    assert models.load(tmp_path / "m").loss == loss
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path):
+    for name in ("a", "b"):
+        models.save(example(), tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_numpy_reads_the_arrays_without_pickle(tmp_path):
+    models.save(example(), tmp_path / "m")
+    with np.load(tmp_path / "m", allow_pickle=False) as archive:
+        np.testing.assert_array_equal(archive["coef"], example().coef)
+        assert json.loads(archive["header.json"])["format"] == "adasdca-model"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 4, 30, 0.3, 0.6, 0.9, 0.99, -1])
+def test_a_truncated_file_is_told(kept, tmp_path):
+    path = tmp_path / "m"
+    models.save(example(), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(kept * len(whole)) if isinstance(kept, float) else kept])
+    with pytest.raises(ModelError, match=r"damaged or cut short|is no model"):
+        models.load(path)
+
+
+def test_no_flipped_byte_gives_another_model(tmp_path):
+    path = tmp_path / "m"
+    models.save(example(), path)
+    whole = path.read_bytes()
+    refused = 0
+    for k in range(0, len(whole), 7):
+        path.write_bytes(whole[:k] + bytes([whole[k] ^ 0x55]) + whole[k + 1 :])
+        try:
+            model = models.load(path)
+        except ModelError:
+            refused += 1
+        else:  # a byte that means nothing, such as the date of an entry
+            assert_same(model, example())
+    assert refused > 0.5 * len(whole) / 7
+
+
+def rewritten(path, change):
+    """Rewrite the header of a saved model."""
+    models.save(example(), path)
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(entries["header.json"])
+    change(header)
+    entries["header.json"] = json.dumps(header).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, contents in entries.items():
+            archive.writestr(name, contents)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h.update(version=2), r"version 2 .* reads version 1"),
+        (lambda h: h.pop("version"), "version None"),
+        (lambda h: h.update(format="other"), "no model of adasdca"),
+        (lambda h: h.pop("lam"), "damaged"),
+        (lambda h: h.update(lam=-1), "lam = -1"),
+        (lambda h: h.update(loss={"name": "nope"}), "'nope', which is not known here"),
+        (lambda h: h.update(loss={"name": "smoothed_hinge", "gamma": -1}), "gamma"),
+        (lambda h: h.update(loss={"name": "squared", "gamma": 1}), "regression"),
+        (lambda h: h.update(feature_names=["a"]), "1 names for 3 features"),
+    ],
+)
+def test_a_header_that_makes_no_sense_is_refused(change, message, tmp_path):
+    with pytest.raises(ModelError, match=message):
+        models.load(rewritten(tmp_path / "m", change))
+
+
+def test_a_pickle_is_never_opened(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "sprung"),)
+
+    (tmp_path / "plain").write_bytes(pickle.dumps(Trap()))
+    np.savez(tmp_path / "inside.npz", coef=np.array([Trap()]))
+    with zipfile.ZipFile(tmp_path / "inside.npz") as archive:
+        trap = archive.read("coef.npy")
+    models.save(example(), tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "trap", "w") as archive:
+        for name, contents in (entries | {"coef.npy": trap}).items():
+            archive.writestr(name, contents)
+    for name in ("plain", "inside.npz", "trap"):
+        with pytest.raises(ModelError):
+            models.load(tmp_path / name)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_other_files_are_no_models(tmp_path):
+    (tmp_path / "data.svm").write_text("+1 1:2\n")
+    with pytest.raises(ModelError, match="neither"):
+        models.load(tmp_path / "data.svm")
+    with pytest.raises(FileNotFoundError):
+        models.load(tmp_path / "nothing")
+
+
+def test_a_loss_without_a_name_is_not_saved(tmp_path):
+    @dataclasses.dataclass(frozen=True)
+    class Own(PiecewiseQuadratic):
+        name = "own"
+        kind = "classification"
+        domain = (0.0, 2.0)
+
+    with pytest.raises(ModelError, match="not one of the losses"):
+        models.save(example(loss=Own()), tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_leaves_the_old_model(tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    models.save(example(), path)
+    old = path.read_bytes()
+
+    def fail(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="no space"):
+        models.save(example(lam=1.0), path)
+    assert path.read_bytes() == old
+    assert [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "m")
+    models.save(example(), tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert_same(models.load(tmp_path / "m"), example())
+
+
+def test_devices_are_written_to_and_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with models.replacing(tmp_path / "pipe") as file:
+        file.write(b"text")
+    assert os.read(reader, 100) == b"text"
+    os.close(reader)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"coef": np.zeros(3)}, "shape"),
+        ({"intercept": np.zeros(2)}, "shape"),
+        ({"coef": np.array([[np.nan, 0, 0]])}, "NaN"),
+        ({"classes": None}, "is for classification"),
+        ({"classes": np.array([1.0])}, "do not fit 1 classes"),
+        ({"classes": np.arange(3.0)}, "do not fit 3 classes"),
+        ({"lam": np.inf}, "lam"),
+    ],
+)
+def test_a_model_that_makes_no_sense_is_refused(changes, message):
+    with pytest.raises(ModelError, match=message):
+        example(**changes)
+
+
+@pytest.mark.parametrize("data", [cancer, iris])
+def test_predictions_are_the_estimators(data):
+    X, y = data()
+    estimator = adasdca.AdaSDCAClassifier(multi_class="ovr", random_state=0).fit(X, y)
+    model = Model(estimator.coef_, estimator.intercept_, estimator.classes_, adasdca.Logistic(), 1)
+    for rows in (X, sp.csr_matrix(X), X.astype(np.float32)):
+        scores = estimator.decision_function(rows)
+        np.testing.assert_array_equal(model.decision(rows), scores.reshape(len(y), -1))
+        np.testing.assert_array_equal(model.predict(rows), estimator.predict(rows))
+
+
+def test_regression_predicts_scores():
+    X, y = diabetes()
+    estimator = adasdca.AdaSDCARegressor(random_state=0).fit(X, y)
+    model = Model(estimator.coef_[None], np.array([estimator.intercept_]), None,
+                  adasdca.Squared(), 1.0)  # fmt: skip
+    np.testing.assert_array_equal(model.predict(X), estimator.predict(X))
+
+
+def test_rows_of_other_features_are_refused():
+    with pytest.raises(ModelError, match="X has 4 features, but the model was fitted on 3"):
+        example().decision(np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"fit_intercept": False},
+        {"fit_intercept": True},
+        {"fit_intercept": True, "intercept_scaling": 2.0},
+        {"fit_intercept": True, "intercept_scaling": 0.5, "positive": True},
+        {"fit_intercept": False, "l1_ratio": 0.5, "class_weight": {0: 1.0, 1: 3.0}},
+    ],
+)
+def test_a_model_certifies_as_its_fit_did(options):
+    """The same problem again: the bound found here is at least as weak as one at the optimum."""
+    X, y = cancer()
+    fit = adasdca.AdaSDCAClassifier(tol=1e-9, random_state=0, **options).fit(X, y)
+    weight = np.array([1.0, 3.0]) if "class_weight" in options else None
+    total = len(y) if weight is None else weight[y].sum()
+    penalised = options.get("intercept_scaling")
+    model = Model(
+        fit.coef_,
+        fit.intercept_,
+        fit.classes_,
+        adasdca.Logistic(),
+        1 / total,
+        l1_ratio=options.get("l1_ratio", 0.0),
+        bias=penalised or -1.0,
+        fit_intercept=options["fit_intercept"] and penalised is None,
+        positive=options.get("positive", False),
+        class_weight=weight,
+    )
+    for rows in (X, sp.csr_matrix(X)):
+        (certificate,) = models.certify(model, rows, y, epochs=200)
+        assert certificate.primal == pytest.approx(fit.certificate_.primal, rel=1e-12)
+        assert certificate.dual <= fit.certificate_.primal * (1 + 1e-12)
+        assert certificate.relative_gap <= 1e-5
+
+
+def test_every_class_has_its_certificate():
+    X, y = iris()
+    fit = adasdca.AdaSDCAClassifier(multi_class="ovr", tol=1e-8, random_state=0).fit(X, y)
+    model = Model(fit.coef_, fit.intercept_, fit.classes_, adasdca.Logistic(), 1 / len(y),
+                  fit_intercept=True)  # fmt: skip
+    found = models.certify(model, X, y, epochs=100)
+    for here, there in zip(found, fit.certificate_, strict=True):
+        assert here.primal == pytest.approx(there.primal, rel=1e-12)
+        assert here.relative_gap < 1e-4
+
+
+def test_certifying_needs_lam_and_the_models_labels():
+    X, y = cancer()
+    model = Model(np.zeros((1, 30)), np.zeros(1), np.array([0, 1]), adasdca.Logistic(), None)
+    with pytest.raises(ModelError, match="give lam or C"):
+        models.certify(model, X, y)
+    model = dataclasses.replace(model, lam=1.0)
+    with pytest.raises(ModelError, match="label 2 is none of the model's classes"):
+        models.certify(model, X, y + 1)
+    with pytest.raises(ModelError, match="another kind"):
+        models.certify(model, X, np.where(y, "a", "b"))
