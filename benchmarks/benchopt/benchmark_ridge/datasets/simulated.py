@@ -1,0 +1,16 @@
+"""A small random problem."""
+
+import numpy as np
+from benchopt import BaseDataset
+
+
+class Dataset(BaseDataset):
+    name = "Simulated"
+    parameters = {"n_samples, n_features": [(500, 20), (100, 300)]}
+
+    def get_data(self):
+        rng = np.random.default_rng(27)
+        w = rng.standard_normal(self.n_features)
+        X = rng.standard_normal((self.n_samples, self.n_features))
+        y = X @ w + rng.standard_normal(self.n_samples)
+        return {"X": X, "y": y}
