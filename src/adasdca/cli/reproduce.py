@@ -1,0 +1,194 @@
+"""`adasdca reproduce`: the paper's experiments in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import rich.console
+import rich.progress
+import typer
+
+from adasdca import datasets
+from adasdca.cli.inputs import blame
+from adasdca.cli.output import emit, emit_json, note
+from adasdca.plugins import load_all
+from adasdca.reproduce import grid, page, runner
+from adasdca.reproduce.experiments import EXPERIMENTS
+from adasdca.reproduce.paper import CLAIMS
+from adasdca.reproduce.questions import QUESTIONS
+from adasdca.reproduce.results import Results
+from adasdca.reproduce.store import Record, Store
+from adasdca.reproduce.verdicts import Case, summary
+
+FAILED, INTERRUPTED = 1, 130
+
+
+def reproduce(
+    output: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of results, figures and page.")
+    ] = Path("reproduction"),
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="EXPERIMENT", help=f"One of {', '.join(EXPERIMENTS)}; may repeat."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A representative subset, in under two minutes.")
+    ] = False,
+    figures_only: Annotated[
+        bool, typer.Option("--figures-only", help="Draw from stored results; run nothing.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Skip runs that are stored already.")
+    ] = True,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds.", show_default="3 to 5, by experiment")
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Most seconds of a run.", show_default="by data set"),
+    ] = None,
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE.py", help="Registers methods, losses or data to compare; may repeat."
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Verdicts and files as JSON on stdout.")
+    ] = False,
+) -> None:
+    """Run the paper's experiments, draw its figures, and judge its claims.
+
+    Results are JSON lines in DIR/runs.jsonl, written run by run: after an interruption the same
+    command goes on where it was. The page is DIR/index.html, and DIR/index.md with DIR/figures.
+    """
+    store = Store(output)
+    with blame("--only"):
+        for name in only or ():
+            if name not in EXPERIMENTS:
+                raise ValueError(f"{name!r} is unknown; choose one of {', '.join(EXPERIMENTS)}.")
+    with blame("--plugin"):
+        plugins = load_all(plugin or ())
+    scope = grid.Scope(
+        only=tuple(dict.fromkeys(only or ())),
+        available=tuple(datasets.available()),
+        quick=quick,
+        seeds=seeds,
+        budget=budget,
+        more_methods=tuple(
+            name for p in plugins for name in (*p.methods, *(f"option {rule}" for rule in p.rules))
+        ),
+        more_losses=tuple(name for p in plugins for name in p.losses),
+        more_data=tuple(name for p in plugins for name in p.datasets),
+    )
+    with blame("--output"):
+        records, cut = store.read()
+        if figures_only and not store.exists():
+            raise ValueError(f"{store.path} does not exist; run without --figures-only first.")
+    if cut:
+        note(f"{cut} line{'s' * (cut > 1)} of {store.path} cut short; skipped.")
+    interrupted, made = False, []
+    if not figures_only:
+        todo = grid.tasks(scope)
+        left = runner.pending(todo, records) if resume else todo
+        _announce(scope, todo, left, jobs)
+        with _Progress(len(left)) as progress:
+            try:
+                files = [str(p.path) for p in plugins]
+                runner.run(left, store, jobs=jobs, plugins=files, see=progress.see)
+            except runner.Interrupted:
+                interrupted = True
+        made = progress.failed
+    with blame("--output"):
+        results = Results(store.read()[0])
+    files_written: list[Path] = []
+    if results.records and not interrupted:
+        files_written = page.write(results, output)
+    _report(results, store, output, files_written, as_json)
+    for line in made:
+        note(line)
+    if interrupted:
+        note("Interrupted; what was done is stored, and the same command goes on from here.")
+        raise typer.Exit(INTERRUPTED)
+    if made:
+        raise typer.Exit(FAILED)
+
+
+class _Progress:
+    """A bar over all runs on a terminal, nothing in a pipe; gathers what failed."""
+
+    def __init__(self, count: int) -> None:
+        console = rich.console.Console(stderr=True)
+        column = rich.progress.TextColumn
+        self._bar = rich.progress.Progress(
+            rich.progress.BarColumn(bar_width=24),
+            rich.progress.MofNCompleteColumn(),
+            rich.progress.TimeElapsedColumn(),
+            rich.progress.TimeRemainingColumn(),
+            column("{task.description}"),
+            console=console,
+            disable=not console.is_terminal,
+            auto_refresh=False,  # no thread beside the runs that are timed
+        )
+        self._task = self._bar.add_task("", total=count)
+        self.failed: list[str] = []
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def see(self, task: grid.Task, record: Record) -> None:
+        """Count a run."""
+        words = " ".join(filter(None, (task.experiment, task.data, task.loss, task.method)))
+        if record["status"] == "failed":
+            self.failed.append(f"{words}, seed {task.seed}, failed: {record['error']}")
+        self._bar.update(self._task, advance=1, description=words, refresh=True)
+
+
+def _announce(scope: grid.Scope, todo: list[grid.Task], left: list[grid.Task], jobs: int) -> None:
+    """Say what is going to happen and how long it can take."""
+    minutes = grid.most_seconds(left, jobs) / 60
+    stored = f", {len(todo) - len(left)} stored already" if len(left) < len(todo) else ""
+    note(f"{len(left)} runs{stored}; at most {minutes:.1f} minutes, usually about half of it.")
+    absent = grid.missing(scope)
+    if absent:
+        note(f"Left out, not here: {', '.join(absent)}; set ADASDCA_DATA to their folder.")
+    for words in grid.left_out(scope):
+        note(f"Left out of a quick run: {words}")
+
+
+def _report(results: Results, store: Store, output: Path, files: list[Path], as_json: bool) -> None:
+    judged = {claim.name: claim.cases(results) for claim in (*CLAIMS, *QUESTIONS)}
+    if as_json:
+        document = {
+            "runs": len(results.records),
+            "results": str(store.path),
+            "files": [str(path) for path in files],
+            "claims": {name: [_case(case) for case in cases] for name, cases in judged.items()},
+        }
+        emit_json(document)
+        return
+    for claim in (*CLAIMS, *QUESTIONS):
+        counts = summary(judged[claim.name])
+        if sum(counts.values()):
+            words = ", ".join(f"{verdict.value} {k}" for verdict, k in counts.items() if k)
+            emit(f"{claim.name}: {words}")
+    if files:
+        emit(f"Page: {output / 'index.html'}")
+
+
+def _case(case: Case) -> dict[str, Any]:
+    data, loss = case.problem
+    return {
+        "data": data,
+        "loss": loss,
+        "gap": case.gap,
+        "verdict": case.verdict.value,
+        "close": case.close,
+        "note": case.note,
+    }

@@ -1,0 +1,9 @@
+"""Section 6 of the paper, run again: experiments, their raw results, figures, claims and a page.
+
+Needs the extra `adasdca[cli]`. One way through:
+
+    experiments ─► grid (tasks) ─► runner ─► store (JSON lines) ─► results ─► figures, claims
+                                                                                    └─► page
+
+Everything right of the store is a function of the stored lines alone.
+"""
