@@ -1,30 +1,57 @@
-"""The commands and their options; what they do is elsewhere."""
+"""The commands; what they do is in files of their own."""
 
 from __future__ import annotations
 
-import json
-import sys
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 import adasdca
-from adasdca import datasets, plotting
-from adasdca.cli import compare as comparison
-from adasdca.cli import report
-from adasdca.losses import LOSSES
+from adasdca.cli.certify import certify
+from adasdca.cli.compare import compare
+from adasdca.cli.datasets import app as datasets_app
+from adasdca.cli.fit import fit
+from adasdca.cli.output import note, silence
+from adasdca.cli.path import path
+from adasdca.cli.predict import predict
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+CODES = """\b
+Exit codes:
+  0    done
+  1    finished, but not to the accuracy asked for
+  2    wrong usage or bad input
+  3    a file or the network failed
+  130  interrupted; what was reached is kept
+"""
+
+
+class Commands(typer.core.TyperGroup):
+    """The group of all commands, which turns what they may raise into exit codes."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            note("Interrupted.")
+            raise typer.Exit(130) from None
+        except BrokenPipeError:  # the reader of stdout has had enough
+            silence()
+            raise typer.Exit(0) from None
+        except OSError as error:
+            note(f"Error: {error}")
+            raise typer.Exit(3) from error
+
 
 # Plain text: errors and help stay readable, and searchable, in logs and pipes.
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    epilog=CODES,
 )
 
 
@@ -44,61 +71,16 @@ def _adasdca(
     """Regularised linear models by adaptive dual coordinate ascent, with a certificate."""
 
 
-@contextmanager
-def _blame(option: str) -> Iterator[None]:
-    """Turn a refusal of the library into an error about an option."""
-    try:
-        yield
-    except (ValueError, OSError) as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+#: Each command with the example that ends its help.
+EXAMPLES: dict[Callable[..., None], str] = {
+    fit: "adasdca fit mushrooms --loss logistic --tol 1e-6 --model mushrooms.model",
+    predict: "adasdca predict mushrooms.model mushrooms --output labels.txt",
+    certify: "adasdca certify mushrooms.model mushrooms",
+    path: "adasdca path mushrooms --loss squared_hinge --points 5",
+    compare: "adasdca compare mushrooms --loss logistic --max-time 1",
+}
 
+for _command, _example in EXAMPLES.items():
+    app.command(epilog=f"\b\nExample:\n  {_example}")(_command)
 
-@app.command()
-def compare(
-    data: Annotated[
-        str, typer.Option(metavar="NAME", help=f"Data set: {', '.join(datasets.NAMES)}.")
-    ] = "mushrooms",
-    loss: Annotated[
-        str, typer.Option(metavar="NAME", help=f"Loss: {', '.join(LOSSES)}.")
-    ] = "smoothed_hinge",
-    lam: Annotated[
-        float | None, typer.Option(help="Strength of the L2 term.", show_default="1/n")
-    ] = None,
-    tol: Annotated[float, typer.Option(help="Relative duality gap to reach.")] = 1e-6,
-    max_epochs: Annotated[int, typer.Option(help="Most epochs of a method.")] = 200,
-    max_time: Annotated[float, typer.Option(help="Most seconds of a method.")] = 5.0,
-    seed: Annotated[int, typer.Option(help="Seed of the sampling.")] = 0,
-    output: Annotated[Path, typer.Option(help="Picture: .png, .pdf or .svg.")] = Path(
-        "compare.png"
-    ),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Results as JSON on stdout, instead of a table.")
-    ] = False,
-) -> None:
-    """Run all methods on one problem and compare their certificates, epoch by epoch.
-
-    Minimises the mean loss plus lam/2 |w|^2, and draws the relative duality gap against epochs and
-    against seconds. Full AdaSDCA takes part where an epoch of it is affordable.
-    """
-    with _blame("--output"):
-        plotting.check_path(output)
-    with _blame("--data"):
-        X, y = datasets.load(data)
-    with _blame("--loss"):
-        setting = comparison.Setting.of(data, X, y, loss=loss, lam=lam, seed=seed)
-    limits = comparison.Limits(tol, max_epochs, max_time)
-    entrants = comparison.line_up(setting)
-    with _blame("the options"), report.Progress(tol) as progress:
-        runs = comparison.race(X, y, setting, limits, entrants, progress)
-    if as_json:
-        json.dump(report.as_dict(setting, limits, entrants, runs), sys.stdout, allow_nan=False)
-        typer.echo()
-    else:
-        report.print_table(setting, entrants, runs)
-    figure = plotting.convergence([run.curve() for run in runs], tol=tol, title=setting.title())
-    with _blame("--output"):
-        figure.savefig(output)
-    if not as_json:
-        typer.echo(f"Picture: {output}")
-    if any(run.interrupted for run in runs):
-        raise typer.Exit(130)
+app.add_typer(datasets_app, name="datasets")

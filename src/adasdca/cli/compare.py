@@ -1,154 +1,67 @@
-"""The methods side by side on one problem: who takes part, and the runs."""
+"""`adasdca compare`: the methods side by side on one problem."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Annotated
 
-import numpy as np
+import typer
 
-from adasdca.losses import Loss, get_loss
-from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Method, Quartz, SDCAPerm
-from adasdca.plotting import Curve
-from adasdca.solution import Record, Solution, Status
-from adasdca.solver import solve
-from adasdca.theory import epoch_cost
-
-#: Most operations of an epoch of Algorithm 1: a few seconds.
-AFFORDABLE = 3e9
-
-METHODS: dict[str, Method] = {
-    "sdca": SDCA(),
-    "sdca-perm": SDCAPerm(),
-    "iprox-sdca": IProxSDCA(),
-    "quartz": Quartz(),
-    "adasdca+ (II)": AdaSDCAPlus(option="II"),
-    "adasdca+ (I)": AdaSDCAPlus(option="I"),
-    "adasdca": AdaSDCA(rule="relaxed"),
-    "auto": Auto(),
-}
+from adasdca import plotting
+from adasdca.cli import inputs, race, report
+from adasdca.cli.inputs import blame
+from adasdca.cli.output import emit, emit_json
+from adasdca.cli.progress import Progress
 
 
-@dataclass(frozen=True)
-class Setting:
-    """The problem that all methods are given."""
+def compare(
+    data: inputs.Data = "mushrooms",
+    loss: inputs.LossName = "smoothed_hinge",
+    lam: Annotated[
+        float | None, typer.Option(help="Strength of the L2 term.", show_default="1/n")
+    ] = None,
+    gamma: inputs.Gamma = None,
+    epsilon: inputs.Epsilon = None,
+    delta: inputs.Delta = None,
+    quantile: inputs.QuantileLevel = None,
+    tol: inputs.Tol = 1e-6,
+    max_epochs: Annotated[int, typer.Option(help="Most epochs of a method.", min=0)] = 200,
+    max_time: Annotated[float, typer.Option(help="Most seconds of a method.", min=0.0)] = 5.0,
+    seed: inputs.Seed = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Picture: .png, .pdf or .svg.")
+    ] = Path("compare.png"),
+    target: inputs.Target = None,
+    file_format: inputs.Format = None,
+    features: inputs.Features = None,
+    zero_based: inputs.ZeroBased = False,
+    plugin: inputs.PluginFiles = None,
+    as_json: inputs.Json = False,
+) -> None:
+    """Run all methods on one problem and compare their certificates, epoch by epoch.
 
-    data: str
-    n: int
-    d: int
-    nnz: int
-    loss: Loss
-    lam: float
-    seed: int
-
-    @classmethod
-    def of(cls, data: str, X: Any, y: Any, *, loss: str, lam: float | None, seed: int) -> Setting:
-        """Describe the data, with lam = 1/n unless given."""
-        n, d = X.shape
-        return cls(data, n, d, X.nnz, get_loss(loss), 1.0 / len(y) if lam is None else lam, seed)
-
-    def title(self) -> str:
-        """Name the problem in a line."""
-        return f"{self.data}: {self.loss.name}, lam = {self.lam:.3g}, n = {self.n}, d = {self.d}"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When a method has to stop."""
-
-    tol: float
-    max_epochs: int
-    max_time: float
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """A method under its label; `excuse` says why it does not take part."""
-
-    label: str
-    method: Method
-    excuse: str = ""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A method and what it reached."""
-
-    label: str
-    method: Method
-    solution: Solution
-
-    @property
-    def seconds(self) -> float:
-        """Time from the call to the last certificate."""
-        return float(self.solution.history.seconds[-1])
-
-    @property
-    def passes(self) -> float:
-        """Coordinate steps in units of n."""
-        return self.solution.n_updates / len(self.solution.dual_coef)
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped it."""
-        return self.solution.status is Status.INTERRUPTED
-
-    def curve(self) -> Curve:
-        """Return the relative gap from survey to survey."""
-        history = self.solution.history
-        ratio = np.divide(
-            history.gap, history.primal, out=np.full(len(history), np.nan), where=history.primal > 0
-        )
-        return Curve(self.label, history.epoch, history.seconds, ratio)
-
-
-class Watch(Protocol):
-    """Who is told how a run goes."""
-
-    def follow(self, label: str) -> Callable[[Record], None]:
-        """Return a callback for the solve of that label."""
-
-    def finish(self, label: str, solution: Solution) -> None:
-        """See how it ended."""
-
-
-def line_up(setting: Setting) -> list[Entrant]:
-    """Return all methods, those that cannot take part with the reason."""
-    return [Entrant(label, method, _excuse(method, setting)) for label, method in METHODS.items()]
-
-
-def _excuse(method: Method, setting: Setting) -> str:
-    if isinstance(method, Quartz) and setting.loss.smoothness == 0:
-        return "needs a smooth loss"
-    if isinstance(method, AdaSDCA):
-        cost = epoch_cost(method.name, n=setting.n, nnz=setting.nnz)
-        return f"{cost:.0e} operations an epoch" if cost > AFFORDABLE else ""
-    return ""
-
-
-def race(
-    X: Any, y: Any, setting: Setting, limits: Limits, entrants: list[Entrant], watch: Watch
-) -> list[Run]:
-    """Solve with one method after another, until one is interrupted."""
-    runs = []
-    for entrant in entrants:
-        if entrant.excuse:
-            continue
-        solution = solve(
-            X,
-            y,
-            loss=setting.loss,
-            lam=setting.lam,
-            method=entrant.method,
-            tol=limits.tol,
-            max_epochs=limits.max_epochs,
-            max_time=limits.max_time,
-            random_state=setting.seed,
-            callback=watch.follow(entrant.label),
-        )
-        watch.finish(entrant.label, solution)
-        runs.append(Run(entrant.label, entrant.method, solution))
-        if runs[-1].interrupted:
-            break
-    return runs
+    Minimises the mean loss plus lam/2 |w|^2, and draws the relative duality gap against epochs and
+    against seconds. Full AdaSDCA takes part where an epoch of it is affordable, and so do the
+    methods that a plug-in registers.
+    """
+    with blame("--output"):
+        plotting.check_path(output)
+    inputs.above_0("--lam", lam)
+    chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
+    table = inputs.read_data(data, inputs.Reading(file_format, target, features, zero_based)).table
+    y = inputs.signs(table, chosen)
+    setting = race.Setting.of(data, table.X, y, loss=chosen, lam=lam, seed=seed)
+    limits = race.Limits(tol, max_epochs, max_time)
+    entrants = race.line_up(setting)
+    with blame(), Progress(tol) as progress:
+        runs = race.race(table.X, y, setting, limits, entrants, progress)
+    if as_json:
+        emit_json(report.as_dict(setting, limits, entrants, runs))
+    else:
+        report.print_table(setting, entrants, runs)
+    figure = plotting.convergence([run.curve() for run in runs], tol=tol, title=setting.title())
+    figure.savefig(output)
+    if not as_json:
+        emit(f"Picture: {output}")
+    if any(run.interrupted for run in runs):
+        raise typer.Exit(130)

@@ -1,0 +1,220 @@
+"""`adasdca fit`: a model from data, with its certificate."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import shlex
+import sys
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import adasdca
+from adasdca import models
+from adasdca.cli import inputs
+from adasdca.cli.inputs import blame, refusal
+from adasdca.cli.interrupt import Interrupt
+from adasdca.cli.output import certificate_lines, described, emit_json, note, plain
+from adasdca.cli.progress import Progress
+from adasdca.cli.quality import in_words, quality
+from adasdca.solution import Record, Status
+
+WRITERS = {"adasdca": models.save, "liblinear": models.write_liblinear}
+
+
+def fit(
+    data: inputs.Data = "mushrooms",
+    model: Annotated[
+        Path | None, typer.Option("--model", "-m", metavar="OUT", help="Where to write the model.")
+    ] = None,
+    model_format: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="adasdca, or liblinear for LIBLINEAR's predict.",
+            autocompletion=lambda incomplete: [w for w in WRITERS if w.startswith(incomplete)],
+        ),
+    ] = "adasdca",
+    loss: inputs.LossName = "logistic",
+    lam: inputs.Lam = None,
+    C: inputs.Cost = None,
+    l1_ratio: inputs.L1Ratio = 0.0,
+    positive: inputs.Positive = False,
+    intercept: inputs.Intercept = False,
+    bias: Annotated[
+        float | None,
+        typer.Option(
+            "--bias", "-B", help="Append a constant feature of this value, penalised (LIBLINEAR)."
+        ),
+    ] = None,
+    weight: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=W", help="Weight of a class; may be repeated."),
+    ] = None,
+    gamma: inputs.Gamma = None,
+    epsilon: inputs.Epsilon = None,
+    delta: inputs.Delta = None,
+    quantile: inputs.QuantileLevel = None,
+    method: inputs.MethodName = "auto",
+    tol: inputs.Tol = 1e-4,
+    max_epochs: inputs.MaxEpochs = 1000,
+    max_time: inputs.MaxTime = None,
+    seed: inputs.Seed = 0,
+    threads: Annotated[int, typer.Option(help="Classes fitted at the same time.", min=1)] = 1,
+    target: inputs.Target = None,
+    file_format: inputs.Format = None,
+    features: inputs.Features = None,
+    zero_based: inputs.ZeroBased = False,
+    plugin: inputs.PluginFiles = None,
+    as_json: inputs.Json = False,
+) -> None:
+    """Fit a linear model, to a certified accuracy.
+
+    Minimises the mean loss plus lam ((1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1). The loss says
+    whether the target is a label or a number. With more than two classes, one model for each
+    against the rest. Ctrl-C ends the fit with the best model so far.
+    """
+    from adasdca.cli.training import Recipe, class_weights, train
+
+    _check_output(model, model_format)
+    chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
+    recipe = Recipe(
+        loss=chosen,
+        lam=lam,
+        C=C,
+        l1_ratio=l1_ratio,
+        positive=positive,
+        bias=bias,
+        intercept=intercept,
+        method=method,
+        tol=tol,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        seed=seed,
+        threads=threads,
+    )
+    recipe.check()
+    with blame("--method"):
+        adasdca.methods.get_method(method)
+    how = inputs.Reading(file_format, target, features, zero_based)
+    source = inputs.read_data(data, how)
+    table = source.table
+    y = inputs.labels(table, chosen)
+    if weight and chosen.kind == "regression":
+        raise refusal("there are no classes in regression.", "--weight")
+    weights = class_weights(weight or [], y)
+    facts = source.describe()
+    with Interrupt() as interrupt, Progress(tol) as progress:
+        note(f"{data}: {facts['n']} rows, {facts['d']} features, {_kind(y, chosen)}")
+        draw = progress.follow("fit")
+
+        def look(record: Record) -> bool:
+            draw(record)
+            return interrupt(record)
+
+        with blame():
+            done = train(table.X, y, recipe, weights, look, lambda: interrupt.seen)
+    fitted = dataclasses.replace(
+        done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
+    )
+    if model is not None:
+        with blame("--model-format"):
+            WRITERS[model_format](fitted, model)
+    result = quality(fitted, fitted.predict(table.X), y)
+    if as_json:
+        emit_json(_document(facts, recipe, done, fitted, result, model))
+    for line in _summary(recipe, done, fitted, model):
+        note(line)
+    note(f"on these rows: {in_words(result)}")
+    if done.status is not Status.CONVERGED:
+        note(_advice(done.status, recipe))
+        raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
+
+
+def _check_output(path: Path | None, model_format: str) -> None:
+    """Refuse what cannot be written before anything is computed."""
+    if model_format not in WRITERS:
+        raise refusal(
+            f"{model_format!r} is unknown; choose one of {', '.join(WRITERS)}.", "--model-format"
+        )
+    if path is None:
+        return
+    if path.is_dir():
+        raise refusal(f"{path} is a folder; name a file in it.", "--model")
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise refusal(f"the folder of {path} does not exist; make it first.", "--model")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: no right to write into {folder}")
+
+
+def _kind(y: Any, loss: Any) -> str:
+    return "regression" if loss.kind == "regression" else f"{len(np.unique(y))} classes"
+
+
+def _provenance(facts: dict[str, Any], recipe: Any, done: Any) -> dict[str, Any]:
+    return {
+        "versions": {
+            "adasdca": adasdca.__version__,
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        },
+        "data": facts,
+        "command": shlex.join(["adasdca", *sys.argv[1:]]),
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "method": recipe.method,
+        "tol": recipe.tol,
+        "seed": recipe.seed,
+        "status": done.status.value,
+        "epochs": done.epochs,
+        "seconds": done.seconds,
+    }
+
+
+def _document(
+    facts: dict[str, Any], recipe: Any, done: Any, fitted: Any, result: dict[str, Any], path: Any
+) -> dict[str, Any]:
+    options = dataclasses.asdict(recipe) | {
+        "loss": described(recipe.loss),
+        "lam": fitted.lam,
+        "C": done.C,
+    }
+    classes = None if fitted.classes is None else [plain(k) for k in fitted.classes]
+    return {
+        "adasdca": adasdca.__version__,
+        "data": facts | {"classes": classes},
+        "problem": options,
+        "status": done.status.value,
+        "epochs": done.epochs,
+        "seconds": done.seconds,
+        "certificates": fitted.certificates,
+        "training": result,
+        "nonzeros": int(np.count_nonzero(fitted.coef)),
+        "model": None if path is None else str(path),
+    }
+
+
+def _summary(recipe: Any, done: Any, fitted: Any, path: Path | None) -> list[str]:
+    how = f"{done.status.value}, {done.epochs} epochs, {done.seconds:.2f} s"
+    where = "no model written; name a file with --model" if path is None else f"model: {path}"
+    return [
+        f"{recipe.loss.name}, C = {done.C:g} (lam = {fitted.lam:g}): {how}",
+        *certificate_lines(fitted.certificates),
+        where,
+    ]
+
+
+def _advice(status: Status, recipe: Any) -> str:
+    words = {
+        Status.EPOCH_LIMIT: f"raise --max-epochs (now {recipe.max_epochs}) or --tol",
+        Status.TIME_LIMIT: f"raise --max-time (now {recipe.max_time}) or --tol",
+        Status.STALLED: "this is as far as double precision goes on these data: raise --tol",
+        Status.INTERRUPTED: "it was interrupted",
+    }[status]
+    return f"The relative gap asked for, {recipe.tol:g}, was not reached; {words}."

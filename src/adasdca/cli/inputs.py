@@ -1,0 +1,276 @@
+"""What commands are given: options in common, completion, data, and errors about all of them."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import scipy.sparse as sp
+import typer
+from numpy.typing import NDArray
+
+from adasdca import datasets, plugins
+from adasdca.cli.output import busy, plain
+from adasdca.files import FORMATS, Table, read
+from adasdca.losses import LOSSES, Loss, get_loss
+from adasdca.methods import METHODS
+
+
+def complete_loss(incomplete: str) -> list[str]:
+    """Return the losses that begin like this."""
+    return [name for name in LOSSES if name.startswith(incomplete)]
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Return the methods that begin like this."""
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """Return the data sets and the files that begin like this."""
+    names = [name for name in datasets.names() if name.startswith(incomplete)]
+    files = [f"{p}/" if os.path.isdir(p) else p for p in glob.glob(glob.escape(incomplete) + "*")]
+    return names + sorted(files)
+
+
+_DATA_HELP = f"A file, or a data set: {', '.join(datasets.NAMES)}."
+
+Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, autocompletion=complete_data)]
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model of `adasdca fit`, or of LIBLINEAR.")
+]
+LossName = Annotated[
+    str,
+    typer.Option(metavar="NAME", help=f"Loss: {', '.join(LOSSES)}.", autocompletion=complete_loss),
+]
+Gamma = Annotated[
+    float | None,
+    typer.Option(help="gamma of smoothed_hinge and squared.", show_default="1"),
+]
+Epsilon = Annotated[
+    float | None,
+    typer.Option(help="epsilon of the epsilon-insensitive losses.", show_default="0.1"),
+]
+Delta = Annotated[float | None, typer.Option(help="delta of huber.", show_default="1.35")]
+QuantileLevel = Annotated[
+    float | None, typer.Option("--quantile", help="The quantile of quantile.", show_default="0.5")
+]
+Lam = Annotated[float | None, typer.Option(help="Strength of the regularisation, lam = 1/(C N).")]
+Cost = Annotated[
+    float | None,
+    typer.Option("--C", "-c", help="Its inverse, as in LIBLINEAR.", show_default="1"),
+]
+L1Ratio = Annotated[
+    float, typer.Option("--l1-ratio", help="Share of the L1 term, below 1.", min=0.0)
+]
+Positive = Annotated[bool, typer.Option("--positive", help="Keep the coefficients non-negative.")]
+Intercept = Annotated[
+    bool, typer.Option("--intercept", help="Fit an intercept that is not penalised.")
+]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME", help=f"Method: {', '.join(METHODS)}.", autocompletion=complete_method
+    ),
+]
+Tol = Annotated[float, typer.Option(help="Relative duality gap to reach.", min=0.0)]
+MaxEpochs = Annotated[int, typer.Option(help="Most epochs.", min=1)]
+MaxTime = Annotated[
+    float | None, typer.Option(help="Most seconds.", min=0.0, show_default="no limit")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the sampling.", min=0)]
+Target = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The target's column in CSV and Parquet, or array in npz."),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help=f"Format of DATA: {', '.join(FORMATS)}.",
+        show_default="by the name of the file",
+        autocompletion=lambda incomplete: [f for f in FORMATS if f.startswith(incomplete)],
+    ),
+]
+Features = Annotated[
+    int | None,
+    typer.Option("--features", help="Number of features.", min=1, show_default="as in DATA"),
+]
+ZeroBased = Annotated[
+    bool, typer.Option("--zero-based", help="The indices of an svmlight file count from 0.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
+
+
+def _load_plugins(paths: list[Path] | None) -> list[Path] | None:
+    with blame("--plugin"):
+        plugins.load_all(paths or [])
+    return paths
+
+
+PluginFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="FILE.py",
+        help="Load a file that registers methods, losses or data sets; may be repeated.",
+        callback=_load_plugins,
+        is_eager=True,
+    ),
+]
+
+
+@contextmanager
+def blame(hint: str | None = None) -> Iterator[None]:
+    """Turn a refusal of the library into an error about an argument or option."""
+    try:
+        yield
+    except (ValueError, ImportError, FileNotFoundError, IsADirectoryError) as error:
+        raise refusal(str(error), hint) from error
+
+
+def refusal(text: str, hint: str | None = None) -> Exception:
+    """Return the error that ends a command with a usage line, the argument and the text."""
+    return typer.BadParameter(" ".join(text.split()), param_hint=hint)
+
+
+def above_0(option: str, value: float | None) -> None:
+    """Refuse a number that is not finite and above 0."""
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise refusal(f"{value:g} is not allowed; choose a finite number above 0.", option)
+
+
+def chosen_loss(name: str, **parameters: float | None) -> Loss:
+    """Return the loss of that name with the parameters that were given."""
+    with blame("--loss"):
+        return get_loss(name, **{k: v for k, v in parameters.items() if v is not None})
+
+
+@dataclass(frozen=True)
+class Source:
+    """Data as they were read, and where from."""
+
+    table: Table
+    sha256: str
+
+    def describe(self) -> dict[str, Any]:
+        """Return what JSON documents and models say of the data."""
+        n, d = self.table.X.shape
+        nnz = self.table.X.nnz if sp.issparse(self.table.X) else n * d
+        return {"source": self.table.source, "sha256": self.sha256, "n": n, "d": d, "nnz": nnz}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read."""
+
+    file_format: str | None
+    target: str | None
+    features: int | None
+    zero_based: bool
+
+
+def read_data(data: str, how: Reading) -> Source:
+    """Read a file, or load the data set of that name if there is no such file."""
+    if how.file_format is not None and how.file_format not in FORMATS:
+        raise refusal(
+            f"{how.file_format!r} is unknown; choose one of {', '.join(FORMATS)}.", "--format"
+        )
+    is_file = os.path.exists(data)
+    if not is_file and data not in datasets.names():
+        raise refusal(
+            f"{data} is neither a file nor a data set; check the name, or choose one of "
+            f"{', '.join(datasets.names())}.",
+            "DATA",
+        )
+    with blame("DATA"), busy(f"Reading {data}"):
+        if is_file:
+            table = read(
+                data,
+                format=how.file_format,
+                target=how.target,
+                n_features=how.features,
+                zero_based=how.zero_based,
+            )
+            return Source(table, _digest_of_file(data))
+        if how != Reading(None, None, None, False):
+            raise refusal(
+                f"{data} is a data set; --format, --target, --features and --zero-based are for "
+                "files.",
+                "DATA",
+            )
+        X, y = datasets.load(data)
+        parts = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
+        return Source(Table(X, y, None, data), _digest_of_arrays(*parts, y))
+
+
+def _digest_of_file(path: str) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _digest_of_arrays(*arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def labels(table: Table, loss: Loss) -> NDArray[Any]:
+    """Return the targets, of a kind that fits the loss."""
+    y = table.y
+    if y is None:
+        raise refusal(
+            f"{table.source} has no target; name its column with --target, or choose data with "
+            "labels.",
+            "DATA",
+        )
+    text = y.dtype.kind in "OUS"
+    if loss.kind == "regression":
+        if text:
+            raise refusal(
+                f"the target holds text such as {str(y[0])!r}, but {loss.name!r} is a loss for "
+                "regression; choose another --target, or a loss for classification.",
+                "--loss",
+            )
+        return y
+    if text:
+        return y.astype(str)
+    odd = y[y != np.floor(y)]
+    if len(odd):
+        raise refusal(
+            f"the target holds {odd[0]:g}, which is no label, but {loss.name!r} is a loss for "
+            "classification; choose a loss for regression such as squared, or another --target.",
+            "--loss",
+        )
+    found = np.unique(y)
+    if len(found) < 2:
+        raise refusal(f"all labels are {plain(found[0])}; two classes are needed.", "DATA")
+    return y
+
+
+def signs(table: Table, loss: Loss) -> NDArray[np.float64]:
+    """Return the targets for `solve`: of two classes the larger is +1."""
+    y = labels(table, loss)
+    if loss.kind == "regression":
+        return np.asarray(y, dtype=np.float64)
+    classes = np.unique(y)
+    if len(classes) != 2:
+        raise refusal(
+            f"{table.source} has {len(classes)} classes; this command needs two, `adasdca fit` "
+            "takes any number.",
+            "DATA",
+        )
+    return np.where(y == classes[1], 1.0, -1.0)

@@ -1,0 +1,114 @@
+"""Where words go: results to stdout, for machines or as asked; all else to stderr, for people."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import rich.box
+import rich.console
+import rich.table
+import typer
+
+
+def note(text: str) -> None:
+    """Tell people something."""
+    typer.echo(text, err=True)
+
+
+def emit(text: str) -> None:
+    """Write a result, with a newline; a reader that has closed its end has had enough of it."""
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence()
+        raise typer.Exit(0) from None
+
+
+def silence() -> None:
+    """Point stdout to nowhere, so that Python's last flush has no pipe to break."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def emit_json(document: dict[str, Any]) -> None:
+    """Write one JSON document on one line."""
+    emit(json.dumps(document, allow_nan=False))
+
+
+def finite(x: float) -> float | None:
+    """Return a number for JSON, which has no infinities."""
+    return float(x) if math.isfinite(x) else None
+
+
+def plain(label: Any) -> Any:
+    """Return a label as Python's own type, 1.0 as 1, for JSON and for people."""
+    value = label.item() if isinstance(label, np.generic) else label
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def described(thing: Any) -> dict[str, Any]:
+    """Return the name and the parameters of a loss or a method, ready for JSON."""
+    return {"name": thing.name} | dataclasses.asdict(thing)
+
+
+def print_rows(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str]
+) -> None:
+    """Print a table on stdout; numbers to the right, the columns `left` to the left."""
+    table = rich.table.Table(box=rich.box.SIMPLE, title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="left" if column in left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console = rich.console.Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = 100  # a file has no width; let no line break
+    console.print(table)
+
+
+def certificate(point: Any, label: Any = None) -> dict[str, Any]:
+    """Return the certificate of a point, ready for JSON; `label` names its class if there are many.
+
+    `point` has primal, dual, gap, relative_gap and radius.
+    """
+    names = ("primal", "dual", "gap", "relative_gap", "radius")
+    return {"class": label, **{name: finite(getattr(point, name)) for name in names}}
+
+
+def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list[str]:
+    """Say certificates in words, a line each; of many, the weakest."""
+    ordered = certificates
+    if len(certificates) > most:
+        ordered = sorted(certificates, key=lambda c: -math.inf if c["gap"] is None else -c["gap"])
+    lines = []
+    for c in ordered[:most]:
+        name = "" if c["class"] is None else f"class {c['class']}: "
+        relative = math.inf if c["relative_gap"] is None else c["relative_gap"]
+        radius = math.inf if c["radius"] is None else c["radius"]
+        lines.append(
+            f"{name}objective {c['primal']:.8g}; no model has less than {c['dual']:.8g}: "
+            f"gap {c['gap']:.1e} (relative {relative:.1e}), radius {radius:.1e}"
+        )
+    if len(certificates) > most:
+        lines.append(f"and {len(certificates) - most} classes with smaller gaps")
+    return lines
+
+
+@contextlib.contextmanager
+def busy(text: str) -> Iterator[None]:
+    """Show on a terminal that something goes on."""
+    console = rich.console.Console(stderr=True)
+    if console.is_terminal:
+        with console.status(text):
+            yield
+    else:
+        yield

@@ -1,0 +1,86 @@
+"""Progress on a terminal: how many of the digits asked for are there."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+import rich.console
+import rich.progress
+
+from adasdca.solution import Record
+
+
+class Progress:
+    """A bar for each solve, full when the gap asked for is reached; silent unless on a terminal.
+
+    Its length is the share of the digits: log(first gap / gap) over log(first gap / goal).
+    """
+
+    #: Seconds between two drawings, which take milliseconds inside the clock of a solve: one that
+    #: needs less than this is not disturbed at all.
+    interval = 0.25
+
+    def __init__(self, tol: float, console: rich.console.Console | None = None) -> None:
+        self._tol = max(tol, 1e-16)
+        console = console or rich.console.Console(stderr=True)
+        column = rich.progress.TextColumn
+        self._bars = rich.progress.Progress(
+            column("{task.description:<13}"),
+            rich.progress.BarColumn(bar_width=24),
+            column("gap {task.fields[gap]:8.1e}"),
+            column("{task.fields[epoch]:4d} epochs"),
+            rich.progress.TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            auto_refresh=False,
+        )
+        self._tasks: dict[str, rich.progress.TaskID] = {}
+
+    def __enter__(self) -> Progress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._bars.stop()
+
+    def follow(self, label: str) -> Callable[[Record], None]:
+        """Add a bar and return the callback that moves it."""
+        task = self._bars.add_task(label, total=1.0, gap=math.inf, epoch=0)
+        self._tasks[label] = task
+        start, due = math.nan, time.perf_counter() + self.interval
+
+        def look(record: Record) -> None:
+            nonlocal start, due
+            gap = record.gap / record.primal if record.primal > 0 else 0.0
+            start = gap if math.isnan(start) else start
+            now = time.perf_counter()
+            if now < due:
+                return
+            due = now + self.interval
+            share = self._share(start, gap)
+            self._bars.update(task, completed=share, gap=gap, epoch=record.epoch, refresh=True)
+
+        return look
+
+    def _share(self, start: float, gap: float) -> float:
+        if gap <= self._tol:
+            return 1.0
+        way = math.log(start / self._tol) if start > 0 else 0.0
+        return max(0.0, math.log(start / gap) / way) if way > 0 else 0.0
+
+    def finish(self, label: str, relative_gap: float, epochs: int, converged: bool) -> None:
+        """Show where the solve ended."""
+        task = self._tasks[label]
+        self._bars.update(task, gap=relative_gap, epoch=epochs)
+        if converged:
+            self._bars.update(task, completed=1.0)
+        self._bars.stop_task(task)
+        self._bars.refresh()

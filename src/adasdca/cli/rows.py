@@ -1,0 +1,78 @@
+"""The rows of a file as a model expects them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import scipy.sparse as sp
+import typer
+
+from adasdca import models
+from adasdca.cli.inputs import blame, refusal
+from adasdca.cli.output import busy
+from adasdca.files import Table
+from adasdca.models import Model
+
+IgnoreExtra = Annotated[
+    bool,
+    typer.Option("--ignore-extra", help="Leave out features that the model does not know."),
+]
+
+
+def read_model(path: Path) -> Model:
+    """Read a model of ours or of LIBLINEAR."""
+    if not path.exists():
+        raise refusal(f"{path} does not exist; check the name.", "MODEL")
+    with blame("MODEL"), busy(f"Reading {path}"):
+        return models.load(path)
+
+
+def fitting_rows(table: Table, model: Model, ignore_extra: bool) -> Any:
+    """Return the rows with exactly the features of the model.
+
+    Named columns are put into the model's order. Sparse rows may have fewer columns, as the last
+    features need not occur in a file; more are refused, unless they are to be ignored.
+    """
+    X, d = table.X, model.n_features
+    if table.names and model.feature_names:
+        return _by_name(table, model.feature_names, ignore_extra)
+    found = X.shape[1]
+    if found > d and not ignore_extra:
+        raise _too_many(f"{table.source} has {found} features, the model {d}")
+    if found < d and not sp.issparse(X):
+        raise refusal(
+            f"{table.source} has {found} features, the model {d}: some columns are missing; pass "
+            "rows of the features that the model was fitted on.",
+            "DATA",
+        )
+    if found < d:
+        return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
+    return X if found == d else X[:, :d]
+
+
+def _by_name(table: Table, names: list[str], ignore_extra: bool) -> Any:
+    place = {name: k for k, name in enumerate(table.names or [])}
+    missing = [name for name in names if name not in place]
+    if missing:
+        raise refusal(
+            f"{table.source} lacks the column {missing[0]!r} ({len(missing)} in all), which the "
+            "model was fitted on.",
+            "DATA",
+        )
+    extra = place.keys() - set(names)
+    if extra and not ignore_extra:
+        raise _too_many(
+            f"{table.source} has the column {min(extra)!r} ({len(extra)} in all), which the model "
+            "was not fitted on"
+        )
+    order = [place[name] for name in names]
+    return table.X if order == list(range(table.X.shape[1])) else table.X[:, order]
+
+
+def _too_many(words: str) -> Exception:
+    return refusal(
+        f"{words}; pass rows of the features that the model was fitted on, or --ignore-extra to "
+        "leave the others out, as LIBLINEAR does.",
+        "DATA",
+    )

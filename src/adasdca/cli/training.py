@@ -1,0 +1,173 @@
+"""A fit: options into an estimator, the fitted estimator into a model."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from adasdca.certificate import Certificate
+from adasdca.cli.inputs import above_0, refusal
+from adasdca.cli.output import certificate, plain
+from adasdca.estimators import AdaSDCAClassifier, AdaSDCARegressor
+from adasdca.losses import Loss
+from adasdca.models import Model
+from adasdca.solution import Record, Status
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is to be fitted, and how."""
+
+    loss: Loss
+    lam: float | None
+    C: float | None
+    l1_ratio: float
+    positive: bool
+    bias: float | None
+    intercept: bool
+    method: str
+    tol: float
+    max_epochs: int
+    max_time: float | None
+    seed: int
+    threads: int
+
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
+        if self.lam is not None and self.C is not None:
+            raise refusal("lam = 1/(C N), so give one of --lam and --C.", "--lam")
+        if self.bias is not None and self.intercept:
+            raise refusal(
+                "--bias is a penalised constant feature, --intercept is not penalised; give one.",
+                "--bias",
+            )
+        for option, value in (("--lam", self.lam), ("--C", self.C), ("--bias", self.bias)):
+            above_0(option, value)
+
+    def estimator(self, total: float, weights: dict[Any, float] | None, callback: Any) -> Any:
+        """Return the estimator that does it; `total` is N, the sum of the weights."""
+        C = 1.0 if self.C is None else self.C
+        options: dict[str, Any] = {
+            "loss": self.loss,
+            "C": C if self.lam is None else 1.0 / (self.lam * total),
+            "l1_ratio": self.l1_ratio,
+            "positive": self.positive,
+            "fit_intercept": self.intercept or self.bias is not None,
+            "intercept_scaling": self.bias,
+            "method": self.method,
+            "tol": self.tol,
+            "max_iter": self.max_epochs,
+            "max_time": self.max_time,
+            "random_state": self.seed,
+            "n_jobs": self.threads,
+            "callback": callback,
+        }
+        if self.loss.kind == "regression":
+            return AdaSDCARegressor(**options)
+        return AdaSDCAClassifier(multi_class="ovr", class_weight=weights, **options)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model, how its fit ended and what it took."""
+
+    model: Model
+    status: Status
+    C: float
+    epochs: int
+    seconds: float
+
+
+def class_weights(given: list[str], y: NDArray[Any]) -> dict[Any, float] | None:
+    """Return the weights CLASS=W by class, 1 where none is given; None for none at all."""
+    if not given:
+        return None
+    weights: dict[Any, float] = dict.fromkeys(np.unique(y).tolist(), 1.0)
+    for text in given:
+        name, _, value = text.rpartition("=")
+        try:
+            label: Any = name if y.dtype.kind in "US" else float(name)
+            weight = float(value)
+        except ValueError:
+            raise refusal(f"{text!r} is not of the form CLASS=W.", "--weight") from None
+        if label not in weights:
+            found = ", ".join(str(plain(k)) for k in weights)
+            raise refusal(f"{name!r} is none of the classes {found}.", "--weight")
+        above_0("--weight", weight)
+        weights[label] = weight
+    return weights
+
+
+def train(
+    X: Any,
+    y: NDArray[Any],
+    recipe: Recipe,
+    weights: dict[Any, float] | None,
+    callback: Callable[[Record], Any],
+    interrupted: Callable[[], bool],
+) -> Fit:
+    """Fit a model; one that is interrupted or reaches a limit is returned as well."""
+    total = float(len(y))
+    if weights is not None:
+        labels, counts = np.unique(y, return_counts=True)
+        total = float(sum(weights[k] * n for k, n in zip(labels.tolist(), counts, strict=True)))
+    estimator = recipe.estimator(total, weights, callback)
+    began = time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
+            estimator.fit(X, y)
+    except KeyboardInterrupt:
+        if not hasattr(estimator, "certificate_"):
+            raise
+    seconds = time.perf_counter() - began
+    status = _status(estimator, recipe, seconds, interrupted())
+    C = float(estimator.C)
+    return Fit(
+        _model(estimator, recipe, 1.0 / (C * total), weights),
+        status,
+        C,
+        int(estimator.n_iter_),
+        seconds,
+    )
+
+
+def _status(estimator: Any, recipe: Recipe, seconds: float, interrupted: bool) -> Status:
+    if estimator.converged_:
+        return Status.CONVERGED
+    if interrupted:
+        return Status.INTERRUPTED
+    if recipe.max_time is not None and seconds >= recipe.max_time:
+        return Status.TIME_LIMIT
+    return Status.EPOCH_LIMIT if estimator.n_iter_ >= recipe.max_epochs else Status.STALLED
+
+
+def _model(estimator: Any, recipe: Recipe, lam: float, weights: dict[Any, float] | None) -> Model:
+    classes: Any = getattr(estimator, "classes_", None)
+    coef = np.atleast_2d(estimator.coef_)
+    found = estimator.certificate_
+    points: list[Certificate] = found if isinstance(found, list) else [found]
+    names = [None] if len(points) == 1 else [plain(label) for label in classes]
+    factor = None if weights is None else np.array([weights[k] for k in classes.tolist()])
+    return Model(
+        coef=coef,
+        intercept=np.broadcast_to(estimator.intercept_, len(coef)).astype(np.float64),
+        classes=classes,
+        loss=recipe.loss,
+        lam=recipe.lam or lam,
+        l1_ratio=recipe.l1_ratio,
+        bias=-1.0 if recipe.bias is None else recipe.bias,
+        fit_intercept=recipe.intercept,
+        positive=recipe.positive,
+        class_weight=factor,
+        certificates=[certificate(point, name) for point, name in zip(points, names, strict=True)],
+    )

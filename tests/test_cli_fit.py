@@ -1,0 +1,271 @@
+"""`adasdca fit`: options, files and classes into a certified model."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import sklearn.linear_model
+import sklearn.svm
+
+import adasdca
+from adasdca import models
+from bundled import cancer, diabetes, iris
+from commands import call, write
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three data sets as files, in three formats."""
+    place = tmp_path_factory.mktemp("data")
+    write(place / "cancer.svm", *cancer())
+    X, y = iris()
+    names = np.array(["setosa", "versicolor", "virginica"])
+    columns = {f"x{k}": X[:, k] for k in range(X.shape[1])}
+    pl.DataFrame(columns | {"species": names[y]}).write_csv(place / "iris.csv")
+    X, y = diabetes()
+    np.savez(place / "diabetes.npz", X=X, y=y)
+    return place
+
+
+def fitted(capsys, *arguments, code=0):
+    done = call(capsys, "fit", *arguments, "--json")
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout), done
+
+
+def test_without_data_it_is_the_mushrooms(capsys):
+    result, done = fitted(capsys, "--tol", "1e-6")
+    assert result["data"] | {"sha256": ""} == {
+        "source": "mushrooms", "sha256": "", "n": 8124, "d": 112, "nnz": 170604, "classes": [-1, 1],
+    }  # fmt: skip
+    assert result["status"] == "converged"
+    (certificate,) = result["certificates"]
+    assert 0 <= certificate["gap"] <= 1e-6 * certificate["primal"]
+    assert certificate["radius"] == pytest.approx(
+        np.sqrt(2 * certificate["gap"] / result["problem"]["lam"])
+    )
+    assert result["model"] is None
+    assert "no model written" in done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+def test_the_summary_is_for_people(capsys, tmp_path):
+    done = call(capsys, "fit", "--model", tmp_path / "m", "--loss", "squared_hinge")
+    assert done.stdout == ""
+    for word in ("8124 rows", "converged", "no model has less than", "accuracy 100 %", "model:"):
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "peer"),
+    [
+        (
+            ["--loss", "logistic"],
+            sklearn.linear_model.LogisticRegression(fit_intercept=False, tol=1e-10),
+        ),
+        (
+            ["--loss", "logistic", "--intercept", "--C", "0.1"],
+            sklearn.linear_model.LogisticRegression(C=0.1, tol=1e-10),
+        ),
+        (
+            ["--loss", "squared_hinge", "--bias", "2", "--C", "0.5"],
+            sklearn.svm.LinearSVC(C=0.5, intercept_scaling=2.0, tol=1e-10, max_iter=10**6),
+        ),
+        (
+            ["--loss", "logistic", "--weight", "0=2", "--weight", "1=0.5"],
+            sklearn.linear_model.LogisticRegression(
+                fit_intercept=False, tol=1e-10, class_weight={0: 2.0, 1: 0.5}
+            ),
+        ),
+    ],
+)
+def test_it_solves_what_others_solve(options, peer, folder, tmp_path, capsys):
+    """The objective is LIBLINEAR's, with its C, bias and class weights."""
+    X, y = cancer()
+    peer.fit(X, y)
+    fitted(capsys, folder / "cancer.svm", "--tol", "1e-11", "--model", tmp_path / "m", *options)
+    model = models.load(tmp_path / "m")
+    np.testing.assert_allclose(model.coef, peer.coef_, rtol=2e-3, atol=2e-4)
+    np.testing.assert_allclose(model.intercept, peer.intercept_, rtol=2e-3, atol=2e-4)
+
+
+def test_lam_and_c_say_the_same(folder, capsys):
+    one, _ = fitted(capsys, folder / "cancer.svm", "--C", "0.25", "--weight", "1=3")
+    N = np.where(cancer()[1] == 1, 3.0, 1.0).sum()
+    assert one["problem"]["lam"] == pytest.approx(1 / (0.25 * N))
+    two, _ = fitted(
+        capsys, folder / "cancer.svm", "--lam", one["problem"]["lam"], "--weight", "1=3"
+    )
+    assert two["problem"]["C"] == pytest.approx(0.25)
+    assert two["certificates"][0]["primal"] == pytest.approx(one["certificates"][0]["primal"])
+
+
+def test_each_of_many_classes_has_a_certificate(folder, tmp_path, capsys):
+    result, done = fitted(
+        capsys, folder / "iris.csv", "--target", "species", "--intercept", "--tol", "1e-7",
+        "--model", tmp_path / "m",
+    )  # fmt: skip
+    names = ["setosa", "versicolor", "virginica"]
+    assert result["data"]["classes"] == names
+    assert [c["class"] for c in result["certificates"]] == names
+    assert all(c["relative_gap"] <= 1e-7 for c in result["certificates"])
+    assert "class virginica: objective" in done.stderr
+    model = models.load(tmp_path / "m")
+    assert model.feature_names == ["x0", "x1", "x2", "x3"]
+    X, y = iris()
+    assert (model.predict(X) == np.array(names)[y]).mean() == result["training"]["accuracy"]
+    assert model.certificates == result["certificates"]
+
+
+@pytest.mark.parametrize(
+    ("options", "loss"),
+    [
+        (["--loss", "squared"], adasdca.Squared()),
+        (["--loss", "huber", "--delta", "2"], adasdca.Huber(2.0)),
+        (["--loss", "quantile", "--quantile", "0.9"], adasdca.Quantile(0.9)),
+        (["--loss", "epsilon_insensitive", "--epsilon", "0.2"], adasdca.EpsilonInsensitive(0.2)),
+    ],
+)
+def test_the_loss_makes_it_regression(options, loss, folder, tmp_path, capsys):
+    path = tmp_path / "m"
+    result, _ = fitted(capsys, folder / "diabetes.npz", "--intercept", "--model", path, *options)
+    model = models.load(path)
+    assert model.loss == loss
+    assert model.classes is None
+    assert result["training"].keys() == {"r2", "mse"}
+    X, y = diabetes()
+    assert result["training"]["mse"] == pytest.approx(np.mean((model.predict(X) - y) ** 2))
+
+
+def test_sparse_and_positive_coefficients(folder, tmp_path, capsys):
+    path = tmp_path / "m"
+    result, _ = fitted(
+        capsys, folder / "cancer.svm", "--l1-ratio", "0.9", "--positive",
+        "--model", path,
+    )  # fmt: skip
+    model = models.load(path)
+    assert (model.coef >= 0).all()
+    assert 0 < result["nonzeros"] == np.count_nonzero(model.coef) < 30
+    assert (model.positive, model.l1_ratio) == (True, 0.9)
+
+
+def test_a_model_knows_where_it_comes_from(folder, tmp_path, capsys):
+    path = tmp_path / "m"
+    result, _ = fitted(capsys, folder / "cancer.svm", "--model", path, "--seed", "7")
+    origin = models.load(path).provenance
+    assert origin["data"]["sha256"] == result["data"]["sha256"]
+    assert (origin["data"]["n"], origin["data"]["d"]) == (569, 30)
+    assert origin["versions"]["adasdca"] == adasdca.__version__
+    assert origin["seed"] == 7
+    assert origin["status"] == "converged"
+
+
+def test_an_accuracy_not_reached_is_code_1_and_still_a_model(tmp_path, capsys):
+    path = tmp_path / "m"
+    result, done = fitted(
+        capsys, "--method", "sdca", "--tol", "1e-9", "--max-epochs", "3", "--model", path, code=1
+    )
+    assert result["status"] == "epoch limit"
+    assert "raise --max-epochs (now 3) or --tol" in done.stderr
+    model = models.load(path)
+    assert model.certificates[0]["relative_gap"] > 1e-9
+    assert model.predict(adasdca.datasets.load_mushrooms()[0]).shape == (8124,)
+
+
+def test_a_time_limit_is_told(tmp_path, capsys):
+    result, _ = fitted(capsys, "--tol", "1e-12", "--max-time", "0", "--method", "sdca", code=1)
+    assert result["status"] == "time limit"
+
+
+@pytest.mark.parametrize("method", [*adasdca.methods.METHODS])
+def test_every_method_fits(method, folder, capsys):
+    result, _ = fitted(
+        capsys, folder / "cancer.svm", "--loss", "smoothed_hinge", "--method", method,
+        "--tol", "1e-3", "--C", "0.01",
+    )  # fmt: skip
+    assert result["certificates"][0]["relative_gap"] <= 1e-3
+
+
+def test_a_model_for_liblinear(folder, tmp_path, capsys):
+    path = tmp_path / "m"
+    fitted(capsys, folder / "cancer.svm", "--intercept", "--model", path,
+           "--model-format", "liblinear")  # fmt: skip
+    assert path.read_text().splitlines()[:3] == [
+        "solver_type L2R_LR_DUAL",
+        "nr_class 2",
+        "label 1 0",
+    ]
+    done = call(capsys, "fit", folder / "cancer.svm", "--loss", "smoothed_hinge", "--model",
+                tmp_path / "n", "--model-format", "liblinear")  # fmt: skip
+    assert done.returncode == 2
+    assert "LIBLINEAR has no name for the loss" in done.stderr
+
+
+def test_named_threads_and_features(folder, capsys):
+    result, _ = fitted(capsys, folder / "iris.csv", "--target", "species", "--threads", "2")
+    assert len(result["certificates"]) == 3
+    result, _ = fitted(capsys, folder / "cancer.svm", "--features", "40")
+    assert result["data"]["d"] == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no_such_file.svm"], "neither a file nor a data set"),
+        (["--loss", "hing"], "'smoothed_hinge'"),
+        (["--method", "sgd"], "'adasdca+'"),
+        (["--lam", "1", "--C", "1"], "give one of --lam and --C"),
+        (["--bias", "1", "--intercept"], "give one"),
+        (["--C", "-1"], "'--C': -1 is not allowed"),
+        (["--lam", "nan"], "'--lam': nan is not allowed"),
+        (["--bias", "0"], "'--bias'"),
+        (["--l1-ratio", "1"], "l1_ratio"),
+        (["--tol", "-1"], "'--tol'"),
+        (["--max-epochs", "0"], "'--max-epochs'"),
+        (["--weight", "1"], "not of the form CLASS=W"),
+        (["--weight", "3=1"], "none of the classes -1, 1"),
+        (["--weight", "1=-2"], "'--weight': -2 is not allowed"),
+        (["--loss", "squared", "--weight", "1=2"], "no classes in regression"),
+        (["--loss", "hinge", "--epsilon", "1"], "no parameter epsilon"),
+        (["--loss", "huber", "--delta", "-1"], "delta = -1"),
+        (["--model", "nowhere/m"], "does not exist; make it first"),
+        (["--model", "."], "is a folder"),
+        (["--model-format", "onnx"], "choose one of adasdca, liblinear"),
+        (["--format", "xml"], "choose one of svmlight"),
+        (["--plugin", "nothing.py"], "'--plugin'"),
+    ],
+)
+def test_a_wrong_option_is_named(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    done = call(capsys, "fit", *arguments)
+    assert done.returncode == 2
+    assert message.replace("'", "") in done.stderr.replace("'", "")
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("contents", "arguments", "message"),
+    [
+        ("+1 1:1\n-1 2:x\n", [], "line 2"),
+        ("+1 1:1\n-1 2:nan\n", [], "line 2"),
+        ("", [], "empty"),
+        ("1 1:1\n1 2:1\n", [], "all labels are 1; two classes are needed"),
+        ("1 1:1\n1 2:1\n", ["--loss", "hinge"], "two classes"),
+        ("0.5 1:1\n1 2:1\n", [], "the target holds 0.5, which is no label"),
+        ("1 1:1\n-1 5:1\n", ["--features", "3"], "3"),
+        ("1 1:1\n-1 5:1\n", ["--target", "y"], "target"),
+        ("a,b,y\n1,2,3\n4,5,6\n", ["--format", "csv", "--target", "c"], "no column 'c'"),
+        ("a,b\n1,2\n4,5\n", ["--format", "csv"], "has no target; name its column with --target"),
+        ("a,b,y\n1,,3\n4,5,6\n", ["--format", "csv"], "column 'b' is empty in row 1"),
+        ("a,y\n1,u\n4,v\n", ["--format", "csv", "--loss", "squared"], "holds text such as 'u'"),
+    ],
+)
+def test_a_bad_file_is_told(contents, arguments, message, tmp_path, capsys):
+    (tmp_path / "bad").write_text(contents)
+    done = call(capsys, "fit", tmp_path / "bad", "--model", tmp_path / "m", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "m").exists()
+    assert done.stdout == ""
