@@ -79,4 +79,5 @@ struct LossHandle {
 };
 
 // The parts of the module, a file each.
+void bind_files(nb::module_& m);
 void bind_workspace(nb::module_& m);

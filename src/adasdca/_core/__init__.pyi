@@ -28,6 +28,50 @@ class Loss:
 
     def step(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
+class SvmlightFlaw:
+    """Why and where a line was refused."""
+
+    @property
+    def part(self) -> str: ...
+
+    @property
+    def line(self) -> int: ...
+
+    @property
+    def word(self) -> bytes: ...
+
+    @property
+    def text(self) -> bytes: ...
+
+class SvmlightReader:
+    """Reads svmlight text from pieces of it."""
+
+    def __init__(self, base: int, columns: int | None = None, narrow: int = 2147483647) -> None: ...
+
+    def feed(self, piece: bytes) -> SvmlightFlaw | None:
+        """Read a piece; lines may be cut anywhere."""
+
+    def finish(self) -> SvmlightFlaw | None:
+        """Read what is left."""
+
+    def take(self) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], object, object, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], int]:
+        """Hand over values, columns, starts, labels and the number of columns."""
+
+@overload
+def write_svmlight(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: int, bytes: int, row: int) -> tuple[bytes, int]: ...
+
+@overload
+def write_svmlight(values: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: int, bytes: int, row: int) -> tuple[bytes, int]: ...
+
+@overload
+def write_svmlight(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: int, bytes: int, row: int) -> tuple[bytes, int]: ...
+
+@overload
+def write_svmlight(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: int, bytes: int, row: int) -> tuple[bytes, int]:
+    """
+    Rows from `row` on as text of about so many bytes, and the first row left.
+    """
+
 class Workspace:
     """A problem and an iterate on it."""
 
