@@ -79,6 +79,7 @@ def load(path: str | PathLike[str]) -> Plugin:
         for book, old in zip(books, before, strict=True)
     ]
     if not any(new):
+        del sys.modules[name]
         raise PluginError(
             f"plug-in {file} registered nothing; call adasdca.register_method, register_loss, "
             "register_rule or adasdca.datasets.register in it."

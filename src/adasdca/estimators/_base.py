@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import ChainMap
+from collections.abc import Iterator, Set
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -34,7 +36,7 @@ from adasdca.estimators._conditioning import (
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.losses import LOSSES, Loss
-from adasdca.methods import METHODS
+from adasdca.methods import METHODS, REGISTERED, Custom
 from adasdca.products import RowProducts
 from adasdca.region import Region, intercept_error, sound_radius
 from adasdca.solution import Status
@@ -46,6 +48,22 @@ FLOATS = [np.float64, np.float32]
 def losses_of(kind: str) -> list[str]:
     """Return the names of the losses of that kind."""
     return [name for name, loss in LOSSES.items() if loss.kind == kind]
+
+
+class LossNames(Set[str]):
+    """The names of the losses of a kind, those registered later included."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def __contains__(self, name: object) -> bool:
+        return name in losses_of(self._kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(losses_of(self._kind))
+
+    def __len__(self) -> int:
+        return len(losses_of(self._kind))
 
 
 class LinearModel(CallbackSupportMixin, BaseEstimator):
@@ -70,7 +88,12 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         "positive": ["boolean"],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
-        "method": [StrOptions(set(METHODS)), *METHODS.values()],
+        # A view: what is registered later is known too.
+        "method": [
+            StrOptions(ChainMap[str, Any](METHODS, REGISTERED).keys()),
+            *METHODS.values(),
+            Custom,
+        ],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Interval(Real, 0, None, closed="left"), None],
@@ -97,7 +120,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 )
             return self.loss
         cls = LOSSES[self.loss]
-        return cls(**{f.name: getattr(self, f.name) for f in fields(cls)})  # type: ignore[arg-type]
+        own = [f.name for f in fields(cls) if hasattr(self, f.name)]  # type: ignore[arg-type]
+        return cls(**{name: getattr(self, name) for name in own})
 
     def _data(self, X: Any, weight: Array | None) -> Data:
         if self.fit_intercept and self.intercept_scaling is not None:

@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from adasdca.estimators._base import FLOATS, LinearModel, losses_of
+from adasdca.estimators._base import FLOATS, LinearModel, LossNames
 from adasdca.estimators._labels import class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
@@ -131,7 +131,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(losses_of("classification"))), Loss],
+        "loss": [StrOptions(LossNames("classification")), Loss],
         "multi_class": [StrOptions({"auto", "ovr", "multinomial"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }

@@ -13,7 +13,7 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from adasdca.estimators._base import FLOATS, LinearModel, losses_of
+from adasdca.estimators._base import FLOATS, LinearModel, LossNames
 from adasdca.estimators._progress import with_callbacks
 from adasdca.losses import Loss
 from adasdca.methods import Method
@@ -122,7 +122,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(set(losses_of("regression"))), Loss],
+        "loss": [StrOptions(LossNames("regression")), Loss],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "delta": [Interval(Real, 0, None, closed="neither")],
