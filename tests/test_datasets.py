@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca import datasets
-from adasdca.datasets import Content, Source, _folders
+from adasdca.datasets import Content, Source, _fetch, _folders
 from adasdca.datasets._originals import ContentError, read_original
 from adasdca.datasets._sources import SOURCES
 from small_data import CONTENT, TEXT, X, Y
@@ -96,9 +96,6 @@ def test_a_file_that_is_something_else_is_refused(name, tmp_path):
         read_original(Source("x", ("http://x/x",), format=name), path)
 
 
-# Folders and names.
-
-
 def test_where_data_sets_are_looked_for(tmp_path, monkeypatch):
     named, beside, home = tmp_path / "named", tmp_path / "beside", tmp_path / "home"
     monkeypatch.setattr(_folders, "_beside", lambda: beside)
@@ -169,12 +166,34 @@ def test_names_of_ones_own():
             datasets.load("wrong")
 
 
-# The command line.
+HOLDER = """
+import pathlib, sys
+from adasdca.datasets._fetch import _alone
+with _alone(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_lock_holds_between_processes_and_dies_with_them(tmp_path):
+    lock = tmp_path / ".tiny.lock"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert holder.stdout.readline() == b"held\n"
+        with lock.open("a+b") as file:
+            assert not _fetch._try_lock(file.fileno())
+    finally:
+        holder.kill()
+        holder.communicate()
+    with lock.open("a+b") as file:
+        assert _fetch._try_lock(file.fileno())
 
 
 def run(*arguments, **environment):
     return subprocess.run(
-        [sys.executable, "-c", "from adasdca.cli.datasets import app; app()", *arguments],
+        [sys.executable, "-m", "adasdca", "datasets", *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

@@ -4,15 +4,13 @@ import bz2
 import gzip
 import hashlib
 import json
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 
 from adasdca import datasets
-from adasdca.datasets import Content, FetchError, Source, _fetch
+from adasdca.datasets import Content, FetchError, Source
 from small_data import CONTENT, SHA, TEXT, X
 from web import serving
 
@@ -265,39 +263,6 @@ def test_two_at_once_fetch_once(cache):
             thread.join()
     assert not errors
     assert len(web.requests) == 1
-    assert_right(cache)
-
-
-HOLDER = """
-import pathlib, sys
-from adasdca.datasets._fetch import _alone
-with _alone(pathlib.Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_another_process_is_waited_for(cache):
-    """The lock is the system's: it holds between processes, and dies with them."""
-    holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            HOLDER,
-            str(cache / ".tiny.lock"),
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        assert holder.stdout.readline() == b"held\n"
-        with (cache / ".tiny.lock").open("a+b") as file:
-            assert not _fetch._try_lock(file.fileno())
-    finally:
-        holder.kill()
-        holder.communicate()
-    with serving(TEXT) as web:
-        get(tiny(web))
     assert_right(cache)
 
 

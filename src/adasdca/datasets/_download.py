@@ -16,9 +16,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from email.message import Message
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+#: Looks at a finished file and returns what is made of it, or raises `RejectedError`.
+Accept = Callable[[Path, str], T]
 #: Told the bytes that are there and, where the server says so, how many there will be.
 Progress = Callable[[int, "int | None"], Any]
 CHUNK = 1 << 16
@@ -41,13 +43,6 @@ class AttemptError(Exception):
         super().__init__(words)
         self.passing = passing
         self.wait = wait
-
-
-class Accept(Protocol[T]):  # type: ignore[misc]
-    """Who looks at a finished file: returns what is made of it, or raises `RejectedError`."""
-
-    def __call__(self, part: Path, url: str) -> T:
-        """Look at the file."""
 
 
 @dataclass(frozen=True)
