@@ -154,10 +154,11 @@ def _announce(scope: grid.Scope, todo: list[grid.Task], left: list[grid.Task], j
     """Say what is going to happen and how long it can take."""
     minutes = grid.most_seconds(left, jobs) / 60
     stored = f", {len(todo) - len(left)} stored already" if len(left) < len(todo) else ""
-    note(f"{len(left)} runs{stored}; at most {minutes:.1f} minutes, usually about half of it.")
+    note(f"{len(left)} runs{stored}; at most {minutes:.1f} minutes.")
     absent = grid.missing(scope)
     if absent:
-        note(f"Left out, not here: {', '.join(absent)}; set ADASDCA_DATA to their folder.")
+        words = ", ".join(absent)
+        note(f"Left out, not here: {words}; get them with `adasdca datasets fetch NAME`.")
     for words in grid.left_out(scope):
         note(f"Left out of a quick run: {words}")
 

@@ -140,7 +140,7 @@ def _sizes(n: int, per_row: int, d: int, steps: int) -> tuple[str, ...]:
     return tuple(synthetic(rows, count, d) for rows, count in pairs)
 
 
-_LARGE = _sizes(40_000, 40, 20_000, 5)
+_LARGE = _sizes(40_000, 20, 20_000, 5)
 _SMALL = _sizes(2_000, 40, 2_000, 5)
 _QUICK = ("mushrooms", "dorothea")
 
@@ -150,11 +150,12 @@ EXPERIMENTS: dict[str, Experiment] = {
         Experiment(
             "table1",
             "Cost of an epoch",
-            dict.fromkeys(_LARGE, 30.0),
+            dict.fromkeys(_LARGE, 3.0),
             ("sdca", "quartz", "iprox-sdca", "option I", "adasdca"),
             losses=("squared",),
-            max_epochs=8,
-            costs={"adasdca": dict.fromkeys(_SMALL, 30.0)},
+            max_epochs=30,
+            costs={"adasdca": dict.fromkeys(_SMALL, 6.0)},
+            quick_budget=1.0,
             quick=(*_LARGE[1:4], *_LARGE[6:8], *_SMALL[1:4], *_SMALL[6:8]),
         ),
         Experiment(
@@ -176,7 +177,7 @@ EXPERIMENTS: dict[str, Experiment] = {
                 "adasdca": {"w8a": 300.0, "dorothea": 20.0, "mushrooms": 200.0, "ijcnn1": 150.0}
             },
             quick=_QUICK,
-            quick_budget=8.0,
+            quick_budget=6.0,
         ),
         Experiment(
             "methods",
@@ -199,11 +200,11 @@ EXPERIMENTS: dict[str, Experiment] = {
             ("iprox-sdca", "option I", "adasdca+, optimal", "adasdca", "adasdca, optimal"),
             losses=("smoothed_hinge",),
             costs={
-                label: {"dorothea": 20.0, "mushrooms": 40.0}
+                label: {"dorothea": 30.0, "mushrooms": 100.0}
                 for label in ("adasdca", "adasdca, optimal")
             },
             quick=_QUICK,
-            quick_budget=8.0,
+            quick_budget=6.0,
         ),
         Experiment(
             "samplers",

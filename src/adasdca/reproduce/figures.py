@@ -6,6 +6,8 @@ over the seeds: the same numbers as in the verdicts, but interpolated between su
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Gaps at which curves are drawn.
-LEVELS = np.logspace(0, -15, 61)
+LEVELS = np.logspace(0, -15, 46)
 DASH, DOT, LONG, MIX = (0, (4, 1.5)), (0, (1, 1.2)), (0, (7, 2)), (0, (6, 2, 1, 2))
 
 # Legible in grey: colours differ in darkness, and no two of a picture share dash and marker.
@@ -120,7 +122,8 @@ def draw(picture: Picture, results: Results, path: Path) -> None:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    settings: Any = {"svg.hashsalt": picture.name, "svg.fonttype": "path", "font.size": 8.5}
+    settings: Any = {"svg.hashsalt": picture.name, "svg.fonttype": "none", "font.size": 8.5}
+    settings["font.family"] = ["DejaVu Sans", "sans-serif"]
     with mpl.rc_context(settings):
         count = len(picture.panels) or 2
         figure = Figure(figsize=(3.1 * count + 1.7, 3.0), layout="constrained")
@@ -128,8 +131,19 @@ def draw(picture: Picture, results: Results, path: Path) -> None:
             _draw_panels(figure, picture.panels)
         else:
             _draw_costs(figure, results)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_shortened(text.getvalue()), encoding="utf-8")
+
+
+def _shortened(svg: str) -> str:
+    """Round coordinates to a tenth of a point, for smaller files."""
+
+    def rounded(found: re.Match[str]) -> str:
+        return re.sub(r"\d+\.\d{2,}", lambda number: f"{float(number[0]):.1f}", found[0])
+
+    return re.sub(r'\s(?:d|x|y)="[^"]*"', rounded, re.sub(r"\n\s*", "\n", svg))
 
 
 def _picture(results: Results, experiment: str, problem: Problem) -> Picture:
@@ -226,5 +240,6 @@ def _draw_costs(figure: Figure, results: Results) -> None:
 def _tidy(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+    axes.minorticks_off()
     axes.grid(True, which="major", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)

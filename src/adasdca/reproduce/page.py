@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,12 +19,12 @@ from adasdca.reproduce.document import (
     as_html,
     as_markdown,
 )
-from adasdca.reproduce.experiments import EXPERIMENTS
+from adasdca.reproduce.experiments import EXPERIMENTS, MS, with_m
 from adasdca.reproduce.figures import NAMES, Picture, draw, pictures
 from adasdca.reproduce.paper import CLAIMS
 from adasdca.reproduce.questions import QUESTIONS
 from adasdca.reproduce.results import Measure, Results
-from adasdca.reproduce.tables import PAPER_COSTS, PAPER_SHAPES, epoch_costs, shapes
+from adasdca.reproduce.tables import PAPER_COSTS, PAPER_SHAPES, epoch_costs, m_ratios, shapes
 from adasdca.reproduce.verdicts import Case, Verdict, shown, summary
 
 FOLDER = "figures"
@@ -76,8 +77,13 @@ def assemble(
             blocks.append(_costs(results))
         if name == "table2":
             blocks.append(_shapes(results))
+        if name == "m":
+            blocks.append(_choices(results))
+        said: list[Block] = []
         for claim, cases in mine:
-            blocks += _claim(claim, cases)
+            # What several claims share is said once.
+            said += [b for b in _claim(claim, cases) if isinstance(b, Table) or b not in said]
+        blocks += said
         for picture in drawn:
             if picture.experiment == name:
                 blocks += _figure(picture, results, mine)
@@ -114,15 +120,15 @@ def _claim(claim: Claim, cases: list[Case]) -> list[Block]:
     asked = "Judged here" if claim.quote else "Asked beyond the paper"
     blocks.append(Paragraph(f"{asked}: {claim.reading} {words.verdict(cases)}"))
     against = [case for case in cases if case.verdict is Verdict.FAILS]
-    few = len(cases) <= len(PAPER_SHAPES)
+    # Table 2 is shown as a whole already.
+    few = len(cases) <= len(PAPER_COSTS) and claim.experiment != "table2"
     if against or few:
         rows = [
             (words.problem(c.problem), words.gap(c.gap), c.verdict.value + _mark(c), c.note)
             for c in (cases if few else against)
         ]
         blocks.append(Table(("where", "gap", "verdict", "numbers"), tuple(rows), left=4))
-    blocks += [Paragraph(e.text) for e in claim.explanations if e.applies(cases)]
-    return blocks
+    return blocks + [Paragraph(e.text) for e in claim.explanations if e.applies(cases)]
 
 
 def _figure(
@@ -169,16 +175,35 @@ def _costs(results: Results) -> Table:
         (
             NAMES[fit.method],
             PAPER_COSTS[fit.method],
-            f"{fit.paper_n:.2f}",
-            f"{fit.paper_nnz:.2f}",
-            f"{fit.n:.2f}",
-            f"{fit.nnz:.2f}",
+            _exponent(fit.paper_n),
+            _exponent(fit.paper_nnz),
+            _exponent(fit.n),
+            _exponent(fit.nnz),
             _range([c.seconds for c in fit.costs]),
         )
         for fit in epoch_costs(results)
     )
     head = ("method", "paper", "its exponent of n", "of nnz")
     return Table((*head, "measured exponent of n", "of nnz", "ms an epoch"), rows, left=2)
+
+
+def _choices(results: Results) -> Table:
+    """Return how many times the epochs of the best m each m needs: median and worst."""
+    by_gap = [m_ratios(results, gap) for gap in GAPS]
+    rows = []
+    for option in ("I", "II"):
+        for m in MS:
+            ratios = [found.get(with_m(option, m), []) for found in by_gap]
+            cells = [
+                f"{statistics.median(r):.2f} ({max(r):.2f}; {len(r)})" if r else "" for r in ratios
+            ]
+            rows.append((option, m, *cells))
+    heads = (f"gap {gap:.0e}" for gap in GAPS)
+    return Table(("option", "m", *heads), tuple(rows), left=2)
+
+
+def _exponent(value: float) -> str:
+    return f"{round(value, 2) + 0.0:.2f}"  # never −0.00
 
 
 def _range(seconds: list[float]) -> str:

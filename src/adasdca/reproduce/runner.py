@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import fields
 from typing import Any
 
@@ -113,25 +115,25 @@ def run(
     """
     made = []
     results = _here(todo) if jobs == 1 else _elsewhere(todo, jobs, plugins)
-    for task, record in results:
-        store.append(record)
-        made.append(record)
-        see(task, record)
+    with contextlib.closing(results):
+        try:
+            for task, record in results:
+                store.append(record)
+                made.append(record)
+                see(task, record)
+        except KeyboardInterrupt:
+            raise Interrupted from None
     return made
 
 
-def _here(todo: Sequence[Task]) -> Iterator[tuple[Task, Record]]:
+def _here(todo: Sequence[Task]) -> Generator[tuple[Task, Record], None, None]:
     for task in todo:
-        try:
-            record = _safely(task, 1)
-        except KeyboardInterrupt:
-            raise Interrupted from None
-        yield task, record
+        yield task, _safely(task, 1)
 
 
 def _elsewhere(
     todo: Sequence[Task], jobs: int, plugins: Sequence[str]
-) -> Iterator[tuple[Task, Record]]:
+) -> Generator[tuple[Task, Record], None, None]:
     pool = ProcessPoolExecutor(
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
@@ -139,14 +141,16 @@ def _elsewhere(
         initargs=(list(plugins),),
     )
     before = set(multiprocessing.active_children())
+    over = False
     try:
         tasks: dict[Future[Record], Task] = {pool.submit(_safely, t, jobs): t for t in todo}
-        for future in as_completed(tasks):
+        for future in as_completed(list(tasks)):
             yield tasks.pop(future), future.result()
-    except KeyboardInterrupt:
-        raise Interrupted from None
+        over = True
+    except BrokenProcessPool as error:
+        raise OSError("a process of --jobs ended unexpectedly; what was done is stored") from error
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=over, cancel_futures=True)
         # What is still running would go on to the end of its budget.
         for process in set(multiprocessing.active_children()) - before:
             process.terminate()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from adasdca.reproduce.experiments import METHODS
+from adasdca.reproduce.experiments import EXPERIMENTS, METHODS, MS, with_m
 from adasdca.reproduce.results import Results
 from adasdca.theory import epoch_cost
 
@@ -103,7 +103,8 @@ def epoch_costs(results: Results) -> list[CostFit]:
         seconds = spent / (r["updates"] / r["n"])
         times.setdefault(r["method"], {}).setdefault((r["n"], r["nnz"]), []).append(seconds)
     fits = []
-    for method, sizes in times.items():
+    for method in EXPERIMENTS["table1"].methods:
+        sizes = times.get(method, {})
         costs = [Cost(*size, statistics.median(found)) for size, found in sorted(sizes.items())]
         name = METHODS[method].name
         formula = [epoch_cost(name, n=c.n, nnz=c.nnz) for c in costs]
@@ -117,3 +118,17 @@ def _exponents(costs: list[Cost], values: list[float]) -> tuple[float, float]:
     design = np.array([[1.0, np.log(c.n), np.log(c.nnz)] for c in costs])
     solution = np.linalg.lstsq(design, np.log(values), rcond=None)[0]
     return float(solution[1]), float(solution[2])
+
+
+def m_ratios(results: Results, gap: float) -> dict[str, list[float]]:
+    """Return the epochs of each m over those of the best m, on each problem where all reached."""
+    found: dict[str, list[float]] = {}
+    for problem in results.problems("m"):
+        needs = results.needs("m", problem, gap, "epochs")
+        for option in ("I", "II"):
+            labels = [with_m(option, m) for m in MS]
+            if all(label in needs and needs[label].reached for label in labels):
+                best = min(needs[label].high for label in labels)
+                for label in labels:
+                    found.setdefault(label, []).append(needs[label].high / best)
+    return found

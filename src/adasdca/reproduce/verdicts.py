@@ -63,11 +63,11 @@ def alike(mine: Need, other: Need) -> Verdict:
     """Judge whether two methods need the same up to what seeds do.
 
     The ranges over the seeds meet, or, as those of a few seeds may just miss each other, the
-    medians differ by at most 1 or 5 %.
+    medians differ by at most 2 or 10 %.
     """
     if not (mine.reached and other.reached):
         return Verdict.OPEN
-    near = abs(mine.high - other.high) <= max(1.0, 0.05 * max(mine.high, other.high))
+    near = abs(mine.high - other.high) <= max(2.0, 0.1 * max(mine.high, other.high))
     return Verdict.HOLDS if near or overlapping(mine, {"other": other}) else Verdict.FAILS
 
 

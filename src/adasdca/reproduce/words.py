@@ -37,7 +37,9 @@ ABOUT = {
     "this package does by default in its estimators; `auto` is not drawn against epochs, since its "
     "Newton steps are none.",
     "m": "How much less likely a row becomes after a visit. The paper tries 2, 10 and 50; 1.5, 4 "
-    "and `auto`, which follows the decay that is seen, are ours.",
+    "and `auto`, which follows the decay that is seen, are ours. The table has the epochs of each "
+    "m over those of the best one: the median over the problems, in brackets the worst, and the "
+    "number of problems on which all reached the gap.",
     "optimal": "The paper's theory covers losses that are not quadratic only for probabilities "
     "that solve a program with a constraint, which it leaves unsolved. It has an exact solution, a "
     "sort and a search, so that Corollary 1 becomes a method: here it is beside the relaxed law "
@@ -136,7 +138,12 @@ def not_run(results: Results) -> list[str]:
         names = dict.fromkeys(cell[0] for cell in gone)
         whole = [d for d in names if _count(d, asked) == _count(d, gone)]
         rest = len([cell for cell in gone if cell[0] not in whole])
-        parts = ["everything"] if len(gone) == len(asked) else whole
+        sizes = [d for d in whole if d.startswith("synthetic")]
+        parts = [d for d in whole if d not in sizes]
+        if sizes:
+            parts.append(f"{len(sizes)} sizes of synthetic data")
+        if len(gone) == len(asked):
+            parts = ["everything"]
         if rest:
             parts = [*parts, f"{rest} more combination{'s' * (rest > 1)} of data, loss and method"]
         lines.append(f"{e.title}: {', '.join(parts)}")

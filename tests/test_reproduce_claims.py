@@ -1,0 +1,266 @@
+"""Verdicts on hand-made results, both ways, and what claims and figures refer to."""
+
+import math
+
+import numpy as np
+import pytest
+
+from adasdca.reproduce import tables, words
+from adasdca.reproduce.claims import GAPS, Depends, Explanation, First, Greatest, Within
+from adasdca.reproduce.experiments import (
+    synthetic,
+    with_m,
+)
+from adasdca.reproduce.paper import CLAIMS
+from adasdca.reproduce.results import Need, Results, Run, need
+from adasdca.reproduce.store import standing
+from adasdca.reproduce.verdicts import Case, Verdict, alike, first, overlapping, shown, summary
+
+
+def record(method, epochs, *, data="mushrooms", loss="squared", seed=0, **more):
+    """Return a stored run that falls by 10 at each of `epochs` (numbers of epochs), from 1."""
+    gaps = [10.0**-k for k in range(len(epochs) + 1)]
+    x = [0, *epochs]
+    return {
+        "experiment": "methods",
+        "data": data,
+        "loss": loss,
+        "method": method,
+        "seed": seed,
+        "protocol": {"budget": 1.0},
+        "n": 10,
+        "status": "stalled",
+        "history": {
+            "updates": [10 * k for k in x],
+            "seconds": [0.1 * k for k in x],
+            "primal": [1.0] * len(x),
+            "gap": gaps,
+        },
+    } | more
+
+
+def exact(x):
+    return Need(x, x, x, x)
+
+
+def steady(epochs):
+    """Return 14 falls, so that every gap is reached after 3, 6, 10 and 13 times so many epochs."""
+    return [epochs * k for k in range(1, 15)]
+
+
+def test_a_run_reaches_a_gap_at_its_first_survey_below():
+    run = Run.of(record("sdca", [2, 5, 9]))
+    assert run.reach(0.1, "epochs") == (2, 2)
+    assert run.reach(0.09, "epochs") == (5, 5)
+    assert run.reach(1e-3, "seconds") == pytest.approx((0.9, 0.9))
+
+
+def test_a_run_cut_off_by_its_budget_needs_at_least_what_it_had():
+    cut = Run.of(record("sdca", [2, 5, 9], status="time limit"))
+    assert cut.reach(1e-4, "epochs") == (9, math.inf)
+
+
+def test_a_run_that_stalled_above_a_gap_never_reaches_it():
+    assert Run.of(record("sdca", [2, 5, 9])).reach(1e-4, "epochs") == (math.inf, math.inf)
+
+
+def test_a_gap_that_rises_again_was_reached_all_the_same():
+    history = {"updates": [0, 10, 20], "seconds": [0, 1, 2], "primal": [1, 1, 1]}
+    run = Run.of(record("sdca", [], history=history | {"gap": [1.0, 0.01, 0.5]}))
+    assert run.reach(0.1, "epochs") == (1, 1)
+    assert run.gap.tolist() == [1.0, 0.01, 0.01]
+
+
+def test_curves_are_straight_in_the_logarithm_between_surveys():
+    run = Run.of(record("sdca", [2, 5]))
+    x = run.crossing(np.array([1.0, 10**-0.5, 0.1, 10**-1.5, 0.01, 1e-3]), "epochs")
+    assert x == pytest.approx([0, 1, 2, 3.5, 5, math.inf])
+
+
+def test_medians_are_bounded_by_what_is_known():
+    runs = [Run.of(record("sdca", [k], status="time limit")) for k in (3, 4, 8)]
+    assert need(runs, 0.1, "epochs") == Need(4, 4, 3, 8)
+    assert need(runs, 0.01, "epochs") == Need(4, math.inf, 3, math.inf)
+    two = [Run.of(record("sdca", [3])), *runs[1:]]
+    assert need(two, 0.1, "epochs").reached
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "strict", "verdict"),
+    [
+        (exact(3), exact(4), True, Verdict.HOLDS),
+        (exact(4), exact(3), True, Verdict.FAILS),
+        (exact(3), exact(3), True, Verdict.FAILS),
+        (exact(3), exact(3), False, Verdict.HOLDS),
+        (exact(3), Need(5, math.inf, 5, math.inf), True, Verdict.HOLDS),
+        (exact(6), Need(5, math.inf, 5, math.inf), True, Verdict.OPEN),
+        (Need(5, math.inf, 5, math.inf), exact(4), True, Verdict.FAILS),
+        (Need(5, math.inf, 5, math.inf), exact(6), True, Verdict.OPEN),
+        (exact(math.inf), exact(6), False, Verdict.FAILS),
+        (exact(6), exact(math.inf), True, Verdict.HOLDS),
+        (exact(math.inf), exact(math.inf), False, Verdict.OPEN),
+        (exact(math.inf), exact(math.inf), True, Verdict.OPEN),
+    ],
+)
+def test_who_is_first(mine, other, strict, verdict):
+    assert first(mine, {"other": other}, strict=strict) is verdict
+
+
+def test_the_best_of_the_others_decides():
+    others = {"slow": exact(9), "fast": exact(2)}
+    assert first(exact(3), others, strict=True) is Verdict.FAILS
+    assert not overlapping(exact(3), others)
+    assert overlapping(Need(3, 3, 1, 4), others)
+
+
+def test_alike_up_to_what_seeds_do():
+    assert alike(exact(30), exact(32)) is Verdict.HOLDS
+    assert alike(exact(30), exact(40)) is Verdict.FAILS
+    assert alike(Need(30, 30, 20, 41), exact(40)) is Verdict.HOLDS
+    assert alike(exact(30), Need(40, math.inf, 40, math.inf)) is Verdict.OPEN
+
+
+def test_numbers_are_shown_as_far_as_they_are_known():
+    assert shown(exact(12), "epochs") == "12"
+    assert shown(exact(1234), "epochs") == "1234"
+    assert shown(exact(0.01234), "seconds") == "0.0123"
+    assert shown(Need(5, math.inf, 5, math.inf), "epochs") == "> 5"
+    assert shown(exact(math.inf), "epochs") == "never"
+
+
+FASTER = First("name", "methods", "reading", "option I", ("sdca", "iprox-sdca"), "epochs")
+
+
+@pytest.mark.parametrize(("mine", "verdict"), [(1, Verdict.HOLDS), (3, Verdict.FAILS)])
+def test_a_claim_of_being_first_is_judged_both_ways(mine, verdict):
+    results = Results(
+        [record(m, steady(k)) for m, k in (("option I", mine), ("sdca", 2), ("iprox-sdca", 4))]
+    )
+    cases = FASTER.cases(results)
+    assert [case.gap for case in cases] == list(GAPS)
+    assert {case.verdict for case in cases} == {verdict}
+    assert cases[0].note == f"option I {3 * mine}, sdca 6, iprox-sdca 12"
+    assert not cases[0].close
+
+
+def test_a_claim_is_not_judged_without_its_rivals():
+    results = Results([record("option I", steady(1)), record("sdca", steady(2))])
+    assert {case.verdict for case in FASTER.cases(results)} == {Verdict.MISSING}
+    assert FASTER.cases(Results([])) == []
+
+
+def test_a_verdict_that_seeds_could_turn_is_marked():
+    rows = [("option I", [2, 3, 6]), ("sdca", [4, 5, 7]), ("iprox-sdca", [9, 9, 9])]
+    records = [record(m, steady(k), seed=s) for m, ks in rows for s, k in enumerate(ks)]
+    assert all(case.close for case in FASTER.cases(Results(records)))
+
+
+@pytest.mark.parametrize(("limit", "verdict"), [(5.0, Verdict.HOLDS), (0.5, Verdict.FAILS)])
+def test_within_so_many_seconds(limit, verdict):
+    claim = Within("name", "methods", "reading", "option I", ("cov1", "squared"), limit)
+    results = Results([record("option I", steady(1), data="cov1")])
+    assert [case.verdict for case in claim.cases(results)] == [verdict]
+    assert [case.verdict for case in claim.cases(Results([]))] == [Verdict.MISSING]
+
+
+def test_within_is_open_while_the_budget_was_shorter():
+    claim = Within("name", "methods", "reading", "option I", ("cov1", "squared"), 5.0)
+    results = Results([record("option I", [1, 2], data="cov1", status="time limit")])
+    assert [case.verdict for case in claim.cases(results)] == [Verdict.OPEN]
+
+
+@pytest.mark.parametrize(("where", "verdict"), [("cov1", Verdict.HOLDS), ("w8a", Verdict.FAILS)])
+def test_where_a_difference_is_greatest(where, verdict):
+    claim = Greatest(
+        "name", "methods", "reading", ("option I", "option II"), (where, "squared"), "seconds"
+    )
+    records = [record("option I", steady(1), data=data) for data in ("cov1", "w8a")]
+    records += [record("option II", steady(k), data=d) for d, k in (("cov1", 9), ("w8a", 2))]
+    cases = claim.cases(Results(records))
+    assert {case.verdict for case in cases} == {verdict}
+    assert "greatest 9 on cov1" in cases[0].note
+
+
+@pytest.mark.parametrize(("best", "verdict"), [("2", Verdict.FAILS), ("50", Verdict.HOLDS)])
+def test_whether_the_best_m_depends_on_the_problem(best, verdict):
+    claim = Depends("name", "m", "reading", "I", ("2", "10", "50"))
+    records = [
+        record(with_m("I", m), steady(1 if m == wins else 2), data=data, experiment="m")
+        for data, wins in (("cov1", "2"), ("w8a", best))
+        for m in ("2", "10", "50")
+    ]
+    assert {case.verdict for case in claim.cases(Results(records))} == {verdict}
+
+
+def test_how_much_worse_each_m_is_than_the_best():
+    records = [
+        record(with_m("I", m), steady(k), experiment="m")
+        for m, k in zip(("1.5", "2", "4", "10", "50", "auto"), (4, 2, 3, 6, 8, 2), strict=True)
+    ]
+    ratios = tables.m_ratios(Results(records), 1e-6)
+    assert ratios[with_m("I", "4")] == [1.5]
+    assert ratios[with_m("I", "auto")] == [1.0]
+    assert with_m("II", "2") not in ratios
+
+
+@pytest.mark.parametrize(("n_power", "nnz_power", "holds"), [(0, 1, True), (1, 1, False)])
+def test_epoch_costs_are_fitted_and_judged(n_power, nnz_power, holds):
+    records = [
+        {
+            "experiment": "table1",
+            "data": synthetic(n, nnz // n, 100),
+            "loss": "squared",
+            "method": "sdca",
+            "seed": 0,
+            "protocol": {"budget": 1.0},
+            "status": "epoch limit",
+            "n": n,
+            "nnz": nnz,
+            "epochs": 2,
+            "updates": 2 * n,
+            "timings": {
+                "plan": 1e-9 * n**n_power * nnz**nnz_power,
+                "ascent": 1e-9 * n**n_power * nnz**nnz_power,
+                "survey": 5.0,
+            },
+        }
+        for n, nnz in ((100, 1000), (100, 2000), (100, 4000), (200, 2000), (400, 2000))
+    ]
+    results = Results(records)
+    (fit,) = tables.epoch_costs(results)
+    assert (fit.n, fit.nnz) == pytest.approx((n_power, nnz_power), abs=1e-9)
+    assert (fit.paper_n, fit.paper_nnz) == pytest.approx((0, 1), abs=1e-9)
+    (claim,) = [c for c in CLAIMS if c.name == "epoch-costs"]
+    (case,) = claim.cases(results)
+    assert case.verdict is (Verdict.HOLDS if holds else Verdict.FAILS)
+
+
+def test_shapes_are_compared_to_the_digits_of_the_paper():
+    assert tables.Shape("mushrooms", 112, 8124, 18.75).agrees
+    assert not tables.Shape("mushrooms", 112, 8123, 18.75).agrees
+    assert not tables.Shape("mushrooms", 112, 8124, 18.7).agrees
+
+
+def test_explanations_are_shown_only_where_they_apply():
+    why = Explanation("words", Verdict.FAILS, data="dorothea", loss="squared")
+    lost = Case(("dorothea", "squared"), 1e-6, Verdict.FAILS)
+    assert why.applies([lost])
+    assert not why.applies([Case(("dorothea", "squared"), 1e-6, Verdict.HOLDS)])
+    assert not why.applies([Case(("dorothea", "smoothed_hinge"), 1e-6, Verdict.FAILS)])
+    assert not why.applies([Case(("w8a", "squared"), 1e-6, Verdict.FAILS)])
+
+
+def test_verdicts_in_a_sentence():
+    case = {v: Case(("w8a", "squared"), 1e-6, v) for v in Verdict}
+    assert words.verdict([case[Verdict.MISSING]]) == "It was not run."
+    assert words.verdict([case[Verdict.HOLDS]]) == "*It holds.*"
+    mixed = [case[Verdict.HOLDS], case[Verdict.FAILS], case[Verdict.OPEN]]
+    assert "holds in 1 of 3 cases, does not hold in 1" in words.verdict(mixed)
+    assert summary(mixed)[Verdict.OPEN] == 1
+
+
+def test_of_several_runs_of_a_key_the_longest_budget_then_the_latest_stands():
+    short, long = ({"protocol": {"budget": b}} for b in (1.0, 2.0))
+    runs = [record("sdca", [1]) | long, record("sdca", [2]) | short, record("sdca", [3]) | long]
+    (kept,) = standing(runs)
+    assert kept["history"]["updates"] == [0, 30]
