@@ -24,8 +24,10 @@ _LAYOUTS = (
 
 def read_npz(path: Path, target: Target, n_features: int | None) -> Table:
     """Read arrays saved by numpy.savez or scipy.sparse.save_npz; nothing is unpickled."""
+    source = seekable(path)
     try:
-        with np.load(seekable(path), allow_pickle=False) as archive:
+        with source.open("rb") if isinstance(source, Path) else source as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise FileError(f"{path} holds a single array, no archive; save {_LAYOUTS}.")
             arrays = {name: archive[name] for name in archive.files}

@@ -1,0 +1,196 @@
+"""CSV, Parquet and npz files: which column is the target, and what is refused."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from adasdca import files
+from adasdca.files import FileError, streams
+
+FRAME = pl.DataFrame({"a": [1, 2, 3], "label": [1.0, -1.0, 1.0], "b": [0.1, -2.5, 1e300]})
+X = np.array([[1.0, 0.1], [2.0, -2.5], [3.0, 1e300]])
+Y = np.array([1.0, -1.0, 1.0])
+
+
+def write(path, frame):
+    if path.suffix in (".parquet", ".pq"):
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
+    return path
+
+
+def refusal(path, **options):
+    with pytest.raises(FileError) as caught:
+        files.read(path, **options)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture(params=["data.csv", "data.parquet"])
+def path(request, tmp_path):
+    return tmp_path / request.param
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.CSV", "data.tsv", "data.parquet", "data.pq"])
+@pytest.mark.parametrize("compression", ["", *streams.MAGIC])
+def test_frames_are_read(tmp_path, name, compression):
+    plain = write(tmp_path / name, FRAME)
+    path = tmp_path / (name + compression)
+    if compression:
+        with streams.create(path) as file:
+            file.write(plain.read_bytes())
+    table = files.read(path)
+    np.testing.assert_array_equal(table.X, X, strict=True)
+    np.testing.assert_array_equal(table.y, Y, strict=True)
+    assert table.X.flags.c_contiguous
+    assert table.names == ["a", "b"]
+    assert table.source == str(path)
+
+
+@pytest.mark.parametrize("name", ["target", "label", "y"])
+def test_the_target_is_known_by_its_name(path, name):
+    write(path, FRAME.rename({"label": name}))
+    np.testing.assert_array_equal(files.read(path).y, Y)
+
+
+@pytest.mark.parametrize("name", ["Label", "labels", "z"])
+def test_other_names_are_features(path, name):
+    write(path, FRAME.rename({"label": name}))
+    table = files.read(path)
+    assert table.y is None
+    assert table.names == ["a", name, "b"]
+    assert files.read(path, target=name).names == ["a", "b"]
+
+
+def test_a_target_can_be_chosen_or_denied(path):
+    write(path, FRAME.rename({"a": "y"}))
+    message = refusal(path)
+    assert "'label', 'y' could be the target" in message
+    assert "target='label'" in message
+    assert files.read(path, target="y").names == ["label", "b"]
+    table = files.read(path, target=False)
+    assert table.y is None
+    assert table.names == ["y", "label", "b"]
+    assert "no column 'c' for the target; its columns are 'y', 'label', 'b'" in refusal(
+        path, target="c"
+    )
+
+
+def test_labels_may_be_text(path):
+    write(path, FRAME.with_columns(label=pl.Series(["spam", "ham", "spam"])))
+    assert files.read(path).y.tolist() == ["spam", "ham", "spam"]
+
+
+def test_categories_are_text(tmp_path):
+    labels = pl.Series(["spam", "ham", "spam"])
+    for kind in (pl.Categorical, pl.Enum(["ham", "spam"])):
+        frame = FRAME.with_columns(label=labels.cast(kind))
+        path = write(tmp_path / "data.parquet", frame)
+        assert files.read(path).y.tolist() == ["spam", "ham", "spam"]
+
+
+def test_truth_values_are_numbers(path):
+    truth = pl.Series([True, False, True])
+    write(path, FRAME.with_columns(a=truth, label=truth))
+    table = files.read(path)
+    assert table.X[:, 0].tolist() == table.y.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_single_precision_is_kept(tmp_path):
+    path = write(
+        tmp_path / "a.parquet", FRAME.with_columns(pl.col("a", "b").clip(-9, 9).cast(pl.Float32))
+    )
+    table = files.read(path)
+    assert table.X.dtype == np.float32
+    assert table.y.dtype == np.float64
+    mixed = write(tmp_path / "b.parquet", FRAME.with_columns(pl.col("a").cast(pl.Float32)))
+    assert files.read(mixed).X.dtype == np.float64
+
+
+def test_a_late_fraction_makes_a_column_real(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,y\n" + "1,2\n" * 5000 + "0.5,3\n")
+    assert files.read(path).X[-1, 0] == 0.5
+
+
+def test_text_in_features_is_named_with_its_place(path):
+    write(path, FRAME.with_columns(b=pl.Series(["1", "NA", "2"]), c=pl.lit("red")))
+    message = refusal(path)
+    assert (
+        "2 feature column(s) hold no numbers: 'b' ('NA' in row 2); 'c' ('red' in row 1)" in message
+    )
+    assert "encode" in message
+
+
+def test_other_types_are_named(tmp_path):
+    from datetime import date
+
+    frame = FRAME.with_columns(day=pl.lit(date(2020, 1, 1)), list=pl.Series([[1]] * 3))
+    message = refusal(write(tmp_path / "data.parquet", frame))
+    assert "'day' (of type Date); 'list' (of type List" in message
+    frame = FRAME.with_columns(label=pl.lit(date(2020, 1, 1)))
+    message = refusal(write(tmp_path / "data.parquet", frame))
+    assert "the target column 'label' is of type Date" in message
+
+
+@pytest.mark.parametrize("column", ["a", "b", "label"])
+@pytest.mark.parametrize(
+    ("value", "what"), [(None, "is empty"), (np.nan, "is nan"), (np.inf, "is inf")]
+)
+def test_missing_values_are_named_with_their_place(path, column, value, what):
+    values = pl.Series([1.0, value, 2.0], strict=False)
+    write(path, FRAME.with_columns(values.alias(column)))
+    message = refusal(path)
+    assert f"column {column!r} {what} in row 2 (counted from 1" in message
+    assert "drop such rows or fill" in message
+
+
+def test_the_number_of_features_is_checked(path):
+    write(path, FRAME)
+    assert files.read(path, n_features=2).X.shape == (3, 2)
+    assert "has 2 feature columns ('a', 'b') where n_features = 3" in refusal(path, n_features=3)
+
+
+def test_a_table_needs_rows_and_features(path):
+    write(path, FRAME.clear())
+    assert "has no rows" in refusal(path)
+    write(path, FRAME.select("label"))
+    assert "no columns besides the target" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("1,2.5\n3,4\n", r"first line holds numbers only \('1', '2.5'\).*names"),
+        ("a;b;y\n1;2;3\n", "separated by ';'"),
+        ("a,a,y\n1,2,3\n", "several columns are called 'a'; rename"),
+        ("a,,y\n1,2,3\n", "column 2 has no name"),
+        ("a,b,y\n1,2,3,4\n", "one value per column in every line"),
+        ("a,b,y\n1,2\n", "'y' is empty in row 1"),
+        ("a,b,y\n1,2,\xff\n", "is not a CSV file"),
+        ("a,b,y\n", "has no rows"),
+    ],
+)
+def test_bad_csv_files_are_refused(tmp_path, text, match):
+    path = tmp_path / "data.csv"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(FileError, match=match):
+        files.read(path)
+
+
+@pytest.mark.parametrize("data", [b"PAR1 and no more", b"a,b\n1,2\n", bytes(100)])
+def test_bad_parquet_files_are_refused(tmp_path, data):
+    path = tmp_path / "data.parquet"
+    path.write_bytes(data)
+    assert "is not a Parquet file, or is damaged" in refusal(path)
+
+
+def test_formats_are_told_by_content_without_a_known_suffix(tmp_path):
+    FRAME.write_parquet(tmp_path / "data.bin")
+    assert files.read(tmp_path / "data.bin").names == ["a", "b"]
+    np.savez(tmp_path / "data.npz", X=X, y=Y)
+    (tmp_path / "data.npz").rename(tmp_path / "data.other")
+    np.testing.assert_array_equal(files.read(tmp_path / "data.other").X, X)
+    FRAME.write_csv(tmp_path / "table")
+    assert files.read(tmp_path / "table", format="csv").names == ["a", "b"]
