@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from benchmarks import files as benchmark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -250,3 +251,10 @@ def test_targets_that_cannot_be_written_are_refused(tmp_path, y):
     with pytest.raises(ValueError, match="y "):
         files.write_svmlight(tmp_path / "data.svm", np.eye(2), y)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_benchmark_compares_what_is_equal():
+    result = benchmark.measure("doubles", 1e-3, repeats=1)
+    assert result["same"]
+    assert result["bytes"] >= 1e6
+    assert result["peak"] is None or result["peak"] >= result["arrays"] / 2

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from adasdca import datasets, losses, methods, theory
+from adasdca import datasets, files, losses, methods, theory
 from adasdca.certificate import Certificate, certify
 from adasdca.losses import (
     Absolute,
@@ -74,6 +74,7 @@ __all__ = [
     "Survey",
     "certify",
     "datasets",
+    "files",
     "losses",
     "methods",
     "path",
