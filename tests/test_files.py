@@ -1,5 +1,7 @@
 """svmlight text: what is written is read, however the file is cut, and as others read it."""
 
+import os
+import threading
 from decimal import Context
 from fractions import Fraction
 
@@ -226,6 +228,21 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, compression):
     assert named.read_bytes().startswith(streams.MAGIC[compression])
     plain = named.rename(tmp_path / "data.svm")
     assert files.read(plain).X.toarray().tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_pipes_are_read_once(tmp_path, compression):
+    written = tmp_path / f"data{compression}"
+    files.write_svmlight(written, [[1.0, 2.0]], [3.0])
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(written.read_bytes()))
+    writer.start()
+    try:
+        assert files.read(pipe).X.toarray().tolist() == [[1.0, 2.0]]
+    finally:
+        writer.join()
 
 
 @pytest.mark.parametrize("compression", list(streams.MAGIC))

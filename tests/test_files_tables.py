@@ -114,6 +114,15 @@ def test_a_late_fraction_makes_a_column_real(tmp_path):
     assert files.read(path).X[-1, 0] == 0.5
 
 
+def test_blanks_and_signs_do_not_make_a_csv_column_text(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a, b, y\n+1, 0.5,+1\n 2,-3 ,-1\n")
+    table = files.read(path)
+    assert table.names == ["a", "b"]
+    assert table.X.tolist() == [[1.0, 0.5], [2.0, -3.0]]
+    assert table.y.tolist() == [1.0, -1.0]
+
+
 def test_text_in_features_is_named_with_its_place(path):
     write(path, FRAME.with_columns(b=pl.Series(["1", "NA", "2"]), c=pl.lit("red")))
     message = refusal(path)

@@ -32,6 +32,7 @@ def read_csv(path: Path, target: Target, n_features: int | None) -> Table:
         # All rows are looked at before a column has a type: a late 0.5 makes integers real.
         frame = pl.read_csv(seekable(path), separator=separator, infer_schema_length=None)
         frame.columns = names
+        frame = frame.with_columns(_as_number(column) for column in frame)
     except pl.exceptions.NoDataError as error:
         raise _no_rows(path) from error
     except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
@@ -40,6 +41,15 @@ def read_csv(path: Path, target: Target, n_features: int | None) -> Table:
             f"({_first_line(error)}); correct it, or say what it is with format=."
         ) from error
     return _table(path, frame, target, n_features)
+
+
+def _as_number(column: pl.Series) -> pl.Series:
+    """Return a column of text as numbers if all of it are; polars knows neither ' 5' nor '+1'."""
+    pl = _polars()
+    if column.dtype != pl.String:
+        return column
+    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == column.null_count() else column
 
 
 def read_parquet(path: Path, target: Target, n_features: int | None) -> Table:

@@ -38,17 +38,18 @@ def strip_compression(path: Path) -> tuple[Path, str | None]:
     return (path.with_suffix(""), suffix) if suffix in MAGIC else (path, None)
 
 
-def first_bytes(path: Path, count: int = 8) -> bytes:
-    """Return the beginning of a file as it is on disk."""
+def first_bytes(path: Path, count: int) -> bytes:
+    """Return the beginning of a file as it is on disk; nothing of a pipe, which is read once."""
     if path.is_dir():
         raise FileError(f"{path} is a directory; name a file in it.")
+    if path.exists() and not path.is_file():
+        return b""
     with path.open("rb") as file:
         return file.read(count)
 
 
-def compression(path: Path) -> str | None:
-    """Return the compression of a file as a suffix, by its first bytes; None if it has none."""
-    head = first_bytes(path)
+def _compression(path: Path, head: bytes) -> str | None:
+    """Return the compression as a suffix, by the first bytes of a file; None if it has none."""
     if not head:
         raise FileError(f"{path} is empty; check how it was written or downloaded.")
     for suffix, magic in MAGIC.items():
@@ -65,47 +66,52 @@ def compression(path: Path) -> str | None:
 
 def chunks(path: Path, size: int = CHUNK) -> Iterator[bytes]:
     """Yield the contents of a file, decompressed, in pieces of about `size` bytes."""
-    kind = compression(path)
-    pieces = _frames(path) if kind == ".zst" and _OLD else _pieces(path, kind, size)
-    while True:
-        try:
-            piece = next(pieces, b"")
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-            if kind is None or getattr(error, "errno", None) is not None:
-                raise  # trouble of the disk, not of the file
-            raise FileError(
-                f"{path}: the {kind} file is truncated or damaged ({error}); "
-                "copy or download it again."
-            ) from error
-        if not piece:
-            return
-        yield piece
+    if path.is_dir():
+        raise FileError(f"{path} is a directory; name a file in it.")
+    with io.BufferedReader(path.open("rb", buffering=0), size) as file:
+        kind = _compression(path, file.peek(8))
+        pieces = _frames(file) if kind == ".zst" and _OLD else _pieces(file, kind, size)
+        while True:
+            try:
+                piece = next(pieces, b"")
+            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                if kind is None or getattr(error, "errno", None) is not None:
+                    raise  # trouble of the disk, not of the file
+                raise FileError(
+                    f"{path}: the {kind} file is truncated or damaged ({error}); "
+                    "copy or download it again."
+                ) from error
+            if not piece:
+                return
+            yield piece
 
 
 def seekable(path: Path) -> Path | io.BytesIO:
-    """Return the file itself, or its contents in memory if it is compressed."""
-    return path if compression(path) is None else io.BytesIO(b"".join(chunks(path)))
+    """Return the file itself, or its contents in memory if it is compressed or a pipe."""
+    head = first_bytes(path, 8)
+    if path.is_file() and _compression(path, head) is None:
+        return path
+    return io.BytesIO(b"".join(chunks(path)))
 
 
 def create(path: Path) -> BinaryIO:
     """Open a file for writing, compressed as its suffix says."""
-    return _open(path, strip_compression(path)[1], "wb")
+    kind = strip_compression(path)[1]
+    return path.open("wb") if kind is None else _layer(path, kind, "wb")
 
 
 #: Level 9, the default for gzip, is slow and hardly smaller.
 _OPENERS = {".gz": partial(gzip.open, compresslevel=6), ".bz2": bz2.open, ".xz": lzma.open}
 
 
-def _open(path: Path, kind: str | None, mode: str) -> BinaryIO:
-    if kind is None:
-        return cast(BinaryIO, path.open(mode, buffering=0 if mode == "rb" else -1))
+def _layer(file: Path | BinaryIO, kind: str, mode: str) -> BinaryIO:
     opener: Any = _zstd().open if kind == ".zst" else _OPENERS[kind]
-    return cast(BinaryIO, opener(path, mode))
+    return cast(BinaryIO, opener(file, mode))
 
 
-def _pieces(path: Path, kind: str | None, size: int) -> Iterator[bytes]:
-    with _open(path, kind, "rb") as file:
-        while piece := file.read(size):
+def _pieces(file: BinaryIO, kind: str | None, size: int) -> Iterator[bytes]:
+    with file if kind is None else _layer(file, kind, "rb") as text:
+        while piece := text.read(size):
             yield piece
 
 
@@ -122,20 +128,19 @@ def _zstd() -> Any:
         ) from error
 
 
-def _frames(path: Path) -> Iterator[bytes]:
+def _frames(file: BinaryIO) -> Iterator[bytes]:
     """Yield what zstandard decompresses; its own reader takes a truncated file for a whole one."""
     zstandard = _zstd()
     frame = None
-    with path.open("rb") as file:
-        while piece := file.read(1 << 16):
-            while piece:
-                frame = frame or zstandard.ZstdDecompressor().decompressobj()
-                try:
-                    text = frame.decompress(piece)
-                except zstandard.ZstdError as error:
-                    raise EOFError(str(error)) from error
-                if text:
-                    yield text
-                piece, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+    while piece := file.read(1 << 16):
+        while piece:
+            frame = frame or zstandard.ZstdDecompressor().decompressobj()
+            try:
+                text = frame.decompress(piece)
+            except zstandard.ZstdError as error:
+                raise EOFError(str(error)) from error
+            if text:
+                yield text
+            piece, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
     if frame is not None:
         raise EOFError("its last frame is not complete")
