@@ -64,6 +64,12 @@ def test_a_run_that_stalled_above_a_gap_never_reaches_it():
     assert Run.of(record("sdca", [2, 5, 9])).reach(1e-4, "epochs") == (math.inf, math.inf)
 
 
+def test_a_last_survey_inside_an_epoch_counts_as_made_at_its_end():
+    run = Run.of(record("sdca", [2, 4.5], status="time limit"))
+    assert run.reach(0.01, "epochs") == (5, 5)
+    assert run.reach(0.01, "seconds") == pytest.approx((0.45, 0.45))
+
+
 def test_a_gap_that_rises_again_was_reached_all_the_same():
     history = {"updates": [0, 10, 20], "seconds": [0, 1, 2], "primal": [1, 1, 1]}
     run = Run.of(record("sdca", [], history=history | {"gap": [1.0, 0.01, 0.5]}))

@@ -1,4 +1,4 @@
-"""Copy a page of `adasdca reproduce` into the documentation: python tools/publish_reproduction.py DIR.
+"""Copy a page of `adasdca reproduce` into the documentation: publish_reproduction.py DIR.
 
 The page and its pictures go to docs/reproduction, with the runs behind them compressed, so that
 `adasdca reproduce --figures-only --output docs/reproduction` draws the same page again.

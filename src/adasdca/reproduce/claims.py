@@ -139,7 +139,8 @@ class Alike:
                     continue
                 one, two = (needs[name] for name in self.pair)
                 note = ", ".join(f"{p} {shown(needs[p], self.measure)}" for p in self.pair)
-                found.append(Case(problem, gap, alike(one, two), note=note))
+                brief = f"{shown(one, self.measure)} : {shown(two, self.measure)}"
+                found.append(Case(problem, gap, alike(one, two), note=note, brief=brief))
         return found
 
 

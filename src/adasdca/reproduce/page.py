@@ -23,11 +23,17 @@ from adasdca.reproduce.experiments import EXPERIMENTS, MS, with_m
 from adasdca.reproduce.figures import NAMES, Picture, draw, pictures
 from adasdca.reproduce.paper import CLAIMS
 from adasdca.reproduce.questions import QUESTIONS
-from adasdca.reproduce.results import Measure, Results
+from adasdca.reproduce.results import Measure, Problem, Results
 from adasdca.reproduce.tables import PAPER_COSTS, PAPER_SHAPES, epoch_costs, m_ratios, shapes
 from adasdca.reproduce.verdicts import Case, Verdict, shown, summary
 
 FOLDER = "figures"
+SHORT = {
+    Verdict.HOLDS: "holds",
+    Verdict.FAILS: "does not",
+    Verdict.OPEN: "open",
+    Verdict.MISSING: "not run",
+}
 
 
 def write(
@@ -119,16 +125,28 @@ def _claim(claim: Claim, cases: list[Case]) -> list[Block]:
     blocks: list[Block] = [Quote(claim.quote)] if claim.quote else []
     asked = "Judged here" if claim.quote else "Asked beyond the paper"
     blocks.append(Paragraph(f"{asked}: {claim.reading} {words.verdict(cases)}"))
-    against = [case for case in cases if case.verdict is Verdict.FAILS]
-    # Table 2 is shown as a whole already.
-    few = len(cases) <= len(PAPER_COSTS) and claim.experiment != "table2"
-    if against or few:
+    if any(case.brief for case in cases):
+        blocks.append(_matrix(cases))
+    elif cases and claim.experiment != "table2":  # which is shown as a whole already
         rows = [
             (words.problem(c.problem), words.gap(c.gap), c.verdict.value + _mark(c), c.note)
-            for c in (cases if few else against)
+            for c in cases
         ]
         blocks.append(Table(("where", "gap", "verdict", "numbers"), tuple(rows), left=4))
     return blocks + [Paragraph(e.text) for e in claim.explanations if e.applies(cases)]
+
+
+def _matrix(cases: list[Case]) -> Table:
+    """Return verdicts by problem and gap, each with the claimant's number and the best other's."""
+    found: dict[Problem, dict[float | None, str]] = {}
+    for case in cases:
+        short = SHORT[case.verdict] + _mark(case) + (f", {case.brief}" if case.brief else "")
+        found.setdefault(case.problem, {})[case.gap] = short
+    rows = tuple(
+        (words.problem(problem), *(cells.get(gap, "") for gap in GAPS))
+        for problem, cells in found.items()
+    )
+    return Table(("problem", *(f"gap {gap:.0e}" for gap in GAPS)), rows)
 
 
 def _figure(

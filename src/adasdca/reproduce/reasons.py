@@ -13,9 +13,8 @@ WIDE = Explanation(
 )
 SURVEY = Explanation(
     "Every method is timed with a certificate after each epoch, so the pass over the rows that "
-    "option I takes its residues from is no extra cost here, unlike in the paper. What remains is "
-    "drawing the rows from a law of their own; where an epoch is cheap and few epochs are saved, "
-    "that is not paid back.",
+    "option I takes its residues from is no extra cost here. What remains is drawing the rows from "
+    "a law of their own; where an epoch is cheap and few epochs are saved, that is not paid back.",
 )
 THINNING = Explanation(
     "After each pick option II divides a row's probability by m, which evens out the importance "

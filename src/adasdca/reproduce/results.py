@@ -59,12 +59,14 @@ class Run:
         """Return bounds of the epochs or seconds to a gap: equal if it was reached.
 
         A run that its budget cut off needs at least what it had; one that ended above the gap
-        never reaches it.
+        never reaches it. Surveys are made after whole epochs; one more, where a budget cut an epoch
+        off, counts as made at its end, so that no method is looked at more closely than others.
         """
         k = int(np.searchsorted(-self.gap, -gap))
         x = self.at(measure)
         if k < len(self.gap):
-            return float(x[k]), float(x[k])
+            reached = float(x[k]) if measure == "seconds" else float(math.ceil(x[k]))
+            return reached, reached
         return (math.inf if self.ended else float(x[-1])), math.inf
 
     def crossing(self, gaps: Array, measure: Measure) -> Array:

@@ -30,6 +30,8 @@ class Case:
         the machine, may turn the verdict.
     note : str
         The numbers behind the verdict.
+    brief : str
+        The same in the least space: what the claim is about, against the best of the others.
     """
 
     problem: Problem
@@ -37,6 +39,7 @@ class Case:
     verdict: Verdict
     close: bool = False
     note: str = ""
+    brief: str = ""
 
 
 def first(mine: Need, others: Mapping[str, Need], *, strict: bool) -> Verdict:
@@ -55,8 +58,12 @@ def first(mine: Need, others: Mapping[str, Need], *, strict: bool) -> Verdict:
 
 def overlapping(mine: Need, others: Mapping[str, Need]) -> bool:
     """Whether the range of `mine` over the seeds meets that of the best of the others."""
-    best = min(others.values(), key=lambda n: (n.high, n.low))
+    best = min(others.values(), key=_rank)
     return best.least <= mine.greatest and mine.least <= best.greatest
+
+
+def _rank(n: Need) -> tuple[float, float]:
+    return n.high, n.low
 
 
 def alike(mine: Need, other: Need) -> Verdict:
@@ -92,7 +99,9 @@ def case_of_first(
     close = verdict in (Verdict.HOLDS, Verdict.FAILS) and overlapping(mine, others)
     entries = {claimant: mine} | others
     note = ", ".join(f"{name} {shown(n, measure)}" for name, n in entries.items())
-    return Case(problem, gap, verdict, close, note)
+    best = min(others.values(), key=_rank)
+    brief = f"{shown(mine, measure)} : {shown(best, measure)}"
+    return Case(problem, gap, verdict, close, note, brief)
 
 
 def shown(n: Need, measure: Measure) -> str:

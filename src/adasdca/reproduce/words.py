@@ -19,7 +19,8 @@ HOW_TO_READ = (
     "(P − D)/P, by medians over the seeds. “8 of 10” says that it holds in 8 of 10 cases that are "
     "decided; a case is open if a budget was over before a gap was reached and what is known of "
     "the methods that were cut off does not decide it. A run that stalled above a gap, at the "
-    "limits of double precision, never reaches it. The mark ~ is for verdicts that the spread of "
+    "limits of double precision, never reaches it. Pairs such as 14 : 11 are what the claim is "
+    "about and the best of the others. The mark ~ is for verdicts that the spread of "
     "the seeds could turn."
 )
 
