@@ -232,17 +232,22 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, compression):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_pipes_are_read_once(tmp_path, compression):
-    written = tmp_path / f"data{compression}"
-    files.write_svmlight(written, [[1.0, 2.0]], [3.0])
+@pytest.mark.parametrize("kind", ["svmlight", "csv"])
+def test_pipes_are_read_once(tmp_path, kind, compression):
+    text = {"svmlight": b"3 1:1 2:2\n", "csv": b"a,b,y\n1,2,3\n"}[kind]
+    with streams.create(tmp_path / f"data{compression}") as file:
+        file.write(text)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=lambda: pipe.write_bytes(written.read_bytes()))
+    data = (tmp_path / f"data{compression}").read_bytes()
+    writer = threading.Thread(target=pipe.write_bytes, args=[data])
     writer.start()
     try:
-        assert files.read(pipe).X.toarray().tolist() == [[1.0, 2.0]]
+        table = files.read(pipe, format=kind)
     finally:
         writer.join()
+    assert sp.csr_matrix(table.X).toarray().tolist() == [[1.0, 2.0]]
+    assert table.y.tolist() == [3.0]
 
 
 @pytest.mark.parametrize("compression", list(streams.MAGIC))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,14 +24,17 @@ def read_csv(path: Path, target: Target, n_features: int | None) -> Table:
     """Read a CSV file with a line of names; tabs separate the columns of a .tsv file."""
     pl = _polars()
     separator = "\t" if strip_compression(path)[0].suffix.lower() == ".tsv" else ","
+    source = seekable(path)
     try:
         first = pl.read_csv(
-            seekable(path), separator=separator, has_header=False, n_rows=1, infer_schema=False
+            source, separator=separator, has_header=False, n_rows=1, infer_schema=False
         )
         names = ["" if name is None else str(name).strip() for name in first.row(0)]
         _check_header(path, names, separator)
+        if isinstance(source, io.BytesIO):
+            source.seek(0)
         # All rows are looked at before a column has a type: a late 0.5 makes integers real.
-        frame = pl.read_csv(seekable(path), separator=separator, infer_schema_length=None)
+        frame = pl.read_csv(source, separator=separator, infer_schema_length=None)
         frame.columns = names
         frame = frame.with_columns(_as_number(column) for column in frame)
     except pl.exceptions.NoDataError as error:
