@@ -80,7 +80,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
             "ascent_in_order": ascent(packed, in_order),
             "ascent_unpacked": ascent(plain, picks),
             "ascent_unpacked_in_order": ascent(plain, in_order),
-            "pack": Task(lambda: problem.workspace(True)),
+            "pack": Task(lambda: problem.workspace(True).pack()),
             "epoch_plan": epoch("plan"),
             "epoch_tree": epoch("tree"),
         },

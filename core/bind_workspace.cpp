@@ -2,6 +2,7 @@
 #include "adaptive.hpp"
 #include "ascent.hpp"
 #include "bindings.hpp"
+#include "gram.hpp"
 #include "intercept.hpp"
 #include "newton.hpp"
 #include "survey.hpp"
@@ -18,6 +19,7 @@ struct Workspace {
     Problem problem;
     Iterate iterate;
     std::optional<Columns> columns;
+    std::optional<GramColumns> gram_columns;
     Average average;
     std::shared_ptr<void> keep;
 
@@ -29,7 +31,7 @@ std::unique_ptr<Workspace> make_workspace(
     Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
     const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double sigma,
     const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
-    double intercept_scale, bool packed, std::shared_ptr<void> keep) {
+    double intercept_scale, bool packing, std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -59,7 +61,7 @@ std::unique_ptr<Workspace> make_workspace(
     ws->keep = std::move(keep);
     {
         nb::gil_scoped_release release;
-        ws->iterate = make_iterate(ws->problem, packed);
+        ws->iterate = make_iterate(ws->problem, packing);
     }
     return ws;
 }
@@ -155,16 +157,29 @@ void bind_workspace(nb::module_& m) {
                                        pointer(beta, n),  pointer(coef, ws.problem.d)};
                 const Survey s = released(
                     seconds, [&](Pulse& pulse) { return survey(ws.iterate, out, threads, pulse); });
-                return std::tuple(s.primal, s.dual, s.magnitude, s.active, s.complete);
+                return std::tuple(s.primal, s.dual, s.magnitude, s.active, s.spread, s.complete);
             },
             "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(),
             "beta"_a.none(), "coef"_a.none(), "threads"_a, "seconds"_a,
-            "One pass: (primal, dual, magnitude, active, complete), and the arrays asked for.")
+            "One pass: (primal, dual, magnitude, active, spread, complete), and the arrays asked "
+            "for.")
+        .def(
+            "pack",
+            [](Workspace& ws) {
+                released(1e18, [&](Pulse& pulse) {
+                    pack_if_wanted(ws.iterate, pulse);
+                    return true;
+                });
+            },
+            "Copy the rows into records now, if that was asked for; otherwise the first ascent "
+            "does it.")
         .def(
             "ascend",
             [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
-                return released(
-                    seconds, [&](Pulse& pulse) { return ascend(ws.iterate, view(picks), pulse); });
+                return released(seconds, [&](Pulse& pulse) {
+                    pack_if_wanted(ws.iterate, pulse);
+                    return ascend(ws.iterate, view(picks), pulse);
+                });
             },
             "picks"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
         .def(
@@ -173,6 +188,7 @@ void bind_workspace(nb::module_& m) {
                double seconds) {
                 ws.average.lag.resize(ws.problem.d, 0.0);
                 return released(seconds, [&](Pulse& pulse) {
+                    pack_if_wanted(ws.iterate, pulse);
                     return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
                                   pulse);
                 });
@@ -256,7 +272,8 @@ void bind_workspace(nb::module_& m) {
                            out.shape(0) == out.shape(1),
                        "out must be d x d");
                 return released(seconds, [&](Pulse& pulse) {
-                    return gram(ws.iterate, h.data(), out.data(), pulse);
+                    if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
+                    return gram(ws.iterate, *ws.gram_columns, h.data(), out.data(), pulse);
                 });
             },
             "h"_a, "out"_a, "seconds"_a, "Write the lower triangle of sum_i h_i x_i x_i^T.")
@@ -311,6 +328,15 @@ void bind_workspace(nb::module_& m) {
             },
             "beta"_a, "u"_a, "multiplier"_a,
             "Take over beta, and for the next survey's primal any u at all.")
+        .def(
+            "place_primal",
+            [](Workspace& ws, Vector<double> u, double multiplier) {
+                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
+                       "u: one entry per feature");
+                place_primal(ws.iterate, u.data(), multiplier);
+            },
+            "u"_a, "multiplier"_a,
+            "Take over a w as any u that maps to it; beta follows at the next survey.")
         .def(
             "best_intercept",
             [](Workspace& ws, Vector<double> scores, double guess) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "parallel.hpp"
 #include "problem.hpp"
 
 #ifdef __linux__
@@ -55,24 +56,26 @@ Precision precision_of(const T* values, std::int64_t count) {
 }
 
 constexpr std::int64_t record_alignment = 64;
+constexpr std::int64_t rows_per_pulse = 4096;
 
 template <class V, class T, class Index>
-void pack(Iterate& it, const CsrMatrix<T, Index>& x) {
+void pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     using Packed = PackedRows<V>;
-    it.place.resize(x.n);
+    std::vector<std::uint64_t> place(static_cast<std::size_t>(x.n));
     std::int64_t offset = 0;
     for (std::int64_t i = 0; i < x.n; ++i) {
         const std::int64_t size = x.start[i + 1] - x.start[i];
-        it.place[i] = static_cast<std::uint64_t>(offset) << Packed::length_bits |
-                      static_cast<std::uint64_t>(size);
+        place[i] = static_cast<std::uint64_t>(offset) << Packed::length_bits |
+                   static_cast<std::uint64_t>(size);
         offset += (Packed::record_bytes(size) + record_alignment - 1) / record_alignment *
                   record_alignment;
     }
-    it.packed_bytes = offset + 8 * x.n;
-    it.arena = Arena(offset);
-    const Packed packed{it.arena.data(), it.place.data()};
+    Arena arena(offset);
+    const Packed packed{arena.data(), place.data()};
     for (std::int64_t i = 0; i < x.n; ++i) {
+        if (i % rows_per_pulse == 0 && pulse.stop()) return;
         auto row = packed[i];
+        row.state = it.states[i];
         auto* columns = const_cast<std::int32_t*>(row.columns);
         const std::int64_t first = x.start[i];
         for (std::int64_t k = 0; k < row.size; ++k)
@@ -83,49 +86,42 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x) {
                 values[k] = static_cast<V>(x.values[first + k]);
         }
     }
-    it.rows = packed;
+    it.packed_bytes = offset + 8 * x.n;
+    it.arena = std::move(arena);
+    it.place = std::move(place);
+    it.rows = Packed{it.arena.data(), it.place.data()};
+    it.states = {};
 }
 
 template <class T>
-bool try_pack(Iterate&, const DenseMatrix<T>&) {
-    return false;  // a dense row is contiguous already
-}
+void try_pack(Iterate&, const DenseMatrix<T>&, Pulse&) {}  // a dense row is contiguous already
 
 template <class T, class Index>
-bool try_pack(Iterate& it, const CsrMatrix<T, Index>& x) {
+void try_pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     const std::int64_t nnz = x.start[x.n];
     std::int64_t longest = 0;
     for (std::int64_t i = 0; i < x.n; ++i) longest = std::max(longest, x.start[i + 1] - x.start[i]);
-    if (longest >> PackedRows<Ones>::length_bits != 0) return false;
+    if (longest >> PackedRows<Ones>::length_bits != 0) return;
     switch (precision_of(x.values, nnz)) {
         case Precision::ones:
-            pack<Ones>(it, x);
-            break;
+            return pack<Ones>(it, x, pulse);
         case Precision::single:
-            pack<float>(it, x);
-            break;
+            return pack<float>(it, x, pulse);
         case Precision::full:
-            pack<double>(it, x);
-            break;
+            return pack<double>(it, x, pulse);
     }
-    return true;
 }
 
 }  // namespace
 
-Iterate make_iterate(const Problem& problem, bool packed) {
+Iterate make_iterate(const Problem& problem, bool packing) {
     Iterate it;
     it.problem = &problem;
+    it.packing = packing;
     it.u.assign(problem.d, 0.0);
     if (std::holds_alternative<ElasticBox>(problem.regularizer)) it.w.assign(problem.d, 0.0);
-    std::visit(
-        [&](const auto& x) {
-            if (!packed || !try_pack(it, x)) {
-                it.states.resize(problem.n);
-                it.rows = rows_of(x, it.states.data());
-            }
-        },
-        problem.matrix);
+    it.states.resize(problem.n);
+    std::visit([&](const auto& x) { it.rows = rows_of(x, it.states.data()); }, problem.matrix);
     const double constant_norm = problem.intercept_scale * problem.intercept_scale;
     std::visit(
         [&](const auto& rows) {
@@ -139,6 +135,13 @@ Iterate make_iterate(const Problem& problem, bool packed) {
         it.rows);
     read_primal(it);
     return it;
+}
+
+void pack_if_wanted(Iterate& it, Pulse& pulse) {
+    if (!it.packing) return;
+    std::visit([&](const auto& x) { try_pack(it, x, pulse); }, it.problem->matrix);
+    // A pulse that stopped it on the way left everything as it was.
+    it.packing = pulse.stopped();
 }
 
 }  // namespace adasdca

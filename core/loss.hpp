@@ -64,13 +64,17 @@ struct PiecewiseQuadratic {
     }
 
     double curvature(double z, double t) const {
-        const double b = ascent(z, t);
-        return gamma > 0 && b != 0 && b > lower && b < upper ? 1.0 / gamma : 0.0;
+        // 1/gamma (0 where gamma is) strictly inside the domain and off the kink at 0. Products
+        // instead of branches, or loops over rows would not be vectorised.
+        const double b = ascent(z, t), inverse = 1.0 / std::max(gamma, 1e-300);
+        const auto positive = [](double x) { return x > 0 ? 1.0 : 0.0; };
+        return gamma * inverse * inverse * positive(std::abs(b)) * positive(b - lower) *
+               positive(upper - b);
     }
 };
 
 struct Logistic {
-    bool margin = true;
+    static constexpr bool margin = true;
     double gamma = 4.0;
 
     double clip(double b) const { return std::min(std::max(b, 0.0), 1.0); }

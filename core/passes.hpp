@@ -137,6 +137,7 @@ inline std::vector<double> set_states(Iterate& it, const double* beta) {
         },
         it.rows, it.problem->loss);
     it.constant = it.problem->intercept_scale * total.value();
+    it.follow = false;
     return taken;
 }
 
@@ -153,6 +154,16 @@ inline void place(Iterate& it, const double* beta, const double* u, double multi
     set_states(it, beta);
     std::copy(u, u + it.problem->d, it.u.begin());
     it.multiplier = multiplier;
+    read_primal(it);
+}
+
+// Take over a w, given as any u with grad g*(u) = w: the next survey takes P there and lets beta
+// follow.
+inline void place_primal(Iterate& it, const double* u, double multiplier) {
+    std::copy(u, u + it.problem->d, it.u.begin());
+    it.multiplier = multiplier;
+    it.constant = 0;
+    it.follow = true;
     read_primal(it);
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "loss.hpp"
+#include "parallel.hpp"
 #include "regularizer.hpp"
 #include "rows.hpp"
 
@@ -92,6 +93,8 @@ struct Iterate {
     std::vector<double> w;    // grad g*(u); empty when that is u itself
     double multiplier = 0.0;  // b_k of the method of multipliers
     double constant = 0.0;    // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
+    bool packing = false;     // to be packed before the first ascent
+    bool follow = false;      // beta is to be -phi' at w, from the next survey on
 
     // Scores are x.w + bias().
     double bias() const { return multiplier + problem->intercept_scale * constant; }
@@ -116,7 +119,12 @@ inline void read_primal(Iterate& it) {
     for (std::int64_t j = 0; j < it.problem->d; ++j) it.w[j] = g.read(it.u[j], j);
 }
 
-// Lay the rows out, packed where asked and possible, and start at beta = 0 (u = 0).
-Iterate make_iterate(const Problem& problem, bool packed);
+// Start at beta = 0 (u = 0), on the rows as they are given.
+Iterate make_iterate(const Problem& problem, bool packing);
+
+// Copy the rows into records if that was asked for and is possible. It costs as much as a survey
+// or two and only visits in random order are the faster for it, so it waits for the first of them:
+// a solve that is done by Newton steps never packs.
+void pack_if_wanted(Iterate& it, Pulse& pulse);
 
 }  // namespace adasdca

@@ -31,24 +31,73 @@ struct Survey {
     double primal = 0, dual = 0;
     double magnitude = 0;     // size of the terms that P and D are sums of: the scale of rounding
     std::int64_t active = 0;  // rows with a positive weight
+    double spread = 1;        // share of the rows that the adaptive law visits in effect, at most 1
     bool complete = false;
 };
 
+// Sums over some rows.
+struct SurveySums {
+    double value = 0, conjugate = 0, balance = 0;
+    double active = 0, weight = 0, weight_squared = 0;
+};
+
+// A block of rows as the losses see it.
+struct SurveyBlock {
+    std::int64_t count = 0;
+    double z[block_rows], b[block_rows], sign[block_rows], target[block_rows];
+    double q[block_rows], c[block_rows];
+    double residue[block_rows], share[block_rows], weight[block_rows];
+};
+
+// A function of its own with the loss by value: only so is the loop vectorised.
+template <class LossType>
+SurveySums sum_block(const LossType loss, SurveyBlock& rows) {
+    double value = 0, conjugate = 0, balance = 0, active = 0, weight = 0, weight_squared = 0;
+    const std::int64_t count = rows.count;
+#pragma omp simd reduction(+ : value, conjugate, balance)
+    for (std::int64_t k = 0; k < count; ++k) {
+        const double z = rows.z[k], b = rows.b[k], t = rows.target[k];
+        const double phi = loss.value(z, t), star = loss.conjugate(b, t), gap = phi + star + z * b;
+        value += rows.c[k] * phi;
+        conjugate += rows.c[k] * star;
+        balance += rows.c[k] * rows.sign[k] * b;
+        rows.share[k] = gap > 0 ? gap : 0;
+        rows.residue[k] = rows.sign[k] * (b - loss.ascent(z, t));
+    }
+    const double gamma = loss.gamma;
+#pragma omp simd reduction(+ : active, weight, weight_squared)
+    for (std::int64_t k = 0; k < count; ++k) {
+        const double w =
+            adaptive_weight(gamma, rows.c[k], rows.q[k], rows.residue[k], rows.share[k]);
+        rows.weight[k] = w;
+        active += w > 0 ? 1.0 : 0.0;
+        weight += w;
+        weight_squared += w * w;
+    }
+    return {value, conjugate, balance, active, weight, weight_squared};
+}
+
+template <class LossType>
+void follow_scores(const LossType loss, SurveyBlock& rows) {
+#pragma omp simd
+    for (std::int64_t k = 0; k < rows.count; ++k)
+        rows.b[k] = loss.ascent(rows.z[k], rows.target[k]);
+}
+
 // P is taken at w as the ascent left it, D at beta with u summed anew: each a valid value whatever
 // rounding did to u on the way, at the price of one pass. The fresh u then replaces the old one.
+// After `place_primal` beta is not there yet and becomes -phi' at w on the way.
 inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& pulse) {
-    struct Sums {
-        double value = 0, conjugate = 0, balance = 0;
-        std::int64_t active = 0;
-    };
     const Problem& problem = *it.problem;
-    std::vector<Sums> sums(static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
+    std::vector<SurveySums> sums(
+        static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
     std::vector<double> fresh(static_cast<std::size_t>(problem.d));
     const double lambda_total = problem.lambda * problem.total;
     const double bias = it.bias();
     const double* w = it.primal();
     // The first survey of most solves: every score is 0, and no row need be read.
     const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
+    const bool follow = it.follow;
     Survey result;
 
     result.complete = std::visit(
@@ -56,62 +105,63 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
             return reduce_features(
                 problem, threads, pulse, fresh.data(),
                 [&](std::int64_t begin, std::int64_t end, double* part) {
-                    double z[block_rows], b[block_rows], sign[block_rows], target[block_rows];
-                    double q[block_rows], c[block_rows];
-                    const std::int64_t count = end - begin;
-                    for (std::int64_t k = 0; k < count; ++k) {
+                    SurveyBlock block;
+                    block.count = end - begin;
+                    auto add = [&](const auto& row) {
+                        const double coefficient = row.state.scale * row.state.beta;
+                        if (coefficient != 0)
+                            row.each([&](std::int64_t j, double x) { part[j] += coefficient * x; });
+                    };
+                    for (std::int64_t k = 0; k < block.count; ++k) {
                         const auto row = rows[begin + k];
-                        const RowState state = row.state;
+                        const RowState& state = row.state;
                         const Label l = label(loss.margin, state.y);
                         const double x_dot_w = still ? 0.0 : row.dot(w);
                         if (out.score) out.score[begin + k] = x_dot_w;
-                        if (out.beta) out.beta[begin + k] = state.beta;
-                        sign[k] = l.sign;
-                        target[k] = l.target;
-                        z[k] = l.sign * (x_dot_w + bias);
-                        b[k] = l.sign * state.beta;
-                        q[k] = state.q;
-                        c[k] = state.scale * lambda_total;
-                        const double coefficient = state.scale * state.beta;
-                        if (coefficient != 0)
-                            row.each([&](std::int64_t j, double x) { part[j] += coefficient * x; });
+                        block.sign[k] = l.sign;
+                        block.target[k] = l.target;
+                        block.z[k] = l.sign * (x_dot_w + bias);
+                        block.b[k] = l.sign * state.beta;
+                        block.q[k] = state.q;
+                        block.c[k] = state.scale * lambda_total;
+                        if (!follow) add(row);
                     }
-                    double value = 0, conjugate = 0, balance = 0;
-                    double residue[block_rows], share[block_rows], weight[block_rows];
-                    double active = 0;
-#pragma omp simd reduction(+ : value, conjugate, balance, active)
-                    for (std::int64_t k = 0; k < count; ++k) {
-                        const double phi = loss.value(z[k], target[k]);
-                        const double star = loss.conjugate(b[k], target[k]);
-                        value += c[k] * phi;
-                        conjugate += c[k] * star;
-                        balance += c[k] * sign[k] * b[k];
-                        const double gap = phi + star + z[k] * b[k];
-                        share[k] = gap > 0 ? gap : 0;
-                        residue[k] = sign[k] * (b[k] - loss.ascent(z[k], target[k]));
-                        weight[k] = adaptive_weight(loss.gamma, c[k], q[k], residue[k], share[k]);
-                        active += weight[k] > 0 ? 1.0 : 0.0;
+                    if (follow) {
+                        follow_scores(loss, block);
+                        for (std::int64_t k = 0; k < block.count; ++k) {
+                            const auto row = rows[begin + k];
+                            row.state.beta = block.sign[k] * block.b[k];
+                            add(row);
+                        }
                     }
+                    sums[begin / block_rows] = sum_block(loss, block);
+                    if (out.beta)
+                        for (std::int64_t k = 0; k < block.count; ++k)
+                            out.beta[begin + k] = block.sign[k] * block.b[k];
                     auto copy = [&](const double* from, double* to) {
-                        if (to) std::copy(from, from + count, to + begin);
+                        if (to) std::copy(from, from + block.count, to + begin);
                     };
-                    copy(residue, out.residue);
-                    copy(share, out.share);
-                    copy(weight, out.weight);
-                    sums[begin / block_rows] = {value, conjugate, balance,
-                                                static_cast<std::int64_t>(active)};
+                    copy(block.residue, out.residue);
+                    copy(block.share, out.share);
+                    copy(block.weight, out.weight);
                 });
         },
         it.rows, problem.loss);
     if (!result.complete) return result;
+    it.follow = false;
 
     Sum value, conjugate, balance;
-    for (const Sums& s : sums) {
+    double weight = 0, weight_squared = 0;
+    for (const SurveySums& s : sums) {
         value.add(s.value);
         conjugate.add(s.conjugate);
         balance.add(s.balance);
-        result.active += s.active;
+        result.active += static_cast<std::int64_t>(s.active);
+        weight += s.weight;
+        weight_squared += s.weight_squared;
     }
+    const double spread = weight / weight_squared * (weight / static_cast<double>(problem.n));
+    if (spread < 1) result.spread = spread;
     if (out.coef) std::copy(w, w + problem.d, out.coef);
     std::visit(
         [&](const auto& g) {

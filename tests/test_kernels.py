@@ -66,10 +66,10 @@ def test_ascent_equals_the_oracle(loss, regularizer, weighted, intercept):
         intercept = offset + oracle.s * oracle.average(beta)[-1]
         for rows, packed in storages(X, values):
             workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
-            assert (workspace.packed_bytes > 0) == packed
             workspace.set_beta(start, 1)
             workspace.multiplier = offset
             assert workspace.ascend(picks, FOREVER) == len(picks)
+            assert (workspace.packed_bytes > 0) == packed
             bias = workspace.bias
             agrees(workspace, oracle, beta, 1e-12)
             assert bias == pytest.approx(intercept, rel=1e-12, abs=1e-12)
@@ -89,6 +89,8 @@ def test_survey_equals_the_oracle(loss, regularizer, weighted):
         for rows, packed in storages(X, values):
             backend = LocalBackend(Problem.checked(rows, y, loss=loss, **options), 1, packed)
             backend.restart(beta, 0.0)
+            backend.workspace.pack()
+            assert (backend.packed_bytes > 0) == packed
             seen = backend.survey(frozenset({"score", "residue", "share", "adaptive"}))
             for name in ("score", "residue", "share"):
                 np.testing.assert_allclose(getattr(seen, name), getattr(expected, name), **tight)

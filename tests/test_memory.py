@@ -50,11 +50,12 @@ y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
 solve(X[:500], y[:500], lam=1e-3, max_epochs=2, tol=0.0, random_state=0, **options)
 
 packed = 0
-def remember(self, *arguments, make=LocalBackend.__init__):
+def remember(self, *arguments, ascend=LocalBackend.ascend):
     global packed
-    make(self, *arguments)
+    updates = ascend(self, *arguments)
     packed = self.packed_bytes
-LocalBackend.__init__ = remember
+    return updates
+LocalBackend.ascend = remember
 
 before = peak()
 solution = solve(X, y, lam=1e-3, max_epochs=3, tol=0.0, random_state=0, **options)

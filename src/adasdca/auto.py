@@ -52,15 +52,12 @@ class AutoSchedule:
         assert survey.adaptive is not None
         n = len(survey.beta)
         law = survey.adaptive
-        total = float(law.sum())
-        if total == 0:
+        if survey.active == 0:
             return None
         relative = survey.gap / survey.primal if survey.primal > 0 else math.inf
         self._learn(relative)
-        # The share of rows that the law visits in effect: 1 if all matter alike.
-        spread = total * total / (n * float(law @ law))
         # On few rows the planning would cost more than all its picks.
-        adaptive = not self._wide and spread < 0.6 and n >= 1000
+        adaptive = not self._wide and survey.spread < 0.6 and n >= 1000
         epoch = self._costs.epoch(n, adaptive)
         if self._finish_pays(survey, relative, epoch):
             assert self._finish is not None

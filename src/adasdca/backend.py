@@ -95,7 +95,7 @@ class LocalBackend:
             for name in ("score", "residue", "share", "adaptive")
         }
         beta, coef = np.empty(n), np.empty(d)
-        primal, dual, magnitude, active, complete = self.workspace.survey(
+        primal, dual, magnitude, active, spread, complete = self.workspace.survey(
             arrays["score"],
             arrays["residue"],
             arrays["share"],
@@ -123,6 +123,7 @@ class LocalBackend:
             gamma=self._gamma,
             curvature=self._curvature,
             weight=self._weight,
+            spread=spread,
             **arrays,
         )
 

@@ -89,6 +89,8 @@ class Newton:
         workspace = self.workspace
         deadline = time.perf_counter() + seconds
         point = self._evaluate(survey.coef, survey.intercept)
+        if self.quadratic:
+            return self._jump(point, deadline)
         point.measure(workspace, self.threads)
         best, waited, taken = point.gap, 0, 0
         while taken < steps and waited < self.patience and point.gap > target * point.primal:
@@ -96,17 +98,24 @@ class Newton:
             if following is None:
                 break
             point, taken = following, taken + 1
-            if self.quadratic:
-                break  # the model is the objective, and the survey to come says how close that is
             point.measure(workspace, self.threads)
             waited = 0 if point.gap < 0.5 * best else waited + 1
             best = min(best, point.gap)
         if taken:
-            better = self.quadratic or self.problem.fit_intercept or point.dual > survey.dual
+            better = self.problem.fit_intercept or point.dual > survey.dual
             beta = point.beta if better else survey.beta
             # Any u with ∇g*(u) = w makes the next survey take P at w.
             workspace.place(beta, point.w + self.sigma * np.sign(point.w), point.b)
         return taken
+
+    def _jump(self, point: Point, deadline: float) -> int:
+        """One step where the model is the objective; the survey to come says how close it got."""
+        point.measure(self.workspace, self.threads)
+        direction = self._direction(point, deadline)
+        if direction is None:
+            return 0
+        self.workspace.place_primal(point.w + direction[0], point.b + direction[1])
+        return 1
 
     def _evaluate(self, w: Array, b: float, scores: Array | None = None) -> Point:
         """P and the losses' derivatives at (w, b)."""

@@ -72,6 +72,8 @@ class Survey:
         q_i = c_i‖x_i‖²/(λN).
     weight : (n,) array
         Sample weights c_i.
+    spread : float
+        Share of the rows that the adaptive law visits in effect: 1 if all matter alike.
     adaptive : (n,) array or None
         Weights of the adaptive law: |κ_i|√(c_i(q_i + γ)), or c_i G_i where γ = 0.
     score, residue, share : (n,) array or None
@@ -89,6 +91,7 @@ class Survey:
     gamma: float
     curvature: Array
     weight: Array
+    spread: float = 1.0
     adaptive: Array | None = None
     score: Array | None = None
     residue: Array | None = None

@@ -124,9 +124,14 @@ class Workspace:
 
     def set_beta(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> None: ...
 
-    def survey(self, score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, residue: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, threads: int, seconds: float) -> tuple[float, float, float, int, bool]:
+    def survey(self, score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, residue: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, threads: int, seconds: float) -> tuple[float, float, float, int, float, bool]:
         """
-        One pass: (primal, dual, magnitude, active, complete), and the arrays asked for.
+        One pass: (primal, dual, magnitude, active, spread, complete), and the arrays asked for.
+        """
+
+    def pack(self) -> None:
+        """
+        Copy the rows into records now, if that was asked for; otherwise the first ascent does it.
         """
 
     def ascend(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float) -> int:
@@ -168,6 +173,11 @@ class Workspace:
 
     def place(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multiplier: float) -> None:
         """Take over beta, and for the next survey's primal any u at all."""
+
+    def place_primal(self, u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multiplier: float) -> None:
+        """
+        Take over a w as any u that maps to it; beta follows at the next survey.
+        """
 
     def best_intercept(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], guess: float) -> float: ...
 
