@@ -1,11 +1,7 @@
 // Bindings of the workspace: a problem, an iterate on it, and the kernels that work on them.
-#include "adaptive.hpp"
-#include "ascent.hpp"
-#include "bindings.hpp"
-#include "gram.hpp"
 #include "intercept.hpp"
-#include "newton.hpp"
 #include "survey.hpp"
+#include "workspace.hpp"
 
 namespace {
 
@@ -13,19 +9,6 @@ template <class... Arrays>
 std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
     return std::make_shared<std::tuple<Arrays...>>(arrays...);
 }
-
-// A problem and an iterate on it, with the arrays they point into kept alive.
-struct Workspace {
-    Problem problem;
-    Iterate iterate;
-    std::optional<Columns> columns;
-    std::optional<GramColumns> gram_columns;
-    Average average;
-    std::shared_ptr<void> keep;
-
-    Workspace(const Workspace&) = delete;
-    explicit Workspace(Problem p) : problem(std::move(p)) {}
-};
 
 std::unique_ptr<Workspace> make_workspace(
     Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
@@ -213,17 +196,6 @@ void bind_workspace(nb::module_& m) {
             },
             "optimal"_a, "count"_a, "key"_a, "seconds"_a)
         .def(
-            "scores",
-            [](Workspace& ws, Vector<double> w, Output out, int threads) {
-                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
-                       "w: one entry per feature");
-                double* to = pointer(out, ws.problem.n);
-                released(1e18, [&](Pulse& pulse) {
-                    return score(ws.iterate, w.data(), to, threads, pulse);
-                });
-            },
-            "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
-        .def(
             "primal_value",
             [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> w) {
                 return primal_value(ws.problem, scores.data(), intercept, w.data());
@@ -240,104 +212,6 @@ void bind_workspace(nb::module_& m) {
             },
             "beta"_a, "threads"_a)
         .def(
-            "assess",
-            [](Workspace& ws, Vector<double> scores, double intercept, Output beta,
-               Output curvature, int threads) {
-                double* to_beta = pointer(beta, ws.problem.n);
-                double* to_curvature = pointer(curvature, ws.problem.n);
-                const Assessment a = released(1e18, [&](Pulse& pulse) {
-                    return assess(ws.problem, scores.data(), intercept, to_beta, to_curvature,
-                                  threads, pulse);
-                });
-                return std::tuple(a.value, a.conjugate, a.balance);
-            },
-            "scores"_a, "intercept"_a, "beta"_a, "curvature"_a, "threads"_a,
-            "Write -phi' and c phi'' at the scores; return the means of phi, phi* and c beta.")
-        .def(
-            "combine",
-            [](Workspace& ws, Vector<double> beta, Output u, int threads) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
-                       "beta: one entry per row");
-                double* to = pointer(u, ws.problem.d);
-                released(1e18, [&](Pulse& pulse) {
-                    return combine(ws.iterate, beta.data(), to, threads, pulse);
-                });
-            },
-            "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
-        .def(
-            "gram",
-            [](Workspace& ws, Vector<double> h, Square out, double seconds) {
-                expect(static_cast<std::int64_t>(h.size()) == ws.problem.n, "h: one entry per row");
-                expect(static_cast<std::int64_t>(out.shape(0)) == ws.problem.d &&
-                           out.shape(0) == out.shape(1),
-                       "out must be d x d");
-                return released(seconds, [&](Pulse& pulse) {
-                    if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
-                    return gram(ws.iterate, *ws.gram_columns, h.data(), out.data(), pulse);
-                });
-            },
-            "h"_a, "out"_a, "seconds"_a, "Write the lower triangle of sum_i h_i x_i x_i^T.")
-        .def(
-            "descend_model",
-            [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu,
-               Output x) {
-                const std::int64_t d = ws.problem.d;
-                expect(static_cast<std::int64_t>(gram.shape(0)) == d &&
-                           gram.shape(0) == gram.shape(1) &&
-                           static_cast<std::int64_t>(r.size()) == d,
-                       "gram and r must be of size d");
-                double* to = pointer(x, d);
-                std::visit(
-                    [&](const auto& g) {
-                        descend_model(gram.data(), r.data(), w.data(), d, mu, g, to);
-                    },
-                    ws.problem.regularizer);
-            },
-            "gram"_a, "r"_a, "w"_a, "mu"_a, "x"_a,
-            "Minimise the Newton model under the regulariser.")
-        .def(
-            "penalty",
-            [](Workspace& ws, Vector<double> w) {
-                return ws.problem.lambda *
-                       std::visit(
-                           [&](const auto& g) {
-                               return regularizer_value(g, w.data(), ws.problem.d);
-                           },
-                           ws.problem.regularizer);
-            },
-            "w"_a, "lambda g(w)")
-        .def(
-            "penalty_conjugate",
-            [](Workspace& ws, Vector<double> u) {
-                return ws.problem.lambda *
-                       std::visit(
-                           [&](const auto& g) {
-                               return regularizer_conjugate(g, u.data(), ws.problem.d);
-                           },
-                           ws.problem.regularizer);
-            },
-            "u"_a, "lambda g*(u)")
-        .def(
-            "place",
-            [](Workspace& ws, Vector<double> beta, Vector<double> u, double multiplier) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
-                       "beta: one entry per row");
-                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
-                       "u: one entry per feature");
-                place(ws.iterate, beta.data(), u.data(), multiplier);
-            },
-            "beta"_a, "u"_a, "multiplier"_a,
-            "Take over beta, and for the next survey's primal any u at all.")
-        .def(
-            "place_primal",
-            [](Workspace& ws, Vector<double> u, double multiplier) {
-                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
-                       "u: one entry per feature");
-                place_primal(ws.iterate, u.data(), multiplier);
-            },
-            "u"_a, "multiplier"_a,
-            "Take over a w as any u that maps to it; beta follows at the next survey.")
-        .def(
             "best_intercept",
             [](Workspace& ws, Vector<double> scores, double guess) {
                 return released(
@@ -352,4 +226,5 @@ void bind_workspace(nb::module_& m) {
                               pointer(out, ws.problem.n));
             },
             "scores"_a, "intercept"_a, "beta"_a, "out"_a);
+    bind_newton(workspace);
 }
