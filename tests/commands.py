@@ -36,12 +36,13 @@ def environment(**more):
     return clean | more
 
 
-def start(*arguments, cwd, **more):
+def start(*arguments, cwd, warnings="error", stdin=None, **more):
     """Start a process that runs a command."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "adasdca", *map(str, arguments)],
+        [sys.executable, "-W", warnings, "-m", "adasdca", *map(str, arguments)],
         cwd=cwd,
         env=environment(**more),
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

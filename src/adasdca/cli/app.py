@@ -16,6 +16,7 @@ from adasdca.cli.fit import fit
 from adasdca.cli.output import note, silence
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
+from adasdca.cli.reproduce import reproduce
 
 CODES = """\b
 Exit codes:
@@ -78,6 +79,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     certify: "adasdca certify mushrooms.model mushrooms",
     path: "adasdca path mushrooms --loss squared_hinge --points 5",
     compare: "adasdca compare mushrooms --loss logistic --max-time 1",
+    reproduce: "adasdca reproduce --quick --output reproduction",
 }
 
 for _command, _example in EXAMPLES.items():

@@ -41,7 +41,7 @@ def complete_data(incomplete: str) -> list[str]:
     return names + sorted(files)
 
 
-_DATA_HELP = f"A file, or a data set: {', '.join(datasets.NAMES)}."
+_DATA_HELP = f"A file, - for stdin, or a data set: {', '.join(datasets.NAMES)}."
 
 Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, autocompletion=complete_data)]
 ModelFile = Annotated[
@@ -185,6 +185,7 @@ def read_data(data: str, how: Reading) -> Source:
         raise refusal(
             f"{how.file_format!r} is unknown; choose one of {', '.join(FORMATS)}.", "--format"
         )
+    data = "/dev/stdin" if data == "-" else data
     is_file = os.path.exists(data)
     if not is_file and data not in datasets.names():
         raise refusal(
@@ -201,16 +202,17 @@ def read_data(data: str, how: Reading) -> Source:
                 n_features=how.features,
                 zero_based=how.zero_based,
             )
-            return Source(table, _digest_of_file(data))
+            # A pipe is empty by now.
+            whole = os.path.isfile(data)
+            return Source(table, _digest_of_file(data) if whole else _digest_of_table(table))
         if how != Reading(None, None, None, False):
             raise refusal(
                 f"{data} is a data set; --format, --target, --features and --zero-based are for "
                 "files.",
                 "DATA",
             )
-        X, y = datasets.load(data)
-        parts = (X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)
-        return Source(Table(X, y, None, data), _digest_of_arrays(*parts, y))
+        table = Table(*datasets.load(data), None, data)
+        return Source(table, _digest_of_table(table))
 
 
 def _digest_of_file(path: str) -> str:
@@ -221,10 +223,14 @@ def _digest_of_file(path: str) -> str:
     return digest.hexdigest()
 
 
-def _digest_of_arrays(*arrays: NDArray[Any]) -> str:
+def _digest_of_table(table: Table) -> str:
+    X, y = table.X, table.y
+    arrays = [X.indptr, X.indices, X.data] if sp.issparse(X) else [X]
+    if y is not None:
+        arrays.append(y.astype(str) if y.dtype.kind == "O" else y)
     digest = hashlib.sha256()
     for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
+        digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 

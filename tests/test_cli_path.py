@@ -1,0 +1,81 @@
+"""`adasdca path`: a table, a document or a picture of the solutions along C."""
+
+import json
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+import adasdca
+from bundled import cancer, diabetes, iris
+from commands import call, write
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("path")
+    write(place / "cancer.svm", *cancer())
+    np.savez(place / "diabetes.npz", X=diabetes()[0], y=diabetes()[1])
+    write(place / "iris.svm", *iris())
+    return place
+
+
+def test_the_points_are_those_of_the_library(folder, tmp_path, capsys):
+    done = call(
+        capsys, "path", folder / "cancer.svm", "--loss", "squared_hinge", "--C", "1", "--C", "0.01",
+        "--C", "0.1", "--tol", "1e-8", "--l1-ratio", "0.5", "--json", "--coefficients",
+        "--output", tmp_path / "path.png",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    points = json.loads(done.stdout)["points"]
+    X, y = cancer()
+    path = adasdca.path(
+        X, np.where(y == 1, 1.0, -1.0), loss="squared_hinge", Cs=[0.01, 0.1, 1.0], tol=1e-8,
+        l1_ratio=0.5, random_state=0,
+    )  # fmt: skip
+    assert [p["C"] for p in points] == [0.01, 0.1, 1.0]
+    np.testing.assert_allclose([p["coef"] for p in points], path.coefs, atol=1e-4)
+    assert all(p["relative_gap"] <= 1e-8 for p in points)
+    assert [p["nonzeros"] for p in points] == [np.count_nonzero(p["coef"]) for p in points]
+    assert all(p["lam"] == pytest.approx(1 / (p["C"] * len(y))) for p in points)
+    assert matplotlib.image.imread(tmp_path / "path.png").std() > 0
+
+
+def test_the_table_has_a_line_for_each_c(folder, capsys):
+    options = ["--C", "0.001", "--C", "0.1", "--loss", "huber", "--intercept", "--positive"]
+    done = call(capsys, "path", folder / "diabetes.npz", *options)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if "converged" in line]
+    assert [line[0] for line in lines] == ["0.001", "0.1"]
+    assert "\x1b" not in done.stdout
+
+
+def test_what_is_not_reached_is_code_1(folder, capsys):
+    done = call(
+        capsys, "path", folder / "cancer.svm", "--C", "100", "--max-epochs", "1", "--method", "sdca"
+    )
+    assert done.returncode == 1
+    assert "1 of 1 solutions did not reach" in done.stderr
+    assert "epoch limit" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["iris.svm"], "has 3 classes; this command needs two"),
+        (["cancer.svm", "--C", "0"], "--C"),
+        (["cancer.svm", "--points", "0"], "--points"),
+        (["cancer.svm", "--loss", "hing"], "smoothed_hinge"),
+        (["cancer.svm", "--method", "sgd"], "adasdca+"),
+        (["cancer.svm", "--l1-ratio", "1"], "l1_ratio"),
+        (["cancer.svm", "--output", "path.doc"], ".png"),
+        (["nothing.svm"], "neither a file"),
+        ([], "DATA"),
+    ],
+)
+def test_a_wrong_argument_is_named(arguments, message, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    done = call(capsys, "path", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""

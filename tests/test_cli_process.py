@@ -1,0 +1,253 @@
+"""The program as the shell sees it: codes, pipes, signals, terminals, completion."""
+
+import contextlib
+import json
+import os
+import pty
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import adasdca
+from adasdca import models
+from adasdca.cli import inputs, training
+from adasdca.cli.app import EXAMPLES
+from adasdca.cli.interrupt import Interrupt
+from adasdca.cli.reproduce import reproduce
+from bundled import cancer
+from commands import call, environment, run, start, write
+
+ENDLESS = ["--loss", "hinge", "--C", "1e6", "--method", "sdca", "--tol", "0",
+           "--max-epochs", "100000000"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("process") / "m"
+    done = run("fit", "--model", path, "--json", cwd=path.parent)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["model"] == str(path)
+    assert models.load(path).provenance["command"] == f"adasdca fit --model {path} --json"
+    return path
+
+
+def test_ctrl_c_keeps_the_model(tmp_path):
+    process = start("fit", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
+    assert "8124 rows" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert json.loads(out)["status"] == "interrupted"
+    assert "Stopping after this epoch" in err
+    assert "Traceback" not in err
+    kept = models.load(tmp_path / "m")
+    assert kept.provenance["status"] == "interrupted"
+    X, y = adasdca.datasets.load_mushrooms()
+    (certificate,) = models.certify(kept, X, y)
+    assert certificate.primal == pytest.approx(kept.certificates[0]["primal"])
+
+
+def test_ctrl_c_while_reading_is_130_and_writes_nothing(tmp_path):
+    os.mkfifo(tmp_path / "slow.svm")  # its reader waits for ever
+    # An interrupted open is a file that was never closed: no warning to make an error of.
+    process = start("fit", "slow.svm", "--model", "m", cwd=tmp_path, warnings="default")
+    writer = None
+    while writer is None and process.poll() is None:
+        with contextlib.suppress(OSError):  # until the program reads
+            writer = os.open(tmp_path / "slow.svm", os.O_WRONLY | os.O_NONBLOCK)
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, err
+    os.close(writer)
+    assert err.endswith("Interrupted.\n")
+    assert out == ""
+    assert not (tmp_path / "m").exists()
+
+
+def test_every_class_is_certified_when_interrupted(tmp_path, capsys, monkeypatch):
+    """The solves that had not begun stop at their first certificate, of the model 0."""
+    X = np.random.default_rng(0).standard_normal((3000, 4))
+    write(tmp_path / "three.svm", X, np.arange(3000) % 3)
+    train = training.train
+
+    def interrupted(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return train(*arguments)
+
+    monkeypatch.setattr(training, "train", interrupted)
+    done = call(capsys, "fit", tmp_path / "three.svm", "--json", "--model", tmp_path / "m",
+                "--tol", "1e-12", "--intercept")  # fmt: skip
+    assert done.returncode == 130
+    assert json.loads(done.stdout)["status"] == "interrupted"
+    kept = models.load(tmp_path / "m")
+    assert len(kept.certificates) == 3
+    assert all(np.isfinite(c["gap"]) for c in kept.certificates)
+
+
+def test_a_second_ctrl_c_stops_at_once(capsys):
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupt() as interrupt:
+        assert not interrupt.seen
+        signal.raise_signal(signal.SIGINT)
+        assert interrupt.seen
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "Ctrl-C again" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_enough_is_no_error(model):
+    """More is written than a pipe holds, so that the end of the reader is noticed."""
+    for more in ("--scores", "--json"):
+        process = start("predict", model, "mushrooms", more, cwd=model.parent)
+        assert process.stdout.read(1) in "-1{"
+        process.stdout.close()
+        with process.stderr:
+            err = process.stderr.read()
+        assert process.wait() == 0
+        assert "Traceback" not in err
+        assert "rror" not in err
+
+
+def test_a_full_disk_is_code_3(model):
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    done = run("predict", model, "mushrooms", "--output", "/dev/full", cwd=model.parent)
+    assert done.returncode == 3
+    assert "No space left" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_fails_is_code_3(tmp_path, capsys, monkeypatch):
+    write(tmp_path / "d.svm", *cancer())
+
+    def fail(*_, **__):
+        raise PermissionError(13, "Permission denied", "d.svm")
+
+    monkeypatch.setattr(inputs, "read", fail)
+    done = call(capsys, "fit", tmp_path / "d.svm")
+    assert done.returncode == 3
+    assert "Permission denied: 'd.svm'" in done.stderr
+
+
+def test_a_folder_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    done = call(capsys, "fit", "--model", tmp_path / "m")
+    assert done.returncode == 3
+    assert "no right to write" in done.stderr
+
+
+def test_data_may_come_through_a_pipe(tmp_path):
+    write(tmp_path / "d.svm", *cancer())
+    with subprocess.Popen(["cat", tmp_path / "d.svm"], stdout=subprocess.PIPE) as cat:
+        done = run("fit", "-", "--json", cwd=tmp_path, stdin=cat.stdout)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)["data"]
+    assert (data["n"], data["d"]) == (569, 30)
+    assert len(data["sha256"]) == 64
+
+
+def test_nothing_moves_in_a_pipe_and_bars_move_on_a_terminal(tmp_path):
+    process = start("fit", *ENDLESS, "--max-time", "0.6", cwd=tmp_path)
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert "\x1b" not in err
+    assert "\r" not in err
+
+    main, side = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "adasdca", "fit", *ENDLESS, "--max-time", "0.6"],
+        cwd=tmp_path,
+        env=environment(TERM="xterm", COLUMNS="100"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=side,
+    )
+    os.close(side)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(main, 4096)
+        except OSError:  # how Linux tells that the other side is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(main)
+    assert process.wait() == 1
+    assert "━" in shown.decode()
+    assert b"epochs" in shown
+
+
+def test_examples_of_the_help_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command, example in EXAMPLES.items():
+        shown = call(capsys, command.__name__, "--help")
+        assert shown.returncode == 0
+        assert shown.stdout.rstrip().endswith(f"Example:\n    {example}")
+        if command is reproduce:  # minutes; tested beside it
+            continue
+        words = shlex.split(example)
+        assert words[:2] == ["adasdca", command.__name__]
+        done = call(capsys, *words[1:])
+        assert done.returncode == 0, done.stderr
+    names = {"mushrooms.model", "labels.txt", "compare.png"}
+    assert {p.name for p in tmp_path.iterdir()} == names
+
+
+def test_help_lists_commands_and_codes(capsys):
+    shown = call(capsys, "--help").stdout
+    for name in ("fit", "predict", "certify", "path", "compare", "datasets", "reproduce"):
+        assert re.search(rf"^  {name} ", shown, re.MULTILINE)
+    for code in ("0", "1", "2", "3", "130"):
+        assert re.search(rf"^    {code} ", shown, re.MULTILINE)
+    assert "--install-completion" in shown
+
+
+def test_the_script_and_the_module_are_the_same(tmp_path):
+    script = Path(sys.executable).with_name("adasdca")
+    if not script.exists():
+        pytest.skip("the script is not installed beside this Python")
+    done = subprocess.run([script, "--help"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == run("--help", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("adasdca fit --loss smo", {"smoothed_hinge"}),
+        ("adasdca fit --method ada", {"adasdca", "adasdca+"}),
+        ("adasdca compare mush", {"mushrooms"}),
+        ("adasdca predict m tiny", {"tiny.svm"}),
+        ("adasdca path d --format p", {"parquet"}),
+    ],
+)
+def test_completion(line, expected, tmp_path):
+    (tmp_path / "tiny.svm").write_text("")
+    words = line.split()
+    done = subprocess.run(
+        [sys.executable, "-c", "from adasdca.cli import main; main()"],
+        cwd=tmp_path,
+        env=environment(
+            _ADASDCA_COMPLETE="complete_bash",
+            COMP_WORDS=line,
+            COMP_CWORD=str(len(words) - 1),
+        ),
+        capture_output=True,
+        text=True,
+    )
+    assert set(done.stdout.split()) == expected, done.stderr
+
+
+def test_completion_is_offered(capsys, monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "True")
+    done = call(capsys, "--show-completion", "bash")
+    assert "_ADASDCA_COMPLETE=complete_bash" in done.stdout
