@@ -167,6 +167,7 @@ def test_the_page_says_what_was_not_run(done):
 def test_an_early_end_has_every_method():
     seeds = [task.seed for task in grid.tasks(grid.Scope())]
     assert seeds == sorted(seeds)
+    assert sum(task.experiment == "table2" for task in grid.tasks(grid.Scope(seeds=3))) == 5
     first = {task.key[:4] for task in grid.tasks(grid.Scope()) if task.seed == 0}
     assert first == {task.key[:4] for task in grid.tasks(grid.Scope())}
 

@@ -35,6 +35,7 @@ def record(method, epochs, *, data="mushrooms", loss="squared", seed=0, **more):
             "seconds": [0.1 * k for k in x],
             "primal": [1.0] * len(x),
             "gap": gaps,
+            "active": [10 - k // 2 for k in range(len(x))],
         },
     } | more
 
@@ -207,6 +208,11 @@ def test_how_much_worse_each_m_is_than_the_best():
     assert ratios[with_m("I", "4")] == [1.5]
     assert ratios[with_m("I", "auto")] == [1.0]
     assert with_m("II", "2") not in ratios
+
+
+def test_the_share_of_rows_that_stay_of_interest():
+    records = [record("option I", [1] * k, seed=k) for k in (2, 4, 8)] + [record("sdca", [1])]
+    assert tables.live_shares(Results(records)) == {("mushrooms", "squared"): 80.0}
 
 
 @pytest.mark.parametrize(("n_power", "nnz_power", "holds"), [(0, 1, True), (1, 1, False)])

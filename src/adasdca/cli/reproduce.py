@@ -110,7 +110,10 @@ def reproduce(
     for line in made:
         note(line)
     if interrupted:
-        note("Interrupted; what was done is stored, and the same command goes on from here.")
+        note(
+            "Interrupted; what was done is stored. The same command goes on from here, and "
+            "--figures-only draws what there is."
+        )
         raise typer.Exit(INTERRUPTED)
     if made:
         raise typer.Exit(FAILED)

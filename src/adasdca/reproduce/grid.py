@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from adasdca.reproduce.experiments import DATA, EXPERIMENTS, Experiment
+from adasdca.reproduce.experiments import DATA, EXPERIMENTS, SHAPE, Experiment
 
 Key = tuple[str, str, str, str, int]
 
@@ -135,7 +135,9 @@ def most_seconds(todo: Iterable[Task], jobs: int) -> float:
 
 
 def _of_experiment(e: Experiment, scope: Scope) -> list[Task]:
-    seeds = scope.seeds or (e.quick_seeds if scope.quick else e.seeds)
+    described = e.methods == (SHAPE,)  # the same whatever the seed, and as a whole
+    seeds = 1 if described else scope.seeds or (e.quick_seeds if scope.quick else e.seeds)
+    rows = None if described else scope.rows
     open_to_plugins = e.name == "methods"
     methods = (*e.methods, *(scope.more_methods if open_to_plugins else ()))
     losses = (*e.losses, *(scope.more_losses if open_to_plugins else ()))
@@ -154,6 +156,6 @@ def _of_experiment(e: Experiment, scope: Scope) -> list[Task]:
                     continue
                 if scope.quick:
                     budget = min(budget, e.quick_budget)
-                protocol = Protocol(scope.budget or budget, e.max_epochs, scope.rows)
+                protocol = Protocol(scope.budget or budget, e.max_epochs, rows)
                 found += [Task(e.name, data, loss, method, s, protocol) for s in range(seeds)]
     return found

@@ -24,7 +24,14 @@ from adasdca.reproduce.figures import NAMES, Picture, draw, pictures
 from adasdca.reproduce.paper import CLAIMS
 from adasdca.reproduce.questions import QUESTIONS
 from adasdca.reproduce.results import Measure, Problem, Results
-from adasdca.reproduce.tables import PAPER_COSTS, PAPER_SHAPES, epoch_costs, m_ratios, shapes
+from adasdca.reproduce.tables import (
+    PAPER_COSTS,
+    PAPER_SHAPES,
+    epoch_costs,
+    live_shares,
+    m_ratios,
+    shapes,
+)
 from adasdca.reproduce.verdicts import Case, Verdict, shown, summary
 
 FOLDER = "figures"
@@ -83,6 +90,8 @@ def assemble(
             blocks.append(_costs(results))
         if name == "table2":
             blocks.append(_shapes(results))
+        if name == "methods":
+            blocks.append(_gains(results))
         if name == "m":
             blocks.append(_choices(results))
         said: list[Block] = []
@@ -203,6 +212,21 @@ def _costs(results: Results) -> Table:
     )
     head = ("method", "paper", "its exponent of n", "of nnz")
     return Table((*head, "measured exponent of n", "of nnz", "ms an epoch"), rows, left=2)
+
+
+def _gains(results: Results) -> Table:
+    """Return how many rows stay of interest to option I, and how much it gains over option II."""
+    rows = []
+    for problem, share in live_shares(results).items():
+        by_gap = [results.needs("methods", problem, gap, "epochs") for gap in GAPS]
+        pairs = [(n.get("option II"), n.get("option I")) for n in by_gap]
+        ratios = [
+            f"{two.high / one.high:.2f}" if two and one and two.reached and one.reached else ""
+            for two, one in pairs
+        ]
+        rows.append((words.problem(problem), f"{share:.3g} %", *ratios))
+    head = ("problem", "rows with a residue at the end", *(f"II : I, gap {g:.0e}" for g in GAPS))
+    return Table(head, tuple(rows))
 
 
 def _choices(results: Results) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adasdca.reproduce.experiments import EXPERIMENTS, METHODS, MS, with_m
-from adasdca.reproduce.results import Results
+from adasdca.reproduce.results import Problem, Results
 from adasdca.theory import epoch_cost
 
 #: Table 2 of the paper: d, n, density in per cent and the decimals it is printed with.
@@ -132,3 +132,13 @@ def m_ratios(results: Results, gap: float) -> dict[str, list[float]]:
                 for label in labels:
                     found.setdefault(label, []).append(needs[label].high / best)
     return found
+
+
+def live_shares(results: Results) -> dict[Problem, float]:
+    """Return the share of rows that have a residue at the end of runs of option I, in per cent."""
+    shares: dict[Problem, list[float]] = {}
+    for r in results.of("methods"):
+        if r["method"] == "option I":
+            share = 100.0 * r["history"]["active"][-1] / r["n"]
+            shares.setdefault((r["data"], r["loss"]), []).append(share)
+    return {problem: statistics.median(found) for problem, found in shares.items()}
