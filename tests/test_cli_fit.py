@@ -215,6 +215,9 @@ def test_named_threads_and_features(folder, capsys):
         (["no_such_file.svm"], "neither a file nor a data set"),
         (["--loss", "hing"], "'smoothed_hinge'"),
         (["--method", "sgd"], "'adasdca+'"),
+        (["--method", "quartz", "--loss", "hinge"], "needs a smooth loss"),
+        (["--method", "quartz", "--intercept"], "cannot fit an intercept"),
+        (["--lam", "1e-300"], "beyond double precision"),
         (["--lam", "1", "--C", "1"], "give one of --lam and --C"),
         (["--bias", "1", "--intercept"], "give one"),
         (["--C", "-1"], "'--C': -1 is not allowed"),
@@ -253,6 +256,7 @@ def test_a_wrong_option_is_named(arguments, message, tmp_path, monkeypatch, caps
         ("", [], "empty"),
         ("1 1:1\n1 2:1\n", [], "all labels are 1; two classes are needed"),
         ("1 1:1\n1 2:1\n", ["--loss", "hinge"], "two classes"),
+        ("a,y\n1,u\n4,u\n", ["--format", "csv"], "all labels are u; two classes are needed"),
         ("0.5 1:1\n1 2:1\n", [], "the target holds 0.5, which is no label"),
         ("1 1:1\n-1 5:1\n", ["--features", "3"], "3"),
         ("1 1:1\n-1 5:1\n", ["--target", "y"], "target"),
@@ -269,3 +273,12 @@ def test_a_bad_file_is_told(contents, arguments, message, tmp_path, capsys):
     assert message in done.stderr
     assert not (tmp_path / "m").exists()
     assert done.stdout == ""
+
+
+def test_an_error_of_the_program_is_not_blamed_on_the_user(capsys, monkeypatch):
+    def broken(*_):
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(adasdca.AdaSDCAClassifier, "fit", broken)
+    with pytest.raises(ValueError, match="a bug"):
+        call(capsys, "fit")

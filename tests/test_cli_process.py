@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import pty
 import re
 import shlex
 import signal
@@ -23,6 +22,8 @@ from adasdca.cli.interrupt import Interrupt
 from adasdca.cli.reproduce import reproduce
 from bundled import cancer
 from commands import call, environment, run, start, write
+
+pty = pytest.importorskip("pty", reason="signals and terminals as Unix has them")
 
 ENDLESS = ["--loss", "hinge", "--C", "1e6", "--method", "sdca", "--tol", "0",
            "--max-epochs", "100000000"]  # fmt: skip

@@ -9,6 +9,7 @@ import typer
 
 from adasdca import plotting
 from adasdca.cli import inputs, race, report
+from adasdca.cli.checks import check_problem
 from adasdca.cli.inputs import blame
 from adasdca.cli.output import emit, emit_json
 from adasdca.cli.progress import Progress
@@ -53,7 +54,8 @@ def compare(
     setting = race.Setting.of(data, table.X, y, loss=chosen, lam=lam, seed=seed)
     limits = race.Limits(tol, max_epochs, max_time)
     entrants = race.line_up(setting)
-    with blame(), Progress(tol) as progress:
+    check_problem(table.X, y, loss=chosen, lam=setting.lam)
+    with Progress(tol) as progress:
         runs = race.race(table.X, y, setting, limits, entrants, progress)
     if as_json:
         emit_json(report.as_dict(setting, limits, entrants, runs))

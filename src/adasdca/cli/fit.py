@@ -23,6 +23,7 @@ from adasdca.cli.interrupt import Interrupt
 from adasdca.cli.output import certificate_lines, described, emit_json, note, plain
 from adasdca.cli.progress import Progress
 from adasdca.cli.quality import in_words, quality
+from adasdca.methods import get_method
 from adasdca.solution import Record, Status
 
 WRITERS = {"adasdca": models.save, "liblinear": models.write_liblinear}
@@ -101,7 +102,7 @@ def fit(
     )
     recipe.check()
     with blame("--method"):
-        adasdca.methods.get_method(method)
+        get_method(method)
     how = inputs.Reading(file_format, target, features, zero_based)
     source = inputs.read_data(data, how)
     table = source.table
@@ -118,8 +119,7 @@ def fit(
             draw(record)
             return interrupt(record)
 
-        with blame():
-            done = train(table.X, y, recipe, weights, look, lambda: interrupt.seen)
+        done = train(table.X, y, recipe, weights, look, lambda: interrupt.seen)
     fitted = dataclasses.replace(
         done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
     )

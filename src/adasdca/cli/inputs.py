@@ -252,9 +252,8 @@ def labels(table: Table, loss: Loss) -> NDArray[Any]:
                 "--loss",
             )
         return y
-    if text:
-        return y.astype(str)
-    odd = y[y != np.floor(y)]
+    y = y.astype(str) if text else y
+    odd = [] if text else y[y != np.floor(y)]
     if len(odd):
         raise refusal(
             f"the target holds {odd[0]:g}, which is no label, but {loss.name!r} is a loss for "

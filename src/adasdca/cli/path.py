@@ -11,10 +11,12 @@ import typer
 import adasdca
 from adasdca import paths, plotting
 from adasdca.cli import inputs
+from adasdca.cli.checks import check_problem
 from adasdca.cli.inputs import blame
 from adasdca.cli.interrupt import Interrupt
 from adasdca.cli.output import certificate, described, emit_json, finite, note, print_rows
 from adasdca.cli.progress import Progress
+from adasdca.methods import get_method
 from adasdca.solution import Record
 
 
@@ -70,10 +72,19 @@ def path(
         inputs.above_0("--C", value)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     with blame("--method"):
-        adasdca.methods.get_method(method)
+        get_method(method)
     how = inputs.Reading(file_format, target, features, zero_based)
     source = inputs.read_data(data, how)
     y = inputs.signs(source.table, chosen)
+    check_problem(
+        source.table.X,
+        y,
+        loss=chosen,
+        lam=1.0,
+        l1_ratio=l1_ratio,
+        intercept=intercept,
+        method=method,
+    )
     with Interrupt() as interrupt, Progress(tol) as progress:
         draw = progress.follow("path")
 
@@ -81,23 +92,22 @@ def path(
             draw(record)
             return interrupt(record)
 
-        with blame():
-            result = paths.path(
-                source.table.X,
-                y,
-                loss=chosen,
-                Cs=C or points,
-                l1_ratio=l1_ratio,
-                bounds=(0, None) if positive else None,
-                fit_intercept=intercept,
-                method=method,
-                tol=tol,
-                max_epochs=max_epochs,
-                max_time=max_time,
-                random_state=seed,
-                callback=look,
-                n_threads=threads,
-            )
+        result = paths.path(
+            source.table.X,
+            y,
+            loss=chosen,
+            Cs=C or points,
+            l1_ratio=l1_ratio,
+            bounds=(0, None) if positive else None,
+            fit_intercept=intercept,
+            method=method,
+            tol=tol,
+            max_epochs=max_epochs,
+            max_time=max_time,
+            random_state=seed,
+            callback=look,
+            n_threads=threads,
+        )
     facts = source.describe()
     if as_json:
         options = {

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from adasdca.certificate import Certificate
+from adasdca.cli.checks import check_problem
 from adasdca.cli.inputs import above_0, refusal
 from adasdca.cli.output import certificate, plain
 from adasdca.estimators import AdaSDCAClassifier, AdaSDCARegressor
@@ -53,12 +54,11 @@ class Recipe:
         for option, value in (("--lam", self.lam), ("--C", self.C), ("--bias", self.bias)):
             above_0(option, value)
 
-    def estimator(self, total: float, weights: dict[Any, float] | None, callback: Any) -> Any:
-        """Return the estimator that does it; `total` is N, the sum of the weights."""
-        C = 1.0 if self.C is None else self.C
+    def estimator(self, C: float, weights: dict[Any, float] | None, callback: Any) -> Any:
+        """Return the estimator that does it, with lam or the default turned into C."""
         options: dict[str, Any] = {
             "loss": self.loss,
-            "C": C if self.lam is None else 1.0 / (self.lam * total),
+            "C": C,
             "l1_ratio": self.l1_ratio,
             "positive": self.positive,
             "fit_intercept": self.intercept or self.bias is not None,
@@ -120,7 +120,19 @@ def train(
     if weights is not None:
         labels, counts = np.unique(y, return_counts=True)
         total = float(sum(weights[k] * n for k, n in zip(labels.tolist(), counts, strict=True)))
-    estimator = recipe.estimator(total, weights, callback)
+    C = 1.0 if recipe.C is None else recipe.C
+    lam = 1.0 / (C * total) if recipe.lam is None else recipe.lam
+    check_problem(
+        X,
+        y,
+        loss=recipe.loss,
+        lam=lam,
+        l1_ratio=recipe.l1_ratio,
+        intercept=recipe.intercept,
+        method=recipe.method,
+    )
+    C = 1.0 / (lam * total) if recipe.C is None else recipe.C
+    estimator = recipe.estimator(C, weights, callback)
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -131,14 +143,8 @@ def train(
             raise
     seconds = time.perf_counter() - began
     status = _status(estimator, recipe, seconds, interrupted())
-    C = float(estimator.C)
-    return Fit(
-        _model(estimator, recipe, 1.0 / (C * total), weights),
-        status,
-        C,
-        int(estimator.n_iter_),
-        seconds,
-    )
+    model = _model(estimator, recipe, lam, weights)
+    return Fit(model, status, C, int(estimator.n_iter_), seconds)
 
 
 def _status(estimator: Any, recipe: Recipe, seconds: float, interrupted: bool) -> Status:
@@ -163,7 +169,7 @@ def _model(estimator: Any, recipe: Recipe, lam: float, weights: dict[Any, float]
         intercept=np.broadcast_to(estimator.intercept_, len(coef)).astype(np.float64),
         classes=classes,
         loss=recipe.loss,
-        lam=recipe.lam or lam,
+        lam=lam,
         l1_ratio=recipe.l1_ratio,
         bias=-1.0 if recipe.bias is None else recipe.bias,
         fit_intercept=recipe.intercept,
