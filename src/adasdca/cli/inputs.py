@@ -111,10 +111,10 @@ ZeroBased = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
 
 
-def _load_plugins(paths: list[Path] | None) -> list[Path] | None:
+def _load_plugins(paths: list[Path] | None) -> list[Path]:
     with blame("--plugin"):
         plugins.load_all(paths or [])
-    return paths
+    return paths or []
 
 
 PluginFiles = Annotated[
