@@ -33,7 +33,7 @@ class AutoSchedule:
         self._costs = Costs(problem)
         self._quadratic = problem.loss.name == "squared"
         self._tol = max(tol, 1e-15)
-        self._finish: Finish | None = make_finish(problem, threads)
+        self._finish: Finish | None = make_finish(problem, threads, self._tol)
         self._planner = _core.Planner()
         self._decay = Decay()
         self._m = 2.0

@@ -1,4 +1,4 @@
-"""The finish of `auto` as a plan: Newton steps for smooth losses."""
+"""The finish of `auto` as a plan: Newton steps for smooth losses, free duals for kinks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ import numpy as np
 
 from adasdca import _core
 from adasdca.costs import Costs
+from adasdca.kinks import FreeDuals
 from adasdca.newton import LARGEST, Newton
 from adasdca.problem import Problem
 from adasdca.schedules import Plan
 from adasdca.survey import Survey
+
+#: Stored entries that the finish of kinks may copy, below 1 GB.
+COPY = 2**26
 
 
 class Finish(Protocol):
@@ -38,6 +42,7 @@ class NewtonSteps:
     tol: float
     threads: int
     label: str = "Newton"
+    clock: str = "finish"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Take the steps; they are no coordinate updates, so the count is 0."""
@@ -72,9 +77,73 @@ class NewtonFinish:
         return NewtonSteps(self.problem, survey, tol, self.threads)
 
 
-def make_finish(problem: Problem, threads: int) -> Finish | None:
-    """Return the finish that fits the problem, if any."""
+@dataclass(frozen=True)
+class KinkSteps:
+    """The method of multipliers on the free duals, from the point of the last survey."""
+
+    problem: Problem
+    survey: Survey
+    tol: float
+    threads: int
+    label: str = "free duals"
+    clock: str = "finish"
+
+    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        """Run it; there are no coordinate updates, so the count is 0."""
+        method = FreeDuals(self.problem, workspace, self.threads)
+        method.run(self.survey, 0.5 * self.tol, 30, seconds)
+        return 0
+
+
+@dataclass(frozen=True)
+class KinkFinish:
+    """The finish of losses with kinks."""
+
+    problem: Problem
+    threads: int
+    tol: float
+
+    def ready(self, relative: float) -> bool:
+        """From anywhere: only its price depends on the point."""
+        return True
+
+    def cost(self, costs: Costs, survey: Survey, steps: int) -> float:
+        """Price by the accuracy still to be gained and the rows that are not yet settled."""
+        n, d = self.problem.rows.shape
+        relative = min(survey.gap / survey.primal, 1.0) if survey.primal > 0 else 1.0
+        decades = max(math.log10(relative / self.tol), 0.0)
+        # Newton steps are fewer from a point where most free duals are known.
+        newton = 5.0 + 8.0 * decades + 8.0 * max(math.log10(relative / 1e-5), 0.0)
+        newton *= min(1.0, math.log2(1.0 + d) / 8.0)
+        moving = min(n, max(2 * survey.active, 4 * d, 500))
+        entries = self.problem.rows.n_stored / n
+        if moving * entries > COPY:
+            return math.inf
+        step = 1e5 + 25.0 * moving + min(n, survey.active) * costs.gram_row + 0.03 * d**3
+        copy = moving * (200.0 + 50.0 * entries)
+        look = 1e5 + costs.pass_ + 30.0 * n
+        price = costs.survey + 2.0 * copy + (2.0 + 0.7 * decades) * look + newton * step
+        # All but the kernels is in these rates, and not in those of an epoch.
+        epoch = costs.epoch(n, adaptive=True)
+        price *= epoch / (epoch + 5e4)
+        if relative > 1e-2:
+            # While the gap falls fast, so does the number of rows in play.
+            price *= 3.0
+        # Epochs slow down on kinks as they go: more will be needed than the last foretells.
+        return price / (1.0 + 0.5 * decades)
+
+    def plan(self, survey: Survey, tol: float) -> Plan:
+        """Plan the method of multipliers from this survey's point."""
+        return KinkSteps(self.problem, survey, tol, self.threads)
+
+
+def make_finish(problem: Problem, threads: int, tol: float) -> Finish | None:
+    """Return the finish that fits the problem, to a relative gap of tol, if there is one."""
     plain = problem.bounds is None and problem.l1_ratio == 0
-    if problem.loss.smoothness > 0 and (plain or problem.rows.shape[1] <= LARGEST):
-        return NewtonFinish(problem, threads)
-    return None
+    few = problem.rows.shape[1] <= LARGEST
+    if problem.loss.smoothness > 0:
+        return NewtonFinish(problem, threads) if plain or few else None
+    # The duals of losses with kinks must be bounded, on both sides of 0, as those of all known are.
+    domain = getattr(problem.loss, "domain", (-math.inf, math.inf))
+    bounded = -math.inf < domain[0] <= 0.0 <= domain[1] < math.inf
+    return KinkFinish(problem, threads, tol) if plain and few and bounded else None

@@ -12,7 +12,6 @@ import numpy as np
 
 from adasdca import _core
 from adasdca.backend import FOREVER, Backend
-from adasdca.finish import NewtonSteps
 from adasdca.schedules import Schedule
 from adasdca.solution import Phase, Record, State, Status
 from adasdca.survey import Survey
@@ -157,8 +156,7 @@ class Loop:
             self._label = plan.label
             self._updates += self._backend.ascend(plan, stop.seconds_left())
             self._timings["plan"] += planned - began
-            clock = "finish" if isinstance(plan, NewtonSteps) else "ascent"
-            self._timings[clock] += time.perf_counter() - planned
+            self._timings[getattr(plan, "clock", "ascent")] += time.perf_counter() - planned
             self._epoch += 1
             if not self._look(stop.seconds_left()):
                 return Status.TIME_LIMIT

@@ -1,0 +1,281 @@
+"""A few rows of a problem with kinks, solved for their duals while the others' stay.
+
+In the coordinates of a row (sign s, target t, z = s·score, b = sβ, r = t − z) a kink is at |r| = ε,
+and b there is anywhere between the slopes on its two sides. With a centre b⁰ and a length γ
+
+    max_b  Σ c_i (t_i b_i − ε|b_i| − γ/2 (b_i − b⁰_i)²) − λN/2 ‖u(b)‖²
+
+is the problem of a smooth loss: the same one with its kinks rounded about the duals b⁰. Its primal
+is minimised by Newton steps,
+
+    (λN I + Σ_{i free} (c_i/γ) x_i x_iᵀ) Δw = λN (u − w),
+
+each to the minimum along its line.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from adasdca.data import CsrRows, DenseRows, Rows
+from adasdca.losses import PiecewiseQuadratic
+from adasdca.problem import Problem
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+def dot(a: Array, b: Array) -> float:
+    """Return Σ a_i b_i; BLAS would wake its threads for long vectors, which takes longer."""
+    return float(np.einsum("i,i->", a, b))
+
+
+@dataclass(frozen=True)
+class Kinks:
+    """A loss with kinks, row by row in the rows' own coordinates."""
+
+    sign: Array
+    target: Array
+    weight: Array
+    lower: float
+    upper: float
+    zone: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Kinks:
+        """Return the loss of a problem."""
+        loss, y = problem.loss, problem.y
+        assert isinstance(loss, PiecewiseQuadratic)
+        ones = np.ones(len(y))
+        margin = loss.kind == "classification"
+        sign, target = (y, ones) if margin else (ones, y)
+        weight = ones if problem.weight is None else problem.weight
+        return cls(sign, target, weight, *loss.domain, loss.dead_zone)
+
+    def on(self, rows: Index) -> Kinks:
+        """Return the loss on some of the rows."""
+        return replace(
+            self, sign=self.sign[rows], target=self.target[rows], weight=self.weight[rows]
+        )
+
+    def slopes(self, z: Array) -> Array:
+        """Return −φ' away from kinks, as b."""
+        r = self.target - z
+        return np.where(r > self.zone, self.upper, np.where(r < -self.zone, self.lower, 0.0))
+
+    def distance(self, z: Array) -> Array:
+        """Return how far z is from the nearest kink."""
+        away: Array = np.abs(self.target - z)
+        return np.abs(away - self.zone, out=away)
+
+    def best(self, z: Array, centre: Array, gamma: float) -> Array:
+        """Return −φ' with the kinks rounded about the centre, γ·centre being given, as b."""
+        b = self.target - z
+        b += centre
+        if self.zone > 0:
+            b -= np.clip(b, -self.zone, self.zone)
+        b /= gamma
+        return np.clip(b, self.lower, self.upper, out=b)
+
+    def free(self, b: Array) -> NDArray[np.bool_]:
+        """Return which duals are strictly inside a piece."""
+        inside = (b > self.lower) & (b < self.upper)
+        return inside & (b != 0) if self.zone > 0 else inside
+
+    def linear(self, b: Array) -> float:
+        """Return Σ c (t b − ε|b|), N times the part of the dual that the rows add."""
+        return float(np.sum(self.weight * (self.target * b - self.zone * np.abs(b))))
+
+
+@dataclass
+class Point:
+    """A primal point (w, b) with its scores, and a dual one; they need not belong together."""
+
+    w: Array
+    bias: float
+    z: Array
+    dual: Array
+    u: Array
+
+
+def take_rows(rows: Rows, chosen: Index) -> Rows:
+    """Copy some of the rows."""
+    if isinstance(rows, DenseRows):
+        return DenseRows(rows.values[chosen])
+    whole = sp.csr_array((rows.values, rows.columns, rows.start), shape=rows.shape)
+    part = whole[chosen]
+    return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
+
+
+class Patch:
+    """Some of the rows, with the duals of the others fixed.
+
+    Parameters
+    ----------
+    problem : Problem
+        The whole problem.
+    kinks : Kinks
+        Its loss.
+    rows : array of int
+        The rows whose duals may move.
+    point : Point
+        Where everything is.
+    """
+
+    #: Newton steps on one centre. More mean that γ fell too fast.
+    most = 50
+
+    def __init__(self, problem: Problem, kinks: Kinks, rows: Index, point: Point) -> None:
+        self.rows = rows
+        self.kinks = kinks.on(rows)
+        self.stiffness = problem.strength * problem.total
+        self.intercept = problem.fit_intercept
+        weight = self.kinks.weight
+        # λN is that of the whole, so that `combine` gives these rows' part of u.
+        part = replace(
+            problem,
+            rows=take_rows(problem.rows, rows),
+            y=problem.y[rows],
+            weight=weight,
+            lam=self.stiffness / float(weight.sum()),
+            fit_intercept=False,
+        )
+        self.workspace = part.workspace(pack=False)
+        self.centre = point.dual[rows]
+        self.fixed = point.u - self.combine(self.centre)
+        held = dot(kinks.weight, kinks.sign * point.dual)
+        self.held = held - dot(weight, self.kinks.sign * self.centre)
+
+    def combine(self, b: Array) -> Array:
+        """Return these rows' part of u."""
+        u = np.empty(self.workspace.d)
+        self.workspace.combine(self.kinks.sign * b, u, 1)
+        return u
+
+    def minimise(
+        self, point: Point, gamma: float, enough: float, deadline: float
+    ) -> tuple[Point, bool]:
+        """Return the point for this γ, its scores and duals of these rows only, and if it is good.
+
+        Parameters
+        ----------
+        point : Point
+            Where to begin.
+        gamma : float
+            The length over which kinks are rounded.
+        enough : float
+            The gap at which to stop.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        """
+        kinks, mu = self.kinks, self.stiffness
+        w, bias, z = point.w, point.bias, point.z[self.rows]
+        centre = gamma * self.centre
+        self.steps = 0
+        while True:
+            b = kinks.best(z, centre, gamma)
+            u = self.fixed + self.combine(b)
+            balance = 0.0
+            lost = 0.5 * mu * float((u - w) @ (u - w))
+            if self.intercept:
+                balance = self.held + dot(kinks.weight, kinks.sign * b)
+                # What is too much on one side will be scaled down, at this price.
+                lost += abs(balance) * float(np.abs(kinks.target - z).mean())
+            if lost <= enough:
+                return Point(w, bias, z, b, u), True
+            move = None
+            if self.steps < self.most and time.perf_counter() < deadline:
+                h = np.where(kinks.free(b), kinks.weight / gamma, 0.0)
+                move = self._direction(h, mu * (u - w), balance, deadline)
+            if move is None:
+                return Point(w, bias, z, b, u), False
+            self.steps += 1
+            dw, db = move
+            dz = np.empty(len(z))
+            self.workspace.scores(dw, dz, 1)
+            dz = kinks.sign * (dz + db)
+            line = Line(
+                kinks,
+                gamma,
+                centre,
+                z,
+                dz,
+                fixed=mu * float((w - self.fixed) @ dw) - db * self.held,
+                square=mu * float(dw @ dw),
+            )
+            length = line.minimum(-mu * float((u - w) @ dw) - balance * db)
+            w, bias, z = w + length * dw, bias + length * db, z + length * dz
+
+    def _direction(
+        self, h: Array, right: Array, balance: float, deadline: float
+    ) -> tuple[Array, float] | None:
+        """Solve Newton's equations, the intercept's at the border; None if that failed."""
+        d = len(right)
+        matrix = np.empty((d, d))
+        if not self.workspace.gram(h, matrix, deadline - time.perf_counter()):
+            return None
+        matrix[np.diag_indices(d)] += self.stiffness
+        factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        if info != 0:
+            return None
+        dw, db = dpotrs(factor, right, lower=0)[0], 0.0
+        if self.intercept:
+            mass = float(h.sum())
+            border = np.zeros(d)
+            self.workspace.combine(h / self.kinks.weight, border, 1)
+            border *= self.stiffness
+            back = dpotrs(factor, border, lower=0)[0]
+            # Without a free dual P is straight in b: any length will do, the line search mends it.
+            pivot = max(mass - float(border @ back), 1e-14 * mass) or float(self.kinks.weight.sum())
+            db = (balance - float(border @ dw)) / pivot
+            dw = dw - db * back
+        return (dw, db) if np.isfinite(dw).all() and np.isfinite(db) else None
+
+
+@dataclass
+class Line:
+    """The primal of a rounded problem along a step from z to z + dz."""
+
+    kinks: Kinks
+    gamma: float
+    centre: Array
+    z: Array
+    dz: Array
+    fixed: float
+    square: float
+
+    def __post_init__(self) -> None:
+        self.weighted = self.kinks.weight * self.dz
+
+    def slope(self, length: float) -> float:
+        """Return the derivative at some length: it rises, in straight pieces."""
+        b = self.kinks.best(self.z + length * self.dz, self.centre, self.gamma)
+        return self.fixed + length * self.square - dot(self.weighted, b)
+
+    def minimum(self, start: float) -> float:
+        """Return the length where the slope is about 0; at length 0 it is `start` < 0."""
+        near = 0.1 * abs(start)
+        low, f_low, high = 0.0, start, 1.0
+        f_high = self.slope(high)
+        while f_high < -near and high < 64.0:
+            low, f_low, high = high, f_high, 2.0 * high
+            f_high = self.slope(high)
+        if f_high <= near:
+            return high
+        for _ in range(20):
+            # Regula falsi, the value at the end that stays halved.
+            length = high - f_high * (high - low) / (f_high - f_low)
+            f = self.slope(length)
+            if abs(f) <= near:
+                return length
+            if f > 0:
+                high, f_high, f_low = length, f, 0.5 * f_low
+            else:
+                low, f_low, f_high = length, f, 0.5 * f_high
+        return low
