@@ -9,6 +9,7 @@ import cases
 import reference as ref
 from adasdca import Status, solve
 from adasdca.backend import LocalBackend
+from adasdca.blas import _controller, one_thread
 from adasdca.finish import KinkFinish, NewtonFinish, make_finish
 from adasdca.kinks import FreeDuals
 from adasdca.patch import Kinks, Line, Patch, Point, take_rows
@@ -263,3 +264,21 @@ def test_which_finish():
     assert finish(l1_ratio=0.5) is None
     assert finish(bounds=(0, None)) is None
     assert finish(X=wide) is None
+
+
+def test_one_thread_for_lapack_whoever_leaves_first():
+    from threadpoolctl import ThreadpoolController, threadpool_limits
+
+    def counts():
+        return {library["num_threads"] for library in ThreadpoolController().info()}
+
+    with threadpool_limits(2, user_api="blas"):
+        before = counts()
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        assert all(library.num_threads == 1 for library in _controller().lib_controllers)
+        first.__exit__(None, None, None)
+        assert all(library.num_threads == 1 for library in _controller().lib_controllers)
+        second.__exit__(None, None, None)
+        assert counts() == before

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from adasdca import _core
+from adasdca.blas import THREADED, one_thread
 from adasdca.costs import Costs
 from adasdca.kinks import FreeDuals
 from adasdca.newton import LARGEST, Newton
@@ -91,7 +93,8 @@ class KinkSteps:
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Run it; there are no coordinate updates, so the count is 0."""
         method = FreeDuals(self.problem, workspace, self.threads)
-        method.run(self.survey, 0.5 * self.tol, 30, seconds)
+        with one_thread() if workspace.d >= THREADED else nullcontext():
+            method.run(self.survey, 0.5 * self.tol, 30, seconds)
         return 0
 
 
