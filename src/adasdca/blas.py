@@ -20,7 +20,7 @@ THREADED = 128
 def _controller() -> Any:
     """Return the libraries loaded, which takes milliseconds to find out."""
     # scikit-learn brings it along.
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController().select(user_api="blas")
 
