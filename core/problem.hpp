@@ -90,11 +90,12 @@ struct Iterate {
     std::int64_t packed_bytes = 0;
     AnyRows rows;
     std::vector<double> u;
-    std::vector<double> w;    // grad g*(u); empty when that is u itself
-    double multiplier = 0.0;  // b_k of the method of multipliers
-    double constant = 0.0;    // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
-    bool packing = false;     // to be packed before the first ascent
-    bool follow = false;      // beta is to be -phi' at w, from the next survey on
+    std::vector<double> w;      // grad g*(u); empty when that is u itself
+    std::vector<double> spare;  // room for the next u
+    double multiplier = 0.0;    // b_k of the method of multipliers
+    double constant = 0.0;      // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
+    bool packing = false;       // to be packed before the first ascent
+    bool follow = false;        // beta is to be -phi' at w, from the next survey on
 
     // Scores are x.w + bias().
     double bias() const { return multiplier + problem->intercept_scale * constant; }

@@ -57,8 +57,10 @@ struct SparseRow {
 
     double squared_norm() const {
         double sum = 0;
+        const Values x = values;
+#pragma omp simd reduction(+ : sum)
         for (std::int64_t k = 0; k < size; ++k)
-            sum += static_cast<double>(values[k]) * static_cast<double>(values[k]);
+            sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
         return sum;
     }
 

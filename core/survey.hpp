@@ -91,7 +91,9 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     const Problem& problem = *it.problem;
     std::vector<SurveySums> sums(
         static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
-    std::vector<double> fresh(static_cast<std::size_t>(problem.d));
+    // Kept from survey to survey: fresh pages for many features cost as much as their sums.
+    std::vector<double>& fresh = it.spare;
+    fresh.resize(static_cast<std::size_t>(problem.d));
     const double lambda_total = problem.lambda * problem.total;
     const double bias = it.bias();
     const double* w = it.primal();

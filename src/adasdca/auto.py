@@ -72,9 +72,13 @@ class AutoSchedule:
             self._decay.remember(survey, rows)
             return Ascent(rows, "adaptive")
         # Far from the goal a survey after every permutation is half the cost of the epoch.
-        left = self._epochs_left(relative) if self._last else 6.0 if self._wide else 1.0
+        if self._last:
+            left = 0.8 * self._epochs_left(relative)
+        else:
+            left = 3.5 - 0.75 * math.log10(self._tol) if self._wide else 1.0
         # (Orders of millions of rows take long to draw, and a drawing cannot be interrupted.)
-        rounds = int(np.clip(round(0.8 * left), 1, 4 if n < 2**20 else 1))
+        most = 8 if self._wide else 4 if n < 2**20 else 1
+        rounds = int(np.clip(round(left), 1, most))
         self._last = ("permutation", relative, float(rounds))
         orders = [_core.draw_permutation(n, _core.subkey(key, k)) for k in range(rounds)]
         return Ascent(orders[0] if rounds == 1 else np.concatenate(orders), "permutation")
@@ -100,9 +104,13 @@ class AutoSchedule:
     def _finish_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
         if self._finish is None or self._rest > 0 or not self._finish.ready(relative):
             return False
-        steps = 3 if relative < 1e-2 else 5 if relative < 0.2 else 8
+        digits = -math.log10(self._tol)
+        if self._last:
+            steps = 3.0 if relative < 1e-2 else 5.0 if relative < 0.2 else 8.0
+            left = self._epochs_left(relative)
+        else:
+            # Nothing is known yet: what the data sets of the benchmarks take from the start.
+            steps, left = 5.0 + digits / 3, 2.0 + 1.2 * digits
         if self._quadratic:
-            steps = 1
-        # From the start nothing is known of the epochs but that a few will be needed.
-        left = self._epochs_left(relative) if self._last else 6.0 if self._quadratic else 3.0
+            steps, left = 1.0, max(left, 6.0)
         return self._finish.cost(self._costs, survey, steps) < left * epoch

@@ -28,7 +28,7 @@ class Finish(Protocol):
     def ready(self, relative: float) -> bool:
         """Whether it can be tried at this relative gap."""
 
-    def cost(self, costs: Costs, survey: Survey, steps: int) -> float:
+    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
         """Its price in nanoseconds, for that many steps."""
 
     def plan(self, survey: Survey, tol: float) -> Plan:
@@ -65,13 +65,15 @@ class NewtonFinish:
         clipped = not math.isinf(max(map(abs, getattr(self.problem.loss, "domain", (math.inf,)))))
         return relative < 0.05 or not clipped
 
-    def cost(self, costs: Costs, survey: Survey, steps: int) -> float:
+    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
         """Price by the rows that have curvature, taken to be those not at 0."""
         if self.problem.rows.shape[1] > LARGEST:
             return steps * 160 * costs.pass_
         flat = 0
         if self.problem.loss.kind == "classification" and self.problem.loss.name != "logistic":
             flat = int(np.count_nonzero(survey.beta == 0))
+            if flat == len(survey.beta):
+                flat = 0  # the start, from where a step takes all rows in
         return costs.newton(steps, len(survey.beta) - flat)
 
     def plan(self, survey: Survey, tol: float) -> Plan:
