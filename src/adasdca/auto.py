@@ -39,7 +39,8 @@ class AutoSchedule:
         self._m = 2.0
         # With more features than rows to speak of, rows hardly disturb each other and a permutation
         # needs no more visits than the adaptive law (dorothea: 8 epochs against 10 to 23).
-        self._wide = problem.rows.shape[1] >= problem.rows.shape[0] // 2
+        self._shape = n, d = problem.rows.shape
+        self._wide = d >= n // 2
         # What the last plan was, the gap before it, and its length in epochs.
         self._last: tuple[str, float, float] | None = None
         self._epochs = 0
@@ -109,8 +110,10 @@ class AutoSchedule:
             steps = 3.0 if relative < 1e-2 else 5.0 if relative < 0.2 else 8.0
             left = self._epochs_left(relative)
         else:
-            # Nothing is known yet: what the data sets of the benchmarks take from the start.
-            steps, left = 5.0 + digits / 3, 2.0 + 1.2 * digits
+            # Nothing is known yet but what such data took before: more epochs the more rows there
+            # are to a feature.
+            n, d = self._shape
+            steps, left = 6.0 + digits / 3, math.log10(max(n / d, 1.0)) + 1.2 * digits
         if self._quadratic:
             steps, left = 1.0, max(left, 6.0)
         return self._finish.cost(self._costs, survey, steps) < left * epoch

@@ -41,7 +41,7 @@ class Costs:
             entries = float(d * d)
         else:
             entries = float((np.diff(rows.start) ** 2.0).mean())
-        self.gram_row = min(0.3 * entries, 0.05 * d * d)
+        self.gram_row = min(0.25 * entries, 0.05 * d * d)
         self.factor = 0.1 * d**3 + 20000.0
 
     def epoch(self, picks: int, adaptive: bool) -> float:
