@@ -12,7 +12,6 @@ import numpy as np
 from adasdca.data import DenseRows
 from adasdca.problem import Problem
 
-
 #: Bytes that stay close to a core.
 CACHE = 2**24
 
