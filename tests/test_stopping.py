@@ -14,7 +14,7 @@ import pytest
 import reference as ref
 from adasdca import AdaSDCAPlus, Status, solve
 from adasdca.methods import METHODS
-from cases import LOSSES, SMOOTH, is_classification, make_data
+from cases import LOSSES, SMOOTH, make_data
 
 LAM = 0.1
 #: Nobody waits longer after Ctrl-C; what it takes is some hundredths of a second.
