@@ -49,7 +49,9 @@ class NewtonSteps:
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Take the steps; they are no coordinate updates, so the count is 0."""
         newton = Newton(self.problem, workspace, self.threads)
-        newton.run(self.survey, 0.5 * self.tol, 40, seconds)
+        alone = self.threads == 1 and workspace.d >= THREADED
+        with one_thread() if alone else nullcontext():
+            newton.run(self.survey, 0.5 * self.tol, 40, seconds)
         return 0
 
 
