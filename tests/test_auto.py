@@ -138,3 +138,13 @@ def test_time_runs_out_inside_a_step():
     sol = solve(X, y, loss="squared", lam=1 / len(y), tol=0.0, method="auto", max_time=0.0)
     assert sol.status is adasdca.Status.TIME_LIMIT
     assert sol.gap >= 0
+
+
+def test_goes_on_where_newton_ends_with_every_margin_kept():
+    """There all slopes are 0, and with them the duals: no row is active, and nothing is proved."""
+    X, y = adasdca.datasets.load_mushrooms()
+    options = {"loss": "squared_hinge", "method": "auto", "random_state": 0}
+    loose = solve(X, y, lam=1 / (100 * len(y)), **options)
+    tight = solve(X, y, lam=1 / (1e4 * len(y)), warm_start=loose, **options)
+    assert any(tight.history.active == 0)  # or this tests nothing
+    assert tight.converged, tight

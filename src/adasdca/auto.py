@@ -53,12 +53,15 @@ class AutoSchedule:
         assert survey.adaptive is not None
         n = len(survey.beta)
         law = survey.adaptive
-        if survey.active == 0:
+        # Newton steps leave u apart from β: where w keeps every margin all slopes are 0, and so is
+        # β, though this is not the optimum. An epoch brings them together.
+        apart = self._last is not None and self._last[0] == "finish"
+        if survey.active == 0 and not apart:
             return None
         relative = survey.gap / survey.primal if survey.primal > 0 else math.inf
         self._learn(relative)
         # On few rows the planning would cost more than all its picks.
-        adaptive = not self._wide and survey.spread < 0.6 and n >= 1000
+        adaptive = not self._wide and survey.spread < 0.6 and n >= 1000 and survey.active > 0
         epoch = self._costs.epoch(n, adaptive)
         if self._finish_pays(survey, relative, epoch):
             assert self._finish is not None
