@@ -16,7 +16,7 @@ from adasdca.schedules import Schedule
 from adasdca.solution import Phase, Record, State, Status
 from adasdca.survey import Survey
 
-#: A survey faster than this many seconds is repeated after an interruption, for a fresher point.
+#: After an end in the middle of a plan, a survey faster than this many seconds shows what it did.
 QUICK = 0.03
 #: Surveys without progress beyond rounding after which a solve has stalled.
 PATIENCE = 20
@@ -133,7 +133,7 @@ class Loop:
             status = self._turn()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        if self._records[-1].updates < self._updates and self._duration < QUICK:
+        if not self._seen and self._duration < QUICK:
             self._look(FOREVER)
         best, multiplier, epoch = self._best
         state = State(best.beta, multiplier, epoch, self._seed)
@@ -154,10 +154,11 @@ class Loop:
             if plan is None:
                 return Status.STALLED
             self._label = plan.label
+            self._epoch += 1
+            self._seen = False
             self._updates += self._backend.ascend(plan, stop.seconds_left())
             self._timings["plan"] += planned - began
             self._timings[getattr(plan, "clock", "ascent")] += time.perf_counter() - planned
-            self._epoch += 1
             if not self._look(stop.seconds_left()):
                 return Status.TIME_LIMIT
 
@@ -171,7 +172,7 @@ class Loop:
         self._timings["survey"] += self._duration
         if not self._records or seen.gap <= self._best[0].gap:
             self._best = seen, self._backend.multiplier, self._epoch
-        self._survey = seen
+        self._survey, self._seen = seen, True
         self._labels.append(self._label)
         self._records.append(
             Record(
