@@ -18,7 +18,7 @@ from types import ModuleType
 
 from adasdca import datasets
 from adasdca.losses import LOSSES
-from adasdca.methods import REGISTERED
+from adasdca.methods import PICKERS, REGISTERED
 from adasdca.sampling import RULES
 
 
@@ -60,7 +60,7 @@ def load(path: str | PathLike[str]) -> Plugin:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    books: tuple[dict[str, object], ...] = (RULES, REGISTERED, LOSSES, datasets.REGISTERED)  # type: ignore[assignment]
+    books: tuple[dict[str, object], ...] = (RULES, REGISTERED, LOSSES, datasets.REGISTERED, PICKERS)  # type: ignore[assignment]
     before = [dict(book) for book in books]
     sys.modules[name] = module
     try:
@@ -84,7 +84,7 @@ def load(path: str | PathLike[str]) -> Plugin:
             f"plug-in {file} registered nothing; call adasdca.register_method, register_loss, "
             "register_rule or adasdca.datasets.register in it."
         )
-    return Plugin(file, module, *new)
+    return Plugin(file, module, *new[:4])  # functions of methods go by their methods' names
 
 
 def load_all(paths: Iterable[str | PathLike[str]]) -> list[Plugin]:
