@@ -25,7 +25,6 @@ class Costs:
         stored = rows.n_stored
         entry = 0.25 if isinstance(rows, DenseRows) else 0.65
         transcendental = 40.0 if problem.loss.name == "logistic" else 0.0
-        self.n = n
         # Surveys take the losses of many rows at once, updates one after the other.
         self.survey = 2 * entry * stored + (4 + 0.1 * transcendental) * n
         self.update = 2 * entry * stored / n + 12 + transcendental

@@ -114,7 +114,7 @@ class KinkFinish:
         """From anywhere: only its price depends on the point."""
         return True
 
-    def cost(self, costs: Costs, survey: Survey, steps: int) -> float:
+    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
         n, d = self.problem.rows.shape
         relative = min(survey.gap / survey.primal, 1.0) if survey.primal > 0 else 1.0

@@ -210,6 +210,8 @@ class Patch:
                 square=mu * float(dw @ dw),
             )
             length = line.minimum(-mu * float((u - w) @ dw) - balance * db)
+            if length == 0.0:  # rounding is all that is left, and would be so each time
+                return Point(w, bias, z, b, u), False
             w, bias, z = w + length * dw, bias + length * db, z + length * dz
 
     def _direction(
