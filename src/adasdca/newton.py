@@ -160,13 +160,15 @@ class Newton:
         column = self._weighted_sum(point.curvature) if mass > 0 else np.zeros(d)
         wanted = self.problem.total * point.balance
         if d <= LARGEST:
-            matrix = self._gram(point.curvature, deadline - time.perf_counter())
+            matrix = self._gram(point.curvature, deadline)
             if matrix is None:
                 return None
             move = self._plain_move if self.plain else self._penalised_move
             found = move(point, matrix, column, mass, wanted)
         else:
-            found = self._iterative_move(point, column, mass, wanted) if self.plain else None
+            found = (
+                self._iterative_move(point, column, mass, wanted, deadline) if self.plain else None
+            )
         if found is None or not np.isfinite(found[0]).all() or not np.isfinite(found[1]):
             return None
         return found
@@ -182,17 +184,18 @@ class Newton:
         return self._bordered(lambda b: dpotrs(factor, b, lower=0)[0], point, column, mass, wanted)
 
     def _iterative_move(
-        self, point: Point, column: Array, mass: float, wanted: float
-    ) -> tuple[Array, float]:
-        """Solve the equations of L2 by conjugate gradients."""
+        self, point: Point, column: Array, mass: float, wanted: float, deadline: float
+    ) -> tuple[Array, float] | None:
+        """Solve the equations of L2 by conjugate gradients; None if time ran out."""
         diagonal = self.stiffness + self._diagonal(point.curvature)
-        return self._bordered(
-            lambda b: self._conjugate_gradients(point.curvature, diagonal, b),
+        found = self._bordered(
+            lambda b: self._conjugate_gradients(point.curvature, diagonal, b, deadline),
             point,
             column,
             mass,
             wanted,
         )
+        return found if time.perf_counter() < deadline else None
 
     def _bordered(
         self,
@@ -233,23 +236,28 @@ class Newton:
         self.workspace.combine(beta, out, self.threads)
         return out * self.stiffness
 
-    def _gram(self, h: Array, seconds: float) -> Array | None:
-        """Return the lower triangle of Σ_i h_i x_i x_iᵀ."""
+    def _gram(self, h: Array, deadline: float) -> Array | None:
+        """Return the lower triangle of Σ_i h_i x_i x_iᵀ; None if time ran out."""
         rows, d = self.problem.rows, self.workspace.d
         if isinstance(rows, DenseRows):
             matrix = np.zeros((d, d), order="F")
             active = np.flatnonzero(h)
             for part in np.array_split(active, max(1, len(active) * d // 2**18)):
+                if time.perf_counter() >= deadline:
+                    return None
                 scaled = rows.values[part] * np.sqrt(h[part])[:, None]
                 matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
             # The upper triangle in Fortran order is the lower one in C order.
             lower: Array = np.asarray(matrix).T
             return lower
         matrix = np.empty((d, d))
+        seconds = deadline - time.perf_counter()
         return matrix if self.workspace.gram(h, matrix, seconds) else None
 
-    def _conjugate_gradients(self, h: Array, diagonal: Array, right: Array) -> Array:
-        """Solve (λN I + G) x = right to three digits, preconditioned by the diagonal."""
+    def _conjugate_gradients(
+        self, h: Array, diagonal: Array, right: Array, deadline: float
+    ) -> Array:
+        """Solve (λN I + G) x = right to three digits, preconditioned by the diagonal, in time."""
         scores = np.empty(self.workspace.n)
 
         def product(x: Array) -> Array:
@@ -262,7 +270,7 @@ class Newton:
         z = residual / diagonal
         p, rz = z.copy(), float(residual @ z)
         for _ in range(100):
-            if np.linalg.norm(residual) <= 1e-3 * size:
+            if np.linalg.norm(residual) <= 1e-3 * size or time.perf_counter() >= deadline:
                 break
             q = product(p)
             step = rz / float(p @ q)
