@@ -32,6 +32,7 @@ class AutoSchedule:
     def __init__(self, problem: Problem, tol: float, threads: int) -> None:
         self._costs = Costs(problem)
         self._quadratic = problem.loss.name == "squared"
+        self._intercept = problem.fit_intercept
         self._tol = max(tol, 1e-15)
         self._finish: Finish | None = make_finish(problem, threads, self._tol)
         self._planner = _core.Planner()
@@ -54,9 +55,10 @@ class AutoSchedule:
         n = len(survey.beta)
         law = survey.adaptive
         # Newton steps leave u apart from β: where w keeps every margin all slopes are 0, and so is
-        # β, though this is not the optimum. An epoch brings them together.
+        # β, though this is not the optimum. An epoch brings them together. With an intercept the
+        # multiplier has moved on since the survey, and the next epoch finds rows to visit.
         apart = self._last is not None and self._last[0] == "finish"
-        if survey.active == 0 and not apart:
+        if survey.active == 0 and not apart and not self._intercept:
             return None
         relative = survey.gap / survey.primal if survey.primal > 0 else math.inf
         self._learn(relative)
