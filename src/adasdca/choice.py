@@ -55,7 +55,7 @@ def make_schedule(method: Method, problem: Problem, tol: float, threads: int) ->
         case AdaSDCA():
             return StepwiseSchedule(method.rule)
         case AdaSDCAPlus():
-            return AdaptiveSchedule(method)
+            return AdaptiveSchedule(method, problem.fit_intercept)
         case Auto():
             return AutoSchedule(problem, tol, threads)
         case Custom():

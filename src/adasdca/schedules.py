@@ -180,7 +180,8 @@ class StepwiseSchedule:
 class AdaptiveSchedule:
     """Algorithm 2: a law at the start of each epoch, thinned m-fold at each visit."""
 
-    def __init__(self, method: AdaSDCAPlus) -> None:
+    def __init__(self, method: AdaSDCAPlus, intercept: bool = False) -> None:
+        self._intercept = intercept
         self._rule = get_rule(method.option)
         self._name = repr(method.option)
         self._epoch = method.epoch
@@ -193,11 +194,14 @@ class AdaptiveSchedule:
         self.needs = frozenset(needs | ({"adaptive"} if self._decay else set()))
 
     def plan(self, survey: Survey, key: int) -> Plan | None:
-        """Plan the next epoch; None if the law is 0 everywhere."""
+        """Plan the next epoch; None if the law is 0 everywhere and will stay so."""
         n = len(survey.beta)
         law = check_law(self._rule(survey), n, self._name)
         if not law.any():
-            return None
+            if not self._intercept:
+                return None
+            # The multiplier has moved on since the survey: all rows may have to follow.
+            law = (survey.weight > 0).astype(np.float64)
         if self._decay:
             self._m = self._decay.observe(survey, self._m)
         count = max(1, round(self._epoch * n))
