@@ -42,17 +42,18 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
         .def(
             "gram",
-            [](Workspace& ws, Vector<double> h, Square out, double seconds) {
+            [](Workspace& ws, Vector<double> h, Square out, int threads, double seconds) {
                 expect(static_cast<std::int64_t>(h.size()) == ws.problem.n, "h: one entry per row");
                 expect(static_cast<std::int64_t>(out.shape(0)) == ws.problem.d &&
                            out.shape(0) == out.shape(1),
                        "out must be d x d");
                 return released(seconds, [&](Pulse& pulse) {
                     if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
-                    return gram(ws.iterate, *ws.gram_columns, h.data(), out.data(), pulse);
+                    return gram(ws.iterate, *ws.gram_columns, h.data(), out.data(), threads, pulse);
                 });
             },
-            "h"_a, "out"_a, "seconds"_a, "Write the lower triangle of sum_i h_i x_i x_i^T.")
+            "h"_a, "out"_a, "threads"_a, "seconds"_a,
+            "Write the lower triangle of sum_i h_i x_i x_i^T.")
         .def(
             "descend_model",
             [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu,

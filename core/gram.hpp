@@ -101,16 +101,17 @@ inline void add_lines(const double* z, std::int64_t lines, std::int64_t width, d
         }
 }
 
-// The lower triangle of sum_i h_i x_i x_i^T, h >= 0; `out` is d x d.
-inline bool gram(const Iterate& it, const GramColumns& columns, const double* h, double* out,
-                 Pulse& pulse) {
+// The lower triangle of sum_i h_i x_i x_i^T over some of the rows, h >= 0; `out` is d x d.
+template <class Rows>
+void add_gram(const Rows& rows, const GramColumns& columns, const double* h, std::int64_t begin,
+              std::int64_t end, double* out, Pulse& pulse) {
     struct Entry {
         std::int32_t column, number;
         double value;
     };
     constexpr std::int64_t lines = 64;
-    const std::int64_t n = it.problem->n, d = it.problem->d, width = columns.width;
-    const std::int64_t spare = lines * width;
+    const auto d = static_cast<std::int64_t>(columns.slot.size());
+    const std::int64_t width = columns.width, spare = lines * width;
     // One place more, for what is no part of the last line.
     std::vector<double> line(static_cast<std::size_t>(lines * width + 1));
     std::vector<double> square(static_cast<std::size_t>(width * width));
@@ -134,32 +135,30 @@ inline bool gram(const Iterate& it, const GramColumns& columns, const double* h,
             }
         }
     };
-    with_rows(it, [&](const auto& rows) {
-        const std::int32_t* slot = columns.slot.data();
-        std::int64_t filled = 0;
-        for (std::int64_t i = 0; i < n; ++i) {
-            if (i % 1024 == 0 && pulse.stop()) return;
-            if (h[i] == 0) continue;
-            const std::int64_t first = filled * width;
-            std::fill_n(line.data() + first, width, 0.0);
-            const double root = std::sqrt(h[i]);
-            // Every entry is written to both places, one of them a spare: no branch to mispredict.
-            double* z = line.data();
-            Entry* next = others.data() + start[filled];
-            for_each_entry(rows[i], [&](std::int64_t j, double x) {
-                const std::int64_t s = slot[j];
-                const double value = root * x;
-                z[s >= 0 ? first + s : spare] = value;
-                *next = {static_cast<std::int32_t>(j), static_cast<std::int32_t>(-1 - s), value};
-                next += s < 0;
-            });
-            start[++filled] = next - others.data();
-            // A line is read as vectors long after it was written entry by entry: a vector's load
-            // would wait for the entries' stores.
-            if (filled == lines) add(std::exchange(filled, 0));
-        }
-        add(filled);
-    });
+    const std::int32_t* slot = columns.slot.data();
+    std::int64_t filled = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+        if (i % 1024 == 0 && pulse.stop()) return;
+        if (h[i] == 0) continue;
+        const std::int64_t first = filled * width;
+        std::fill_n(line.data() + first, width, 0.0);
+        const double root = std::sqrt(h[i]);
+        // Every entry is written to both places, one of them a spare: no branch to mispredict.
+        double* z = line.data();
+        Entry* next = others.data() + start[filled];
+        for_each_entry(rows[i], [&](std::int64_t j, double x) {
+            const std::int64_t s = slot[j];
+            const double value = root * x;
+            z[s >= 0 ? first + s : spare] = value;
+            *next = {static_cast<std::int32_t>(j), static_cast<std::int32_t>(-1 - s), value};
+            next += s < 0;
+        });
+        start[++filled] = next - others.data();
+        // A line is read as vectors long after it was written entry by entry: a vector's load would
+        // wait for the entries' stores.
+        if (filled == lines) add(std::exchange(filled, 0));
+    }
+    add(filled);
     auto put = [&](std::int64_t a, std::int64_t b, double value) {
         out[std::max(a, b) * d + std::min(a, b)] = value;
     };
@@ -169,6 +168,23 @@ inline bool gram(const Iterate& it, const GramColumns& columns, const double* h,
     for (std::size_t a = 0; a < columns.others.size(); ++a)
         for (std::size_t b = 0; b < columns.dense.size(); ++b)
             put(columns.others[a], columns.dense[b], mixed[a * width + b]);
+}
+
+// The same over all rows. Many rows of few features are summed in four parts, whatever the threads:
+// the result must not depend on their number.
+inline bool gram(const Iterate& it, const GramColumns& columns, const double* h, double* out,
+                 int threads, Pulse& pulse) {
+    const std::int64_t n = it.problem->n, d = it.problem->d;
+    const std::int64_t parts = n >= 1 << 14 && d * d <= 1 << 17 ? 4 : 1;
+    std::vector<double> rest(static_cast<std::size_t>((parts - 1) * d * d));
+    with_rows(it, [&](const auto& rows) {
+        for_each_piece(parts, threads, pulse, [&](std::int64_t k) {
+            add_gram(rows, columns, h, k * n / parts, (k + 1) * n / parts,
+                     k == 0 ? out : rest.data() + (k - 1) * d * d, pulse);
+        });
+    });
+    for (std::int64_t k = 1; k < parts; ++k)
+        for (std::int64_t j = 0; j < d * d; ++j) out[j] += rest[(k - 1) * d * d + j];
     return !pulse.stopped();
 }
 

@@ -80,8 +80,22 @@ def test_gram(d, density):
         for pack in (False, True):
             problem = Problem.checked(rows, rng.normal(size=n), loss="squared", lam=LAM)
             found = np.empty((d, d))
-            assert problem.workspace(pack).gram(h, found, 1e9)
+            assert problem.workspace(pack).gram(h, found, 1, 1e9)
             np.testing.assert_allclose(np.tril(found), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_gram_in_parts():
+    """Many rows are summed in parts, in the same order by any number of threads."""
+    rng = np.random.default_rng(0)
+    X = sp.random(20_000, 11, 0.3, "csr", random_state=0)
+    h = rng.exponential(size=X.shape[0])
+    problem = Problem.checked(X, rng.normal(size=X.shape[0]), loss="squared", lam=LAM)
+    found = [np.empty((11, 11)) for _ in range(3)]
+    for threads, matrix in enumerate(found, 1):
+        assert problem.workspace(False).gram(h, matrix, threads, 1e9)
+    expected = np.tril((X.T @ X.multiply(h[:, None])).toarray())
+    np.testing.assert_allclose(np.tril(found[0]), expected, rtol=1e-12)
+    assert all((np.tril(matrix) == np.tril(found[0])).all() for matrix in found)
 
 
 def test_conjugate_gradients_where_the_matrix_would_be_too_large(monkeypatch):

@@ -252,7 +252,7 @@ class Newton:
             return lower
         matrix = np.empty((d, d))
         seconds = deadline - time.perf_counter()
-        return matrix if self.workspace.gram(h, matrix, seconds) else None
+        return matrix if self.workspace.gram(h, matrix, self.threads, seconds) else None
 
     def _conjugate_gradients(
         self, h: Array, diagonal: Array, right: Array, deadline: float

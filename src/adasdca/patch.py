@@ -220,7 +220,7 @@ class Patch:
         """Solve Newton's equations, the intercept's at the border; None if that failed."""
         d = len(right)
         matrix = np.empty((d, d))
-        if not self.workspace.gram(h, matrix, deadline - time.perf_counter()):
+        if not self.workspace.gram(h, matrix, 1, deadline - time.perf_counter()):
             return None
         matrix[np.diag_indices(d)] += self.stiffness
         factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
