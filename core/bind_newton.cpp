@@ -19,6 +19,8 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "assess",
             [](Workspace& ws, Vector<double> scores, double intercept, Output beta,
                Output curvature, int threads) {
+                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
+                       "scores: one entry per row");
                 double* to_beta = pointer(beta, ws.problem.n);
                 double* to_curvature = pointer(curvature, ws.problem.n);
                 const Assessment a = released(1e18, [&](Pulse& pulse) {
@@ -61,8 +63,9 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                 const std::int64_t d = ws.problem.d;
                 expect(static_cast<std::int64_t>(gram.shape(0)) == d &&
                            gram.shape(0) == gram.shape(1) &&
-                           static_cast<std::int64_t>(r.size()) == d,
-                       "gram and r must be of size d");
+                           static_cast<std::int64_t>(r.size()) == d &&
+                           static_cast<std::int64_t>(w.size()) == d,
+                       "gram, r and w must be of size d");
                 double* to = pointer(x, d);
                 std::visit(
                     [&](const auto& g) {
@@ -75,6 +78,8 @@ void bind_newton(nb::class_<Workspace>& workspace) {
         .def(
             "penalty",
             [](Workspace& ws, Vector<double> w) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
                 return ws.problem.lambda *
                        std::visit(
                            [&](const auto& g) {
@@ -86,6 +91,8 @@ void bind_newton(nb::class_<Workspace>& workspace) {
         .def(
             "penalty_conjugate",
             [](Workspace& ws, Vector<double> u) {
+                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
+                       "u: one entry per feature");
                 return ws.problem.lambda *
                        std::visit(
                            [&](const auto& g) {

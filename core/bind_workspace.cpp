@@ -159,6 +159,7 @@ void bind_workspace(nb::module_& m) {
         .def(
             "ascend",
             [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
+                expect(!ws.iterate.follow, "beta follows at a survey: take that first");
                 return released(seconds, [&](Pulse& pulse) {
                     pack_if_wanted(ws.iterate, pulse);
                     return ascend(ws.iterate, view(picks), pulse);
@@ -183,6 +184,7 @@ void bind_workspace(nb::module_& m) {
         .def(
             "ascend_adaptively",
             [](Workspace& ws, bool optimal, std::int64_t count, std::uint64_t key, double seconds) {
+                expect(!ws.iterate.follow, "beta follows at a survey: take that first");
                 return released(seconds, [&](Pulse& pulse) {
                     if (!ws.columns) ws.columns.emplace(ws.iterate, pulse);
                     if (pulse.stopped()) {
@@ -198,12 +200,18 @@ void bind_workspace(nb::module_& m) {
         .def(
             "primal_value",
             [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> w) {
+                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
+                       "scores: one entry per row");
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
                 return primal_value(ws.problem, scores.data(), intercept, w.data());
             },
             "scores"_a, "intercept"_a, "w"_a)
         .def(
             "dual_value",
             [](Workspace& ws, Vector<double> beta, int threads) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
                 return released(1e18, [&](Pulse& pulse) {
                     std::vector<double> u(static_cast<std::size_t>(ws.problem.d));
                     combine(ws.iterate, beta.data(), u.data(), threads, pulse);
@@ -214,6 +222,8 @@ void bind_workspace(nb::module_& m) {
         .def(
             "best_intercept",
             [](Workspace& ws, Vector<double> scores, double guess) {
+                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
+                       "scores: one entry per row");
                 return released(
                     1e18, [&](Pulse&) { return best_intercept(ws.problem, scores.data(), guess); });
             },
@@ -222,6 +232,10 @@ void bind_workspace(nb::module_& m) {
             "balanced_dual",
             [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta,
                Output out) {
+                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
+                       "scores: one entry per row");
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
                 balanced_dual(ws.problem, scores.data(), intercept, beta.data(),
                               pointer(out, ws.problem.n));
             },

@@ -104,7 +104,7 @@ struct Columns {
         auto& [full, values] = entries.emplace<ColumnEntries<T>>();
         const std::int64_t n = it.problem->n, blocks = (n + law_rows - 1) / law_rows;
         for (std::size_t j = 0; j < place.size(); ++j) {
-            const bool many = count[j] * ColumnEntries<T>::thinnest > n;
+            const bool many = count[j] * ColumnEntries<T>::thinnest > blocks * law_rows;
             if (many) place[j] = static_cast<std::int32_t>(full_count++);
             start[j + 1] = start[j] + (many ? 0 : count[j]);
         }

@@ -1,4 +1,4 @@
-// sum_i h_i x_i x_i^T for sparse rows, the matrix of a Newton step.
+// sum_i h_i x_i x_i^T, the matrix of a Newton step.
 //
 // Columns that most rows have are gathered into short dense lines, whose products run in registers;
 // the few other entries of a row meet that line by vectors, and each other one by one. (cov1: 54 ->
@@ -101,23 +101,34 @@ inline void add_lines(const double* z, std::int64_t lines, std::int64_t width, d
         }
 }
 
-// The lower triangle of sum_i h_i x_i x_i^T over some of the rows, h >= 0; `out` is d x d.
-template <class Rows>
-void add_gram(const Rows& rows, const GramColumns& columns, const double* h, std::int64_t begin,
-              std::int64_t end, double* out, Pulse& pulse) {
+// What a part of the rows needs: lines, their products, and the entries beside them.
+struct GramPart {
     struct Entry {
         std::int32_t column, number;
         double value;
     };
-    constexpr std::int64_t lines = 64;
+    static constexpr std::int64_t lines = 64;
+    std::vector<double> line, square, mixed;
+    std::vector<Entry> others;
+    std::array<std::int64_t, lines + 1> start{};
+
+    // A line has one place more at the end of all, for what is no part of it.
+    explicit GramPart(const GramColumns& columns)
+        : line(static_cast<std::size_t>(lines * columns.width + 1)),
+          square(static_cast<std::size_t>(columns.width * columns.width)),
+          mixed(columns.others.size() * static_cast<std::size_t>(columns.width)),
+          others(static_cast<std::size_t>(lines) * columns.slot.size() + 1) {}
+};
+
+// The lower triangle of sum_i h_i x_i x_i^T over some of the rows, h >= 0; `out` is d x d.
+template <class Rows>
+void write_gram(const Rows& rows, const GramColumns& columns, const double* h, std::int64_t begin,
+                std::int64_t end, GramPart& part, double* out, Pulse& pulse) {
+    using Entry = GramPart::Entry;
+    constexpr std::int64_t lines = GramPart::lines;
+    auto& [line, square, mixed, others, start] = part;
     const auto d = static_cast<std::int64_t>(columns.slot.size());
     const std::int64_t width = columns.width, spare = lines * width;
-    // One place more, for what is no part of the last line.
-    std::vector<double> line(static_cast<std::size_t>(lines * width + 1));
-    std::vector<double> square(static_cast<std::size_t>(width * width));
-    std::vector<double> mixed(columns.others.size() * static_cast<std::size_t>(width));
-    std::vector<Entry> others(static_cast<std::size_t>(lines * d + 1));
-    std::array<std::int64_t, lines + 1> start{};
     std::fill(out, out + d * d, 0.0);
     auto add = [&](std::int64_t filled) {
         add_lines(line.data(), filled, width, square.data());
@@ -177,10 +188,12 @@ inline bool gram(const Iterate& it, const GramColumns& columns, const double* h,
     const std::int64_t n = it.problem->n, d = it.problem->d;
     const std::int64_t parts = n >= 1 << 14 && d * d <= 1 << 17 ? 4 : 1;
     std::vector<double> rest(static_cast<std::size_t>((parts - 1) * d * d));
+    // Not on the threads, where want of memory would end the process.
+    std::vector<GramPart> part(static_cast<std::size_t>(parts), GramPart(columns));
     with_rows(it, [&](const auto& rows) {
         for_each_piece(parts, threads, pulse, [&](std::int64_t k) {
-            add_gram(rows, columns, h, k * n / parts, (k + 1) * n / parts,
-                     k == 0 ? out : rest.data() + (k - 1) * d * d, pulse);
+            write_gram(rows, columns, h, k * n / parts, (k + 1) * n / parts, part[k],
+                       k == 0 ? out : rest.data() + (k - 1) * d * d, pulse);
         });
     });
     for (std::int64_t k = 1; k < parts; ++k)

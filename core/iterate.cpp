@@ -90,7 +90,7 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     it.arena = std::move(arena);
     it.place = std::move(place);
     it.rows = Packed{it.arena.data(), it.place.data()};
-    it.states = {};
+    std::vector<RowState>().swap(it.states);
 }
 
 template <class T>

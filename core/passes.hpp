@@ -27,6 +27,13 @@ class Sum {
     double sum_ = 0, rest_ = 0;
 };
 
+// The weight of a row in the adaptive law, eq. (optipsdf) with sample weights:
+// |kappa| sqrt(c (q + gamma)); where gamma = 0 the residue need not vanish and the row's share of
+// the gap, c G, takes its place.
+inline double adaptive_weight(double gamma, double c, double q, double residue, double share) {
+    return gamma > 0 ? std::abs(residue) * std::sqrt(c * (q + gamma)) : c * share;
+}
+
 // f(begin, end, part) over chunks of rows; `part` is the chunk's own vector of d features, and
 // `out` becomes the sum of the parts in the order of the chunks. The number of chunks depends on
 // the problem alone: enough to share out and to keep the sums short, few enough that the parts cost

@@ -59,7 +59,7 @@ void add_pieces(Sum* out, const T* const* x, const double* change) {
 
 // Scores and law of all rows, by blocks. A sweep brings a block's scores, residues and sum of
 // weights up to date in one go, while they are in the first-level cache. Rows past the last have
-// weight 0. Memory: 25 to 49 bytes a row.
+// weight 0. Memory: 24 to 49 bytes a row.
 template <class LossType>
 class ResidueLaw {
   public:
@@ -87,7 +87,7 @@ class ResidueLaw {
         const double gamma = loss_.gamma;
         score_[i] = score;
         b_[i] = l.sign * state.beta;
-        size_[i] = std::copysign(gamma > 0 ? std::sqrt(c * (state.q + gamma)) : c, l.sign);
+        size_[i] = std::copysign(adaptive_weight(gamma, c, state.q, 1.0, 1.0), l.sign);
         if (!loss_.margin) target_[i] = l.target;
         if (optimal_ && gamma > 0) ratio_[i] = gamma / (state.q + gamma);
     }
@@ -206,7 +206,7 @@ class ResidueLaw {
             for (std::int64_t e = columns_.start[j]; e < columns_.start[j + 1]; ++e) {
                 const std::int64_t i = columns_.rows[e];
                 dirty_[i / law_rows] = 1;
-                if constexpr (entries.ones)
+                if constexpr (std::decay_t<decltype(entries)>::ones)
                     counted_ ? void(++hits_[i]) : void(score_[i] += change);
                 else
                     score_[i] += change * static_cast<double>(entries.values[e]);

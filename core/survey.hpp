@@ -10,13 +10,6 @@
 
 namespace adasdca {
 
-// The weight of a row in the adaptive law, eq. (optipsdf) with sample weights:
-// |kappa| sqrt(c (q + gamma)); where gamma = 0 the residue need not vanish and the row's share of
-// the gap, c G, takes its place.
-inline double adaptive_weight(double gamma, double c, double q, double residue, double share) {
-    return gamma > 0 ? std::abs(residue) * std::sqrt(c * (q + gamma)) : c * share;
-}
-
 // Arrays of length n (coef: d) that a survey fills; null: not asked for.
 struct SurveyArrays {
     double* score = nullptr;    // x.w, without intercept

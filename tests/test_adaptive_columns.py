@@ -38,6 +38,7 @@ def test_columns_of_every_density(values, regularizer, loss):
     beta = adaptive_steps(oracle, np.zeros(N), 50, 11)
     for rows, packed in [(X, False), (sp.csr_array(X), False), (sp.csr_array(X), True)]:
         workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+        workspace.pack()
         assert workspace.ascend_adaptively(False, 50, 11, FOREVER) == 50
         agrees(workspace, oracle, beta, 1e-10)
 

@@ -80,7 +80,9 @@ def test_gram(d, density):
         for pack in (False, True):
             problem = Problem.checked(rows, rng.normal(size=n), loss="squared", lam=LAM)
             found = np.empty((d, d))
-            assert problem.workspace(pack).gram(h, found, 1, 1e9)
+            workspace = problem.workspace(pack)
+            workspace.pack()
+            assert workspace.gram(h, found, 1, 1e9)
             np.testing.assert_allclose(np.tril(found), expected, rtol=1e-12, atol=1e-12)
 
 
@@ -162,3 +164,15 @@ def test_goes_on_where_newton_ends_with_every_margin_kept():
     tight = solve(X, y, lam=1 / (1e4 * len(y)), warm_start=loose, **options)
     assert any(tight.history.active == 0)  # or this tests nothing
     assert tight.converged, tight
+
+
+@pytest.mark.parametrize("method", ["auto", "adasdca+"])
+def test_an_intercept_without_an_active_row(method):
+    """The multiplier moves with every survey, so no active row is no reason to give up."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(4, 2)), np.array([1.0, -1.0, 1.0, 1.0])
+        sol = solve(
+            X, y, loss="hinge", lam=0.1, fit_intercept=True, method=method, random_state=seed
+        )
+        assert sol.status is not adasdca.Status.STALLED, sol

@@ -1,4 +1,4 @@
-"""`auto`: which epochs, how many picks, when to finish by Newton, as the surveys advise."""
+"""`auto`: which epochs, how many picks, when to finish, as the surveys advise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adasdca.survey import Survey
 
 
 class AutoSchedule:
-    """Permutations while all rows matter alike, adaptive epochs when they do not, then Newton.
+    """Permutations while all rows matter alike, adaptive epochs when they do not, then a finish.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ class AutoSchedule:
         if self._finish_pays(survey, relative, epoch):
             assert self._finish is not None
             self._last = ("finish", relative, 1.0)
+            self._decay = Decay()
             return self._finish.plan(survey, self._tol)
         self._rest -= 1
         self._epochs += 1
@@ -83,9 +84,10 @@ class AutoSchedule:
         else:
             left = 3.5 - 0.75 * math.log10(self._tol) if self._wide else 1.0
         # (Orders of millions of rows take long to draw, and a drawing cannot be interrupted.)
-        most = 8 if self._wide else 4 if n < 2**20 else 1
+        most = 1 if n >= 2**20 else 8 if self._wide else 4
         rounds = int(np.clip(round(left), 1, most))
         self._last = ("permutation", relative, float(rounds))
+        self._decay = Decay()  # what it remembers is of an epoch further back
         orders = [_core.draw_permutation(n, _core.subkey(key, k)) for k in range(rounds)]
         return Ascent(orders[0] if rounds == 1 else np.concatenate(orders), "permutation")
 

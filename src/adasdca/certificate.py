@@ -140,7 +140,7 @@ def certify(
     slope = -problem.loss.slope(scores + best, problem.y)
     candidates = [slope]
     if dual_coef is not None:
-        candidates.append(_check_dual(dual_coef, problem.weight, n))
+        candidates.append(_check_dual(dual_coef, problem))
     dual, beta = max(
         (_best_multiple(backend, candidate) for candidate in candidates), key=lambda pair: pair[0]
     )
@@ -189,7 +189,8 @@ def _ascended(backend: LocalBackend, beta: Array, intercept: float, epochs: int)
     return float(dual)
 
 
-def _check_dual(dual_coef: Any, weight: Array | None, n: int) -> Array:
+def _check_dual(dual_coef: Any, problem: Problem) -> Array:
+    n, loss = len(problem.y), problem.loss
     alpha = as_doubles(dual_coef, "dual_coef")
     if alpha.shape == (1, n):
         alpha = alpha[0]
@@ -199,7 +200,13 @@ def _check_dual(dual_coef: Any, weight: Array | None, n: int) -> Array:
         )
     if not np.isfinite(alpha).all():
         raise ValueError("dual_coef contains NaN or infinity; pass finite dual variables.")
-    return as_beta(alpha, weight, n)[0]
+    beta = as_beta(alpha, problem.weight, n)[0]
+    # α/c may leave the domain by a rounding, where the conjugate is infinite. (Only the logistic
+    # loss does not tell its own.)
+    lower, upper = getattr(loss, "domain", (0.0, 1.0))
+    sign = problem.y if loss.kind == "classification" else 1.0
+    nearest = sign * np.clip(sign * beta, lower, upper)
+    return np.where(np.abs(beta - nearest) <= 1e-14 * np.abs(beta), nearest, beta)
 
 
 def _check_coef(coef: Any, d: int, bounds: tuple[Array, Array] | None) -> Array:

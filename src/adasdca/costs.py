@@ -12,6 +12,8 @@ import numpy as np
 from adasdca.data import DenseRows
 from adasdca.problem import Problem
 
+#: Nanoseconds of an epoch outside of its kernels.
+INTERPRETER = 5e4
 #: Bytes that stay close to a core.
 CACHE = 2**24
 
@@ -45,8 +47,9 @@ class Costs:
     def epoch(self, picks: int, adaptive: bool) -> float:
         """Survey, plan and ascent of an epoch."""
         draw = self.draw_adaptive if adaptive else self.draw_permutation
-        return self.survey + picks * (self.update + draw)
+        return INTERPRETER + self.survey + picks * (self.update + draw)
 
     def newton(self, steps: float, active: int) -> float:
         """Newton steps with so many rows in the Gram matrix, and the survey that judges them."""
-        return self.survey + steps * (self.pass_ + active * self.gram_row + self.factor)
+        step = 2 * INTERPRETER + self.pass_ + active * self.gram_row + self.factor
+        return INTERPRETER + self.survey + steps * step

@@ -12,6 +12,7 @@ import numpy as np
 from adasdca import _core
 from adasdca.blas import THREADED, one_thread
 from adasdca.costs import Costs
+from adasdca.data import DenseRows
 from adasdca.kinks import FreeDuals
 from adasdca.newton import LARGEST, Newton
 from adasdca.problem import Problem
@@ -49,7 +50,8 @@ class NewtonSteps:
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Take the steps; they are no coordinate updates, so the count is 0."""
         newton = Newton(self.problem, workspace, self.threads)
-        alone = self.threads == 1 and workspace.d >= THREADED
+        dense = isinstance(self.problem.rows, DenseRows)
+        alone = self.threads == 1 and (workspace.d >= THREADED or dense)
         with one_thread() if alone else nullcontext():
             newton.run(self.survey, 0.5 * self.tol, 40, seconds)
         return 0
@@ -64,8 +66,9 @@ class NewtonFinish:
 
     def ready(self, relative: float) -> bool:
         """Whether the rows with curvature are nearly the right ones, where that may change."""
-        clipped = not math.isinf(max(map(abs, getattr(self.problem.loss, "domain", (math.inf,)))))
-        return relative < 0.05 or not clipped
+        lower, upper = getattr(self.problem.loss, "domain", (-math.inf, math.inf))
+        # Where 0 is inside the domain rows have curvature around any target near their score.
+        return relative < 0.05 or math.isinf(upper) or lower < 0 < upper
 
     def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
         """Price by the rows that have curvature, taken to be those not at 0."""
@@ -130,9 +133,6 @@ class KinkFinish:
         copy = moving * (200.0 + 50.0 * entries)
         look = 1e5 + costs.pass_ + 30.0 * n
         price = costs.survey + 2.0 * copy + (2.0 + 0.7 * decades) * look + newton * step
-        # All but the kernels is in these rates, and not in those of an epoch.
-        epoch = costs.epoch(n, adaptive=True)
-        price *= epoch / (epoch + 5e4)
         if relative > 1e-2:
             # While the gap falls fast, so does the number of rows in play.
             price *= 3.0

@@ -8,7 +8,7 @@
 | `quartz`     | `Quartz`      | a fixed law, with the averaged primal step of QUARTZ              |
 | `adasdca`    | `AdaSDCA`     | Algorithm 1: residues and law anew before every step              |
 | `adasdca+`   | `AdaSDCAPlus` | Algorithm 2: residues once an epoch, p_i ← p_i/m after each pick  |
-| `auto`       | `Auto`        | permutations or adaptive epochs as advised, then a Newton finish  |
+| `auto`       | `Auto`        | permutations, adaptive epochs or a finish, as the surveys advise  |
 | your own     | `Custom`      | what a function given to `register_method` says                   |
 """
 
@@ -144,7 +144,8 @@ class Auto:
     """The fastest way to a certified solution: the program chooses.
 
     Permutations while all rows matter alike, adaptive epochs with m from the decay seen when they
-    do not, and a finish by Newton steps as soon as it is the cheaper way to the gap asked for.
+    do not, and a finish as soon as it is the cheaper way to the gap asked for: Newton steps, or for
+    losses with kinks linear systems on their free duals.
     `Solution.phases` tells what was done.
     """
 
