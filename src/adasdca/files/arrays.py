@@ -53,11 +53,14 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], n_features: int | No
             raise ValueError("neither X nor data and shape are in it")
         if n_features is not None and sp.issparse(X) and X.shape[1] < n_features:
             X.resize(X.shape[0], n_features)
-        rows = check_rows(X)
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
             f"{path} (it holds {found}): {error}. What can be read is {_LAYOUTS}."
         ) from error
+    try:
+        rows = check_rows(X)
+    except (TypeError, ValueError) as error:
+        raise FileError(f"{path} (it holds {found}): {error}") from error
     if n_features is not None and rows.shape[1] != n_features:
         raise FileError(
             f"{path} has {rows.shape[1]} features where n_features = {n_features} were asked for; "

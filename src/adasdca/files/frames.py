@@ -135,7 +135,7 @@ def _target_column(path: Path, names: Sequence[str], target: Target) -> str | No
     if target is not None:
         if target not in names:
             raise FileError(
-                f"{path} has no column {target!r} for the target; its columns are {_list(names)}."
+                f"{path} has no column {target!r} for the target; its columns are {_ends(names)}."
             )
         return target
     found = [name for name in TARGETS if name in names]
@@ -212,6 +212,13 @@ def _describe(column: pl.Series) -> str:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 30 else text[:27] + "...")
+
+
+def _ends(names: Sequence[str]) -> str:
+    """Show the first names and the last, where the target often is."""
+    if len(names) <= 6:
+        return _list(names)
+    return f"{_list(names[:4])}, ..., {_list(names[-2:])}"
 
 
 def _list(names: Sequence[str]) -> str:

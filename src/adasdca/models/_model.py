@@ -167,8 +167,8 @@ class Model:
         labels = np.asarray(y)
         if (labels.dtype.kind in "US") != (self.classes.dtype.kind in "US"):
             raise ModelError(
-                f"The labels are of another kind ({labels[0]!r}) than the model's classes "
-                f"({self.classes[0]!r}); pass the labels the model was fitted on."
+                f"The labels are of another kind ({labels.tolist()[0]!r}) than the model's classes "
+                f"({self.classes.tolist()[0]!r}); pass the labels the model was fitted on."
             )
         strange = np.setdiff1d(labels, self.classes)
         if len(strange):
