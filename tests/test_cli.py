@@ -124,7 +124,7 @@ def test_output_that_is_not_a_terminal_has_no_escapes_and_no_progress(as_table):
     [
         (["w9a"], "mushrooms"),
         (["--loss", "hing"], "'smoothed_hinge'"),
-        (["--loss", "hinge", "--gamma", "1"], "no parameter gamma"),
+        (["--loss", "hinge", "--gamma", "1"], "--gamma: the loss hinge has no gamma; leave it out"),
         (["--lam", "0"], "'--lam': 0 is not allowed"),
         (["--tol", "-1"], "'--tol'"),
         (["--max-epochs", "-1"], "'--max-epochs'"),

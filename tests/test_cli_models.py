@@ -72,6 +72,33 @@ def test_predictions_of_numbers_into_a_file(fit, folder, tmp_path, capsys):
     assert f"R2 {r2:.4g}" in done.stderr
 
 
+def test_json_into_a_file(fit, folder, tmp_path, capsys):
+    arguments = ["predict", fit("iris.csv"), folder / "iris.csv", "--json"]
+    shown = call(capsys, *arguments)
+    done = call(capsys, *arguments, "-o", tmp_path / "out")
+    assert done.stdout == ""
+    assert (tmp_path / "out").read_text() == shown.stdout
+
+
+def test_a_folder_is_neither_model_nor_output(fit, folder, tmp_path, capsys):
+    rows = folder / "iris.csv"
+    for arguments in ([tmp_path, rows], [fit("iris.csv"), rows, "--output", tmp_path]):
+        done = call(capsys, "predict", *arguments)
+        assert done.returncode == 2
+        assert "is a folder; name a file in it" in done.stderr
+
+
+def test_targets_of_another_kind_are_told_in_the_words_of_certify(fit, folder, tmp_path, capsys):
+    (tmp_path / "new.svm").write_text("0.5 1:1\n1 2:1\n")
+    done = call(capsys, "certify", fit("cancer.svm"), tmp_path / "new.svm")
+    assert done.returncode == 2
+    assert "DATA: the target of" in done.stderr
+    assert "or a model for regression." in done.stderr
+    done = call(capsys, "certify", fit("iris.csv"), folder / "cancer.svm", "--ignore-extra")
+    assert done.returncode == 2
+    assert "another kind (0.0) than the model's classes ('setosa')" in done.stderr
+
+
 def test_rows_without_targets_have_predictions(fit, tmp_path, capsys):
     path = fit("iris.csv")
     X, _ = iris()
@@ -139,7 +166,7 @@ def test_a_fit_certifies_again(loss, options, fit, folder, capsys):
     assert here["primal"] == pytest.approx(there["primal"], rel=1e-9)
     assert here["dual"] <= there["primal"] * (1 + 1e-12)
     assert here["relative_gap"] < 1e-2
-    assert "not the data" not in done.stderr
+    assert "SHA-256" not in done.stderr
 
 
 def test_a_certificate_in_words_and_against_other_data(fit, folder, tmp_path, capsys):
@@ -151,7 +178,7 @@ def test_a_certificate_in_words_and_against_other_data(fit, folder, tmp_path, ca
     write(tmp_path / "half.svm", X[::2], y[::2])
     done = call(capsys, "certify", path, tmp_path / "half.svm", "--tol", "1e-3")
     assert done.returncode == 1
-    assert "not the data that the model was fitted on" in done.stderr
+    assert "not that of the data that the model was fitted on" in done.stderr
     assert "is above --tol 0.001" in done.stderr
 
 

@@ -118,6 +118,16 @@ def test_a_reader_that_has_enough_is_no_error(model):
         assert "rror" not in err
 
 
+def test_a_model_is_written_though_nobody_listens(tmp_path):
+    """As in `adasdca fit ... 2>&1 | head -1`."""
+    process = start("fit", "--model", "m", cwd=tmp_path)
+    process.stderr.close()
+    with process.stdout:
+        assert process.stdout.read() == ""
+    assert process.wait() == 0
+    assert models.load(tmp_path / "m").n_features == 112
+
+
 def test_a_full_disk_is_code_3(model):
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

@@ -20,6 +20,10 @@ Array = NDArray[np.float64]
 FOREVER = 1e18
 
 
+class ScaleError(ValueError):
+    """The squares of the rows are beyond double precision."""
+
+
 class Backend(Protocol):
     """Rows that can be surveyed and ascended."""
 
@@ -62,7 +66,7 @@ class LocalBackend:
         self._curvature = np.empty(n)
         self.workspace.curvature(self._curvature)
         if not np.isfinite(self._curvature).all():
-            raise ValueError(
+            raise ScaleError(
                 f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
                 "features to about 1 or choose a larger lam."
             )

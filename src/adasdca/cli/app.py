@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 import typer.core
 
 import adasdca
+from adasdca.backend import ScaleError
 from adasdca.cli.certify import certify
 from adasdca.cli.compare import compare
 from adasdca.cli.datasets import app as datasets_app
@@ -16,7 +18,9 @@ from adasdca.cli.fit import fit
 from adasdca.cli.output import note, silence
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
+from adasdca.cli.refusals import name_value, refusal
 from adasdca.cli.reproduce import reproduce
+from adasdca.survey import CertificateError
 
 CODES = """\b
 Exit codes:
@@ -38,8 +42,13 @@ class Commands(typer.core.TyperGroup):
         except KeyboardInterrupt:
             note("Interrupted.")
             raise typer.Exit(130) from None
+        except typer.BadParameter as error:
+            name_value(error)
+            raise
+        except (CertificateError, ScaleError) as error:
+            raise refusal(str(error), "DATA") from error
         except BrokenPipeError:  # the reader of stdout has had enough
-            silence()
+            silence(sys.stdout)
             raise typer.Exit(0) from None
         except OSError as error:
             note(f"Error: {error}")

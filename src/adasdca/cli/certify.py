@@ -10,7 +10,6 @@ import typer
 import adasdca
 from adasdca import models
 from adasdca.cli import inputs, rows
-from adasdca.cli.inputs import blame, refusal
 from adasdca.cli.output import (
     busy,
     certificate,
@@ -21,6 +20,7 @@ from adasdca.cli.output import (
     note,
     plain,
 )
+from adasdca.cli.refusals import above_0, blame, refusal
 from adasdca.models import Model
 
 
@@ -56,18 +56,19 @@ def certify(
     plugin: inputs.PluginFiles = None,
     as_json: inputs.Json = False,
 ) -> None:
-    """Certify a model on data: its objective, a lower bound on the best one, and the gap.
+    """Certify a model on data: how far it can be from the best one.
 
-    The model may be one of `adasdca fit` or of LIBLINEAR; of the latter give --C, which its file
-    does not tell. The radius bounds the distance of the coefficients from the best ones.
+    Tells its objective, a lower bound on the best one, and the gap between them; the radius bounds
+    the distance of the coefficients from the best ones. The model may be one of `adasdca fit` or of
+    LIBLINEAR; of the latter give --C, which its file does not tell.
     """
     if lam is not None and C is not None:
         raise refusal("lam = 1/(C N), so give one of --lam and --C.", "--lam")
     for option, value in (("--lam", lam), ("--C", C)):
-        inputs.above_0(option, value)
+        above_0(option, value)
     fitted = rows.read_model(model)
     source = inputs.read_data(data, inputs.Reading(file_format, target, None, zero_based))
-    y = inputs.labels(source.table, fitted.loss)
+    y = inputs.labels(source.table, fitted.loss, "DATA")
     fitted = _completed(fitted, epsilon, intercept)
     if C is not None:
         weight = fitted.weights(y)
@@ -89,7 +90,10 @@ def certify(
         emit("\n".join(certificate_lines(found, most=len(found))))
     before = fitted.provenance.get("data", {}).get("sha256")
     if before is not None and before != source.sha256:
-        note("These are not the data that the model was fitted on; the certificate is for these.")
+        note(
+            "The SHA-256 is not that of the data that the model was fitted on; the certificate is "
+            "for these."
+        )
     worst = max(point.relative_gap for point in points)
     if tol is not None and worst > tol:
         note(
@@ -102,8 +106,7 @@ def certify(
 def _completed(model: Model, epsilon: float | None, intercept: bool) -> Model:
     """Return the model with what LIBLINEAR's file does not tell."""
     if epsilon is not None:
-        with blame("--epsilon"):
-            loss = adasdca.losses.get_loss(model.loss.name, epsilon=epsilon)
+        loss = inputs.chosen_loss(model.loss.name, epsilon=epsilon)
         model = dataclasses.replace(model, loss=loss)
     if intercept:
         model = dataclasses.replace(model, bias=-1.0, fit_intercept=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.choice import make_schedule
-from adasdca.cli.inputs import blame
+from adasdca.cli.refusals import blame
 from adasdca.losses import Loss
 from adasdca.methods import get_method
 from adasdca.problem import Problem

@@ -15,6 +15,7 @@ import rich.table
 import typer
 
 from adasdca import datasets, plugins
+from adasdca.cli.refusals import only_finite
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -60,7 +61,11 @@ def _show(name: str) -> dict[str, Any]:
     }
 
 
-@app.command("list")
+def _example(text: str) -> str:
+    return f"\b\nExample:\n  {text}"
+
+
+@app.command("list", epilog=_example("adasdca datasets list"))
 def list_(as_json: AsJson = False, plugin: Plugins = None) -> None:
     """List the data sets, and where they lie."""
     with _codes():
@@ -83,13 +88,13 @@ def list_(as_json: AsJson = False, plugin: Plugins = None) -> None:
     console.print(table)
 
 
-@app.command()
+@app.command(epilog=_example("adasdca datasets info cov1"))
 def info(
-    name: Annotated[str, typer.Argument(help="Name of a data set.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set.")],
     as_json: AsJson = False,
     plugin: Plugins = None,
 ) -> None:
-    """Tell what is known of a data set: origin, size, checksums, licence, citation."""
+    """Tell what is known of a data set: origin, size, licence."""
     with _codes():
         plugins.load_all(plugin or [])
         facts = datasets.info(name)
@@ -103,18 +108,25 @@ def info(
             typer.echo(f"{key:9} {'-' if words in (None, '') else words}")
 
 
-@app.command()
+@app.command(epilog=_example("adasdca datasets fetch w8a ijcnn1"))
 def fetch(
-    names: Annotated[list[str] | None, typer.Argument(help="Names of data sets.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAMES", help="Names of data sets.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of the paper's.")] = False,
     directory: Annotated[
         Path | None,
         typer.Option(help="Where to put them.", show_default="$ADASDCA_DATA or the user's cache"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Fetch even what is there.")] = False,
-    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds to wait for a byte.")] = 30.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="Seconds to wait for a byte.", callback=only_finite)
+    ] = 30.0,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts that bring nothing.")] = 5,
-    wait: Annotated[float, typer.Option(min=0.0, help="Seconds before the second one.")] = 1.0,
+    wait: Annotated[
+        float,
+        typer.Option(min=0.0, help="Seconds before the second one.", callback=only_finite),
+    ] = 1.0,
     as_json: AsJson = False,
     plugin: Plugins = None,
 ) -> None:

@@ -18,11 +18,11 @@ import typer
 import adasdca
 from adasdca import models
 from adasdca.cli import inputs
-from adasdca.cli.inputs import blame, refusal
 from adasdca.cli.interrupt import Interrupt
 from adasdca.cli.output import certificate_lines, described, emit_json, note, plain
 from adasdca.cli.progress import Progress
 from adasdca.cli.quality import in_words, quality
+from adasdca.cli.refusals import blame, check_output, refusal
 from adasdca.methods import get_method
 from adasdca.solution import Record, Status
 
@@ -110,6 +110,10 @@ def fit(
     if weight and chosen.kind == "regression":
         raise refusal("there are no classes in regression.", "--weight")
     weights = class_weights(weight or [], y)
+    if model_format == "liblinear":
+        with blame("--model-format"):
+            classes = None if chosen.kind == "regression" else np.unique(y)
+            models.check_liblinear(chosen, classes)
     facts = source.describe()
     with Interrupt() as interrupt, Progress(tol) as progress:
         note(f"{data}: {facts['n']} rows, {facts['d']} features, {_kind(y, chosen)}")
@@ -124,8 +128,7 @@ def fit(
         done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
     )
     if model is not None:
-        with blame("--model-format"):
-            WRITERS[model_format](fitted, model)
+        WRITERS[model_format](fitted, model)
     result = quality(fitted, fitted.predict(table.X), y)
     if as_json:
         emit_json(_document(facts, recipe, done, fitted, result, model))
@@ -145,11 +148,8 @@ def _check_output(path: Path | None, model_format: str) -> None:
         )
     if path is None:
         return
-    if path.is_dir():
-        raise refusal(f"{path} is a folder; name a file in it.", "--model")
+    check_output(path, "--model")
     folder = path.resolve().parent
-    if not folder.is_dir():
-        raise refusal(f"the folder of {path} does not exist; make it first.", "--model")
     if not os.access(folder, os.W_OK):
         raise PermissionError(f"{path} cannot be written: no right to write into {folder}")
 
@@ -201,7 +201,8 @@ def _document(
 
 
 def _summary(recipe: Any, done: Any, fitted: Any, path: Path | None) -> list[str]:
-    how = f"{done.status.value}, {done.epochs} epochs, {done.seconds:.2f} s"
+    epochs = f"{done.epochs} epoch{'s' * (done.epochs != 1)}"
+    how = f"{done.status.value}, {epochs}, {done.seconds:.2f} s"
     where = "no model written; name a file with --model" if path is None else f"model: {path}"
     return [
         f"{recipe.loss.name}, C = {done.C:g} (lam = {fitted.lam:g}): {how}",

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +16,7 @@ from numpy.typing import NDArray
 
 from adasdca import datasets, plugins
 from adasdca.cli.output import busy, plain
+from adasdca.cli.refusals import blame, only_finite, refusal
 from adasdca.files import FORMATS, Table, read
 from adasdca.losses import LOSSES, Loss, get_loss
 from adasdca.methods import METHODS
@@ -81,10 +79,13 @@ MethodName = Annotated[
         metavar="NAME", help=f"Method: {', '.join(METHODS)}.", autocompletion=complete_method
     ),
 ]
-Tol = Annotated[float, typer.Option(help="Relative duality gap to reach.", min=0.0)]
+Tol = Annotated[
+    float, typer.Option(help="Relative duality gap to reach.", min=0.0, callback=only_finite)
+]
 MaxEpochs = Annotated[int, typer.Option(help="Most epochs.", min=1)]
 MaxTime = Annotated[
-    float | None, typer.Option(help="Most seconds.", min=0.0, show_default="no limit")
+    float | None,
+    typer.Option(help="Most seconds.", min=0.0, show_default="no limit", callback=only_finite),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the sampling.", min=0)]
 Target = Annotated[
@@ -129,30 +130,25 @@ PluginFiles = Annotated[
 ]
 
 
-@contextmanager
-def blame(hint: str | None = None) -> Iterator[None]:
-    """Turn a refusal of the library into an error about an argument or option."""
-    try:
-        yield
-    except (ValueError, ImportError, FileNotFoundError, IsADirectoryError) as error:
-        raise refusal(str(error), hint) from error
-
-
-def refusal(text: str, hint: str | None = None) -> Exception:
-    """Return the error that ends a command with a usage line, the argument and the text."""
-    return typer.BadParameter(" ".join(text.split()), param_hint=hint)
-
-
-def above_0(option: str, value: float | None) -> None:
-    """Refuse a number that is not finite and above 0."""
-    if value is not None and not (math.isfinite(value) and value > 0):
-        raise refusal(f"{value:g} is not allowed; choose a finite number above 0.", option)
-
-
 def chosen_loss(name: str, **parameters: float | None) -> Loss:
     """Return the loss of that name with the parameters that were given."""
+    given = {k: v for k, v in parameters.items() if v is not None}
     with blame("--loss"):
-        return get_loss(name, **{k: v for k, v in parameters.items() if v is not None})
+        loss = get_loss(name)
+    for option in given:
+        if option not in _parameters(type(loss)):
+            others = [other for other, cls in LOSSES.items() if option in _parameters(cls)]
+            raise refusal(
+                f"the loss {name} has no {option}; leave it out, or choose a loss that has one: "
+                f"{', '.join(others)}.",
+                f"--{option}",
+            )
+    with blame(" ".join(f"--{option}" for option in given)):
+        return get_loss(name, **given)
+
+
+def _parameters(cls: type[Loss]) -> list[str]:
+    return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -234,8 +230,8 @@ def _digest_of_table(table: Table) -> str:
     return digest.hexdigest()
 
 
-def labels(table: Table, loss: Loss) -> NDArray[Any]:
-    """Return the targets, of a kind that fits the loss."""
+def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
+    """Return the targets, of a kind that fits the loss; `hint` is what else could be chosen."""
     y = table.y
     if y is None:
         raise refusal(
@@ -244,25 +240,30 @@ def labels(table: Table, loss: Loss) -> NDArray[Any]:
             "DATA",
         )
     text = y.dtype.kind in "OUS"
+    other = "a loss" if hint == "--loss" else "a model"
     if loss.kind == "regression":
         if text:
             raise refusal(
-                f"the target holds text such as {str(y[0])!r}, but {loss.name!r} is a loss for "
-                "regression; choose another --target, or a loss for classification.",
-                "--loss",
+                f"the target of {table.source} holds text such as {str(y[0])!r}, but {loss.name!r} "
+                f"is a loss for regression; choose another --target, or {other} for "
+                "classification.",
+                hint,
             )
         return y
     y = y.astype(str) if text else y
     odd = [] if text else y[y != np.floor(y)]
     if len(odd):
         raise refusal(
-            f"the target holds {odd[0]:g}, which is no label, but {loss.name!r} is a loss for "
-            "classification; choose a loss for regression such as squared, or another --target.",
-            "--loss",
+            f"the target of {table.source} holds {odd[0]:g}, which is no label, but {loss.name!r} "
+            f"is a loss for classification; choose another --target, or {other} for regression"
+            f"{' such as squared' if hint == '--loss' else ''}.",
+            hint,
         )
     found = np.unique(y)
     if len(found) < 2:
-        raise refusal(f"all labels are {plain(found[0])}; two classes are needed.", "DATA")
+        raise refusal(
+            f"all labels of {table.source} are {plain(found[0])}; two classes are needed.", "DATA"
+        )
     return y
 
 

@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import rich.box
@@ -19,8 +19,11 @@ import typer
 
 
 def note(text: str) -> None:
-    """Tell people something."""
-    typer.echo(text, err=True)
+    """Tell people something; if nobody listens any more, the work goes on."""
+    try:
+        typer.echo(text, err=True)
+    except BrokenPipeError:
+        silence(sys.stderr)
 
 
 def emit(text: str) -> None:
@@ -29,14 +32,14 @@ def emit(text: str) -> None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        silence()
+        silence(sys.stdout)
         raise typer.Exit(0) from None
 
 
-def silence() -> None:
-    """Point stdout to nowhere, so that Python's last flush has no pipe to break."""
+def silence(stream: TextIO) -> None:
+    """Point a stream to nowhere, so that Python's last flush has no pipe to break."""
     with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def emit_json(document: dict[str, Any]) -> None:
@@ -92,11 +95,15 @@ def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list
     lines = []
     for c in ordered[:most]:
         name = "" if c["class"] is None else f"class {c['class']}: "
-        relative = math.inf if c["relative_gap"] is None else c["relative_gap"]
-        radius = math.inf if c["radius"] is None else c["radius"]
+        # JSON has null for what is not finite: an objective that overflows, and gaps with it.
+        primal, gap, relative, radius = (
+            math.inf if c[key] is None else c[key]
+            for key in ("primal", "gap", "relative_gap", "radius")
+        )
+        dual = -math.inf if c["dual"] is None else c["dual"]
         lines.append(
-            f"{name}objective {c['primal']:.8g}; no model has less than {c['dual']:.8g}: "
-            f"gap {c['gap']:.1e} (relative {relative:.1e}), radius {radius:.1e}"
+            f"{name}objective {primal:.8g}; no model has less than {dual:.8g}: "
+            f"gap {gap:.1e} (relative {relative:.1e}), radius {radius:.1e}"
         )
     if len(certificates) > most:
         lines.append(f"and {len(certificates) - most} classes with smaller gaps")

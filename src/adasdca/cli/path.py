@@ -12,12 +12,12 @@ import adasdca
 from adasdca import paths, plotting
 from adasdca.cli import inputs
 from adasdca.cli.checks import check_problem
-from adasdca.cli.inputs import blame
 from adasdca.cli.interrupt import Interrupt
 from adasdca.cli.output import certificate, described, emit_json, finite, note, print_rows
 from adasdca.cli.progress import Progress
+from adasdca.cli.refusals import above_0, blame, only_finite
 from adasdca.methods import get_method
-from adasdca.solution import Record
+from adasdca.solution import Record, Status
 
 
 def path(
@@ -42,7 +42,9 @@ def path(
     max_epochs: inputs.MaxEpochs = 1000,
     max_time: Annotated[
         float | None,
-        typer.Option(help="Most seconds for each C.", min=0.0, show_default="no limit"),
+        typer.Option(
+            help="Most seconds for each C.", min=0.0, show_default="no limit", callback=only_finite
+        ),
     ] = None,
     seed: inputs.Seed = 0,
     threads: Annotated[int, typer.Option(help="Threads for the surveys.", min=1)] = 1,
@@ -60,16 +62,16 @@ def path(
     plugin: inputs.PluginFiles = None,
     as_json: inputs.Json = False,
 ) -> None:
-    """Solve along C, each solution from the last one, with a certificate for each.
+    """Solve along C, each solution from the last one.
 
-    Two classes, or a target for regression. Rows and features that provably do not matter are left
-    out on the way; `kept` are the rows and features that were left.
+    Each has a certificate. Two classes, or a target for regression. Rows and features that provably
+    do not matter are left out on the way; `kept` are the rows and features that were left.
     """
     if output is not None:
         with blame("--output"):
             plotting.check_path(output)
     for value in C or []:
-        inputs.above_0("--C", value)
+        above_0("--C", value)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     with blame("--method"):
         get_method(method)
@@ -135,11 +137,19 @@ def path(
     if interrupt.seen:
         raise typer.Exit(130)
     if not result.converged.all():
-        note(
-            f"{np.count_nonzero(~result.converged)} of {len(result)} solutions did not reach the "
-            f"relative gap {tol:g}; raise --max-epochs, --max-time or --tol."
-        )
+        note(_advice(result, tol))
         raise typer.Exit(1)
+
+
+def _advice(result: paths.Path, tol: float) -> str:
+    ends = {s.status for s in result.solutions if not s.converged}
+    words = "raise --max-epochs, --max-time or --tol"
+    if ends == {Status.STALLED}:
+        words = "this is as far as double precision goes on these data: raise --tol"
+    return (
+        f"{np.count_nonzero(~result.converged)} of {len(result)} solutions did not reach the "
+        f"relative gap {tol:g}; {words}."
+    )
 
 
 def _points(result: paths.Path, coefficients: bool) -> list[dict[str, Any]]:

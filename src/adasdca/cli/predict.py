@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 import adasdca
 from adasdca.cli import inputs, rows
-from adasdca.cli.inputs import blame, refusal
-from adasdca.cli.output import emit, emit_json, note, plain
+from adasdca.cli.output import emit, note, plain
 from adasdca.cli.quality import in_words, quality
+from adasdca.cli.refusals import blame, check_output
 from adasdca.models import Model, replacing
 
 
@@ -26,7 +27,7 @@ def predict(
     ] = None,
     scores: Annotated[
         bool,
-        typer.Option("--scores", help="The scores after each prediction: see below."),
+        typer.Option("--scores", help="The scores after each prediction: see above."),
     ] = False,
     ignore_extra: rows.IgnoreExtra = False,
     target: inputs.Target = None,
@@ -35,15 +36,15 @@ def predict(
     plugin: inputs.PluginFiles = None,
     as_json: inputs.Json = False,
 ) -> None:
-    """Predict a label, or a number, for each row of DATA: one a line, in order.
+    """Predict a label, or a number, for each row of DATA.
 
-    If DATA has targets, how well they are met is told on stderr. With --scores a line has the
-    prediction and, with two classes, the score of the second of the model's classes, with more
-    classes all their scores in order.
+    One a line, in order. If DATA has targets, how well they are met is told on stderr. With
+    --scores a line has the prediction and, with two classes, the score of the second of the model's
+    classes, with more classes all their scores in order.
     """
     fitted = rows.read_model(model)
-    if output is not None and not output.resolve().parent.is_dir():
-        raise refusal(f"the folder of {output} does not exist; make it first.", "--output")
+    if output is not None:
+        check_output(output, "--output")
     table = inputs.read_data(data, inputs.Reading(file_format, target, None, zero_based)).table
     X = rows.fitting_rows(table, fitted, ignore_extra)
     with blame("DATA"):
@@ -59,9 +60,12 @@ def predict(
         }
         if scores:
             document["scores"] = decision.tolist()
-        emit_json(document)
+        lines = [json.dumps(document, allow_nan=False)]
     else:
-        _write(predictions, decision if scores else None, output)
+        lines = _lines(predictions, decision if scores else None)
+    _write(lines, output)
+    if output is not None:
+        note(f"{len(predictions)} predictions: {output}")
     if result is not None:
         note(in_words(result))
 
@@ -75,17 +79,20 @@ def _compared(model: Model, predictions: NDArray[Any], y: NDArray[Any]) -> dict[
     return quality(model, predictions, y.astype(str) if text else y)
 
 
-def _write(predictions: NDArray[Any], scores: Any, output: Path | None) -> None:
+def _lines(predictions: NDArray[Any], scores: Any) -> list[str]:
     lines = [str(plain(p)) for p in predictions]
-    if scores is not None:
-        lines = [
-            f"{line} {' '.join(repr(float(s)) for s in np.atleast_1d(row))}"
-            for line, row in zip(lines, scores, strict=True)
-        ]
+    if scores is None:
+        return lines
+    return [
+        f"{line} {' '.join(repr(float(s)) for s in np.atleast_1d(row))}"
+        for line, row in zip(lines, scores, strict=True)
+    ]
+
+
+def _write(lines: list[str], output: Path | None) -> None:
     text = "\n".join(lines)
     if output is None:
         emit(text)
         return
     with replacing(output) as file:
         file.write((text + "\n").encode())
-    note(f"{len(lines)} predictions: {output}")

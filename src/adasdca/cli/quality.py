@@ -28,4 +28,5 @@ def in_words(result: dict[str, Any]) -> str:
         percent = 100 * result["accuracy"]
         return f"accuracy {percent:.4g} % ({result['right']} of {result['rows']})"
     r2 = "undefined" if result["r2"] is None else f"{result['r2']:.4g}"
-    return f"R2 {r2}, mean squared error {result['mse']:.4g}"
+    error = "infinite" if result["mse"] is None else f"{result['mse']:.4g}"
+    return f"R2 {r2}, mean squared error {error}"

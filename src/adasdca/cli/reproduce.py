@@ -10,8 +10,8 @@ import rich.progress
 import typer
 
 from adasdca import datasets
-from adasdca.cli.inputs import blame
 from adasdca.cli.output import emit, emit_json, note
+from adasdca.cli.refusals import blame, only_finite
 from adasdca.plugins import load_all
 from adasdca.reproduce import grid, page, runner
 from adasdca.reproduce.experiments import EXPERIMENTS
@@ -47,7 +47,12 @@ def reproduce(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Most seconds of a run.", show_default="by data set"),
+        typer.Option(
+            min=0.01,
+            help="Most seconds of a run.",
+            show_default="by data set",
+            callback=only_finite,
+        ),
     ] = None,
     plugin: Annotated[
         list[Path] | None,
@@ -59,7 +64,7 @@ def reproduce(
         bool, typer.Option("--json", help="Verdicts and files as JSON on stdout.")
     ] = False,
 ) -> None:
-    """Run the paper's experiments, draw its figures, and judge its claims.
+    """Run the paper's experiments, and judge its claims.
 
     Results are JSON lines in DIR/runs.jsonl, written run by run: after an interruption the same
     command goes on where it was. The page is DIR/index.html, and DIR/index.md with DIR/figures.

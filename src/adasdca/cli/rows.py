@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import typer
 
 from adasdca import models
-from adasdca.cli.inputs import blame, refusal
 from adasdca.cli.output import busy
+from adasdca.cli.refusals import blame, refusal
 from adasdca.files import Table
 from adasdca.models import Model
 
@@ -24,6 +24,8 @@ def read_model(path: Path) -> Model:
     """Read a model of ours or of LIBLINEAR."""
     if not path.exists():
         raise refusal(f"{path} does not exist; check the name.", "MODEL")
+    if path.is_dir():
+        raise refusal(f"{path} is a folder; name a file in it.", "MODEL")
     with blame("MODEL"), busy(f"Reading {path}"):
         return models.load(path)
 

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from adasdca.certificate import Certificate
 from adasdca.cli.checks import check_problem
-from adasdca.cli.inputs import above_0, refusal
 from adasdca.cli.output import certificate, plain
+from adasdca.cli.refusals import above_0, refusal
 from adasdca.estimators import AdaSDCAClassifier, AdaSDCARegressor
 from adasdca.losses import Loss
 from adasdca.models import Model

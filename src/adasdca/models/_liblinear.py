@@ -66,13 +66,7 @@ def write_liblinear(model: Model, path: str | Path) -> None:
     path : str or Path
         Where to; a file of that name is replaced in one step.
     """
-    solver = WRITTEN.get((type(model.loss), model.l1_ratio == 1))
-    if solver is None:
-        names = ", ".join(dict.fromkeys(repr(loss.name) for loss, _ in WRITTEN))
-        raise ModelError(
-            f"LIBLINEAR has no name for the loss {model.loss.name!r}, only for {names}; "
-            "write the model in adasdca's own format."
-        )
+    solver = check_liblinear(model.loss, model.classes, model.l1_ratio)
     columns = model.coef.T
     bias = model.bias
     if bias < 0 and model.intercept.any():
@@ -91,6 +85,30 @@ def write_liblinear(model: Model, path: str | Path) -> None:
     with replacing(path) as file:
         file.write(("\n".join(lines) + "\n").encode("ascii"))
         np.savetxt(file, columns, fmt="%.17g", delimiter=" ", newline=" \n")
+
+
+def check_liblinear(loss: Loss, classes: NDArray[Any] | None, l1_ratio: float = 0.0) -> str:
+    """Return the solver_type of such a model, or refuse what the format cannot say.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    classes : array or None
+        The labels, None for regression.
+    l1_ratio : float, default 0.0
+        The share of the L1 norm.
+    """
+    solver = WRITTEN.get((type(loss), l1_ratio == 1))
+    if solver is None:
+        names = ", ".join(dict.fromkeys(repr(known.name) for known, _ in WRITTEN))
+        raise ModelError(
+            f"LIBLINEAR has no name for the loss {loss.name!r}, only for {names}; "
+            "write the model in adasdca's own format."
+        )
+    if classes is not None:
+        _integers(classes)
+    return solver
 
 
 def read_liblinear(path: str | Path, *, epsilon: float = 0.1) -> Model:

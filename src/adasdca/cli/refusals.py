@@ -1,0 +1,71 @@
+"""Errors about what a command was given: the argument, the value and what to do."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+#: What the library tells its callers, and what that is called here.
+_WORDS = tuple(
+    (re.compile(theirs), ours)
+    for theirs, ours in (
+        (r"^zero_based(?= is)|(?<=with )zero_based=True", "--zero-based"),
+        (r"(?<=(?:pass|with) )format=(?=\.)", "--format"),
+        (r"\b(beyond|where|raise|or) n_features\b", r"\1 --features"),
+        (r"^target = (?=')", "--target "),
+        (r"(?<=e\.g\. )target='(.*)'(?=\.$)", r"--target \1"),
+        (r", or pass a (Loss|method) object such as .*\)(?=\.$)", ""),
+    )
+)
+
+
+@contextmanager
+def blame(hint: str | None = None) -> Iterator[None]:
+    """Turn a refusal of the library into an error about an argument or option."""
+    try:
+        yield
+    except (ValueError, ImportError, FileNotFoundError, IsADirectoryError) as error:
+        text = str(error)
+        for theirs, ours in _WORDS:
+            text = theirs.sub(ours, text)
+        raise refusal(text, hint) from error
+
+
+def refusal(text: str, hint: str | None = None) -> Exception:
+    """Return the error that ends a command with a usage line, the argument and the text."""
+    return typer.BadParameter(" ".join(text.split()), param_hint=hint)
+
+
+def above_0(option: str, value: float | None) -> None:
+    """Refuse a number that is not finite and above 0."""
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise refusal(f"{value:g} is not allowed; choose a finite number above 0.", option)
+
+
+def only_finite(value: float | None) -> float | None:
+    """Refuse infinity and NaN: a callback of options whose range is checked already."""
+    if value is not None and not math.isfinite(value):
+        raise refusal(f"{value:g} is not allowed; choose a finite number.")
+    return value
+
+
+def check_output(path: Path, option: str) -> None:
+    """Refuse a file that has no place to be."""
+    if path.is_dir():
+        raise refusal(f"{path} is a folder; name a file in it.", option)
+    if not path.resolve().parent.is_dir():
+        raise refusal(f"the folder of {path} does not exist; make it first.", option)
+
+
+def name_value(error: typer.BadParameter) -> None:
+    """Put the value into an error of typer's, which in its newer versions says the rule only."""
+    details = getattr(error.__cause__, "errors", None)
+    if callable(details):
+        first = details()[0]
+        rule = first["msg"]
+        error.message = f"{first['input']} is not allowed: {rule[0].lower()}{rule[1:]}."
