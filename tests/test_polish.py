@@ -37,6 +37,17 @@ def test_newton_ends_where_the_gradient_vanishes(loss, fit_intercept):
         assert abs(weight @ beta) < 1e-11
 
 
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_the_zero_model_of_an_l1_term_has_nothing_to_polish(loss):
+    X, y, weight = problem(loss)
+    classes = LOSSES[loss].kind == "classification"
+    estimator = adasdca.AdaSDCAClassifier if classes else adasdca.AdaSDCARegressor
+    model = estimator(loss=loss, C=1e-4, l1_ratio=0.5, fit_intercept=False, random_state=0)
+    model.fit(X, y, sample_weight=weight)
+    assert model.converged_
+    assert not model.coef_.any()
+
+
 @pytest.mark.parametrize("loss", KINKED)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_a_vertex_from_rounded_kinks_is_the_optimum(loss, fit_intercept):

@@ -122,7 +122,7 @@ class Corner:
         # Where P is straight in some direction, e.g. in b with every row on a straight piece, a
         # step needs a curvature to lean on: as little as will do.
         support = 1e-12
-        for _ in range(steps):
+        for _ in range(steps if len(moving) else 0):
             g = np.append(g_w, g_b)[moving]
             h = 1e-10 * (1.0 + np.abs(scores))
             rise = self.loss.slope(scores + h, self.y) - self.loss.slope(scores - h, self.y)
