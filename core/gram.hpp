@@ -56,8 +56,9 @@ struct GramColumns {
 
   private:
     // The number of gathered columns of least cost, in nanoseconds a row as measured: 2.2 for a
-    // tile of the line's product, 0.7 for a vector of the line met by another entry, 0.9 for a pair
-    // of other entries.
+    // tile of the line's product, 0.7 for a vector of the line met by another entry (2 where those
+    // sums outgrow the first-level cache), 1.1 for a pair of other entries, 2 to sort an entry into
+    // its place, which is saved if none is gathered.
     static std::int64_t choose(const std::vector<std::int32_t>& order,
                                const std::vector<std::int64_t>& count, double squares,
                                std::int64_t rows) {
@@ -70,8 +71,10 @@ struct GramColumns {
         for (std::int64_t k = 0;; k = std::min(d, k + tile)) {
             const double tiles = static_cast<double>((k + tile - 1) / tile);
             const double share = all > 0 ? left / all : 0;
-            const double cost = 2.2 * tiles * (tiles + 1) / 2 + 0.7 * left * tiles +
-                                0.45 * squares * unit * share * share;
+            const double vector =
+                (static_cast<double>(d) - 8 * tiles) * tiles * 64 < 24e3 ? 0.7 : 2.0;
+            const double cost = 2.2 * tiles * (tiles + 1) / 2 + vector * left * tiles +
+                                0.55 * squares * unit * share * share + (k > 0 ? 2.0 * all : 0.0);
             if (cost < least) {
                 least = cost;
                 best = k;
@@ -120,6 +123,17 @@ struct GramPart {
           others(static_cast<std::size_t>(lines) * columns.slot.size() + 1) {}
 };
 
+// Add the lower triangle of h x x^T, pair by pair. Columns of a row rise.
+template <class Index, class Values>
+void add_pairs(const SparseRow<Index, Values>& row, double h, double* out, std::int64_t d) {
+    for (std::int64_t a = 0; a < row.size; ++a) {
+        double* below = out + static_cast<std::int64_t>(row.columns[a]) * d;
+        const double value = h * static_cast<double>(row.values[a]);
+        for (std::int64_t b = 0; b <= a; ++b)
+            below[row.columns[b]] += value * static_cast<double>(row.values[b]);
+    }
+}
+
 // The lower triangle of sum_i h_i x_i x_i^T over some of the rows, h >= 0; `out` is d x d.
 template <class Rows>
 void write_gram(const Rows& rows, const GramColumns& columns, const double* h, std::int64_t begin,
@@ -151,6 +165,11 @@ void write_gram(const Rows& rows, const GramColumns& columns, const double* h, s
     for (std::int64_t i = begin; i < end; ++i) {
         if (i % 1024 == 0 && pulse.stop()) return;
         if (h[i] == 0) continue;
+        if constexpr (requires { rows[i].columns; })
+            if (width == 0) {
+                add_pairs(rows[i], h[i], out, d);
+                continue;
+            }
         const std::int64_t first = filled * width;
         std::fill_n(line.data() + first, width, 0.0);
         const double root = std::sqrt(h[i]);

@@ -176,3 +176,14 @@ def test_an_intercept_without_an_active_row(method):
             X, y, loss="hinge", lam=0.1, fit_intercept=True, method=method, random_state=seed
         )
         assert sol.status is not adasdca.Status.STALLED, sol
+
+
+@pytest.mark.parametrize("loss", ["smoothed_hinge", "modified_huber"])
+def test_a_finish_that_is_never_ready_is_tried(loss):
+    """At a large C the gap falls too slowly to ever come near the optimum by epochs."""
+    X, y = cases.make_data(loss, n=300)
+    for intercept in (False, True):
+        sol = solve(
+            X, y, loss=loss, lam=1e-4 / 300, fit_intercept=intercept, method="auto", random_state=0
+        )
+        assert sol.converged, sol

@@ -110,7 +110,10 @@ class AutoSchedule:
         return min(3.0 + 2.0 * self._epochs, need / self._rate)
 
     def _finish_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
-        if self._finish is None or self._rest > 0 or not self._finish.ready(relative):
+        if self._finish is None or self._rest > 0:
+            return False
+        # Where ten epochs have not made it ready, more will not soon: let it try.
+        if not self._finish.ready(relative) and self._epochs < 10:
             return False
         digits = -math.log10(self._tol)
         if self._last:
