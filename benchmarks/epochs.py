@@ -91,6 +91,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
 def storage(X: Any, y: Any, name: str, loss: str) -> dict[str, int | None]:
     """Return the bytes of the data, the packed copy, a survey's vectors, and a whole solve."""
     backend = LocalBackend(Problem.checked(X, y, loss=loss, lam=1 / len(y)), pack=True)
+    backend.workspace.pack()
     survey = backend.survey(frozenset({"adaptive"}))
     assert survey is not None
     arrays = (survey.beta, survey.adaptive, survey.curvature, survey.weight, survey.coef)
