@@ -7,6 +7,7 @@ Newton finish, and Python's own part, which is the rest of the wall time.
 import argparse
 import statistics
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -42,6 +43,19 @@ def profile(X, y, loss: str, method: str, tol: float, repeats: int) -> dict[str,
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
+def table(
+    data: Sequence[str], losses: Sequence[str], method: str, tol: float, repeats: int
+) -> None:
+    """Print a line for every data set and loss."""
+    print(f"{method}, tol {tol:g}, milliseconds, medians of {repeats} runs")
+    print(f"{'data':10s} {'loss':15s}" + "".join(f"{p:>10s}" for p in ("total", *PARTS, "python")))
+    for name in data:
+        for loss in losses:
+            X, y = small(loss) if name == "small" else adasdca.datasets.load(name)
+            found = profile(X, y, loss, method, tol, repeats)
+            print(f"{name:10s} {loss:15s}" + "".join(f"{1e3 * t:10.3f}" for t in found.values()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Where the time of a solve goes.")
     parser.add_argument("--data", nargs="+", default=["small", *adasdca.datasets.available()])
@@ -50,13 +64,7 @@ def main() -> None:
     parser.add_argument("--tol", type=float, default=1e-6)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    print(f"{options.method}, tol {options.tol:g}, milliseconds, medians of {options.repeats} runs")
-    print(f"{'data':10s} {'loss':15s}" + "".join(f"{p:>10s}" for p in ("total", *PARTS, "python")))
-    for name in options.data:
-        for loss in options.loss:
-            X, y = small(loss) if name == "small" else adasdca.datasets.load(name)
-            found = profile(X, y, loss, options.method, options.tol, options.repeats)
-            print(f"{name:10s} {loss:15s}" + "".join(f"{1e3 * t:10.3f}" for t in found.values()))
+    table(options.data, options.loss, options.method, options.tol, options.repeats)
 
 
 if __name__ == "__main__":
