@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 BUILD_TOOLS := "pip>=23.1" "scikit-build-core>=1.1" "nanobind>=3.1,<4" cmake ninja
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard core/*.hpp core/*.cpp)
-PYTHON_DIRS := $(wildcard src tools tests benchmarks examples docs)
+PYTHON_DIRS := $(wildcard conftest.py src tools tests benchmarks examples docs)
 CXX_FILES = $(wildcard core/*.hpp core/*.cpp)
 
 # Redirecting editable install: Python sources are live; the compiled modules are in the

@@ -94,7 +94,7 @@ def storage(X: Any, y: Any, name: str, loss: str) -> dict[str, int | None]:
     backend.workspace.pack()
     survey = backend.survey(frozenset({"adaptive"}))
     assert survey is not None
-    arrays = (survey.beta, survey.adaptive, survey.curvature, survey.weight, survey.coef)
+    arrays = (survey.beta, survey.adaptive, survey.curvature, survey.coef)
     vectors = sum(a.nbytes for a in arrays if a is not None)
     return {
         "data": X.data.nbytes + X.indices.nbytes + X.indptr.nbytes + y.nbytes,

@@ -22,17 +22,6 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 RESEARCH = EXAMPLES / "research"
 
 
-@pytest.fixture(autouse=True)
-def clean_books():
-    """What a test registers is gone after it."""
-    books = (RULES, LOSSES, methods.PICKERS, methods.REGISTERED, datasets.REGISTERED)
-    before = [dict(book) for book in books]
-    yield
-    for book, old in zip(books, before, strict=True):
-        book.clear()
-        book.update(old)
-
-
 @pytest.fixture(scope="module")
 def mushrooms():
     return datasets.load_mushrooms()

@@ -70,7 +70,8 @@ class LocalBackend:
                 f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
                 "features to about 1 or choose a larger lam."
             )
-        self._weight = np.ones(n) if problem.weight is None else problem.weight
+        one = np.broadcast_to(np.float64(1.0), n)  # n ones that take no memory
+        self._weight = one if problem.weight is None else problem.weight
         self._gamma = problem.loss.smoothness
         self._intercept = 0.0
 
