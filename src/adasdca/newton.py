@@ -13,18 +13,17 @@ D at β.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from adasdca import _core
 from adasdca.data import DenseRows
 from adasdca.problem import Problem
 from adasdca.survey import Survey
+from adasdca.systems import bordered, cholesky
 
 Array = NDArray[np.float64]
 
@@ -177,41 +176,26 @@ class Newton:
         self, point: Point, matrix: Array, column: Array, mass: float, wanted: float
     ) -> tuple[Array, float] | None:
         """Solve the equations of L2 by a Cholesky factorisation."""
-        matrix[np.diag_indices(len(matrix))] += self.stiffness
-        factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
-        if info != 0:
-            return None
-        return self._bordered(lambda b: dpotrs(factor, b, lower=0)[0], point, column, mass, wanted)
+        solve = cholesky(matrix, self.stiffness)
+        return None if solve is None else bordered(solve, self._right(point), column, mass, wanted)
+
+    def _right(self, point: Point) -> Array:
+        """Return −N ∇P."""
+        return self.stiffness * (point.fresh - point.w)
 
     def _iterative_move(
         self, point: Point, column: Array, mass: float, wanted: float, deadline: float
     ) -> tuple[Array, float] | None:
         """Solve the equations of L2 by conjugate gradients; None if time ran out."""
         diagonal = self.stiffness + self._diagonal(point.curvature)
-        found = self._bordered(
+        found = bordered(
             lambda b: self._conjugate_gradients(point.curvature, diagonal, b, deadline),
-            point,
+            self._right(point),
             column,
             mass,
             wanted,
         )
         return found if time.perf_counter() < deadline else None
-
-    def _bordered(
-        self,
-        solve: Callable[[Array], Array],
-        point: Point,
-        column: Array,
-        mass: float,
-        wanted: float,
-    ) -> tuple[Array, float]:
-        """Solve with the intercept's row and column, by their Schur complement."""
-        move = solve(self.stiffness * (point.fresh - point.w))
-        if mass <= 0:
-            return move, 0.0
-        across = solve(column)
-        db = float((wanted - column @ move) / (mass - column @ across))
-        return move - db * across, db
 
     def _penalised_move(
         self, point: Point, matrix: Array, column: Array, mass: float, wanted: float

@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
 
 from adasdca.data import CsrRows, DenseRows, Rows
 from adasdca.losses import PiecewiseQuadratic
 from adasdca.problem import Problem
+from adasdca.systems import bordered, cholesky
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -222,21 +222,16 @@ class Patch:
         matrix = np.empty((d, d))
         if not self.workspace.gram(h, matrix, 1, deadline - time.perf_counter()):
             return None
-        matrix[np.diag_indices(d)] += self.stiffness
-        factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
-        if info != 0:
+        solve = cholesky(matrix, self.stiffness)
+        if solve is None:
             return None
-        dw, db = dpotrs(factor, right, lower=0)[0], 0.0
-        if self.intercept:
-            mass = float(h.sum())
-            border = np.zeros(d)
+        border, mass = np.zeros(d), float(h.sum()) if self.intercept else 0.0
+        if mass > 0:
             self.workspace.combine(h / self.kinks.weight, border, 1)
-            border *= self.stiffness
-            back = dpotrs(factor, border, lower=0)[0]
+        dw, db = bordered(solve, right, self.stiffness * border, mass, balance)
+        if self.intercept and mass == 0:
             # Without a free dual P is straight in b: any length will do, the line search mends it.
-            pivot = max(mass - float(border @ back), 1e-14 * mass) or float(self.kinks.weight.sum())
-            db = (balance - float(border @ dw)) / pivot
-            dw = dw - db * back
+            db = balance / float(self.kinks.weight.sum())
         return (dw, db) if np.isfinite(dw).all() and np.isfinite(db) else None
 
 
