@@ -1,4 +1,4 @@
-"""The linear systems of Newton steps: features by a factorisation, the intercept at their border."""
+"""The linear systems of Newton steps: a factorisation, and the intercept at its border."""
 
 from __future__ import annotations
 
