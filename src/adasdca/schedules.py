@@ -23,7 +23,10 @@ Array = NDArray[np.float64]
 
 
 class Plan(Protocol):
-    """An epoch to come; `label` says in a word or two what it does."""
+    """An epoch to come; `label` says in a word or two what it does.
+
+    An attribute `clock` names the entry of `Solution.timings` it counts to, "ascent" unless given.
+    """
 
     @property
     def label(self) -> str:
