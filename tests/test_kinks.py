@@ -179,7 +179,7 @@ def test_time_runs_out():
     assert FreeDuals(problem, backend.workspace, 1).run(before, 1e-10, 30, 0.0) == 0
     assert backend.survey(NEEDS).gap == before.gap
     patch = Patch(problem, Kinks.of(problem), np.arange(200), start(problem, before))
-    point, good = patch.minimise(start(problem, before), 1.0, 0.0, -np.inf)
+    point, good = patch.minimise(start(problem, before), 1.0, 1.0, 0.0, -np.inf)
     assert not good
     np.testing.assert_array_equal(point.w, before.coef)
 
@@ -201,7 +201,7 @@ def test_a_rounded_problem_on_some_rows(loss, fit_intercept):
     u = X.T @ beta / 0.6
     point = Point(u, 0.1, kinks.sign * (X @ u + 0.1), kinks.sign * beta, u)
     rows = np.flatnonzero(rng.random(60) < 0.6)
-    found, good = Patch(problem, kinks, rows, point).minimise(point, 0.3, 1e-20, np.inf)
+    found, good = Patch(problem, kinks, rows, point).minimise(point, 0.3, 1.0, 1e-20, np.inf)
     assert good
     after = beta.copy()
     after[rows] = kinks.sign[rows] * found.dual
@@ -227,7 +227,9 @@ def test_the_minimum_on_a_line():
             rng.normal(size=(40, 2)), rng.normal(size=40), loss="absolute", lam=1
         )
         z, dz = rng.normal(size=40), rng.normal(size=40)
-        line = Line(Kinks.of(problem), 0.1, np.zeros(40), z, dz, fixed=0.0, square=1.0)
+        line = Line(
+            Kinks.of(problem), 0.1, np.zeros(40), z, dz, 0.0, 1.0, rise=lambda length: length
+        )
         line.fixed = -line.slope(0.0) - rng.exponential() * 10.0 ** rng.integers(-3, 4)
         first = line.slope(0.0)
         length = line.minimum(first)
@@ -261,8 +263,7 @@ def test_which_finish():
     assert isinstance(finish(), KinkFinish)
     assert isinstance(finish(fit_intercept=True), KinkFinish)
     assert isinstance(finish(loss="smoothed_hinge"), NewtonFinish)
-    assert finish(l1_ratio=0.5) is None
-    assert finish(bounds=(0, None)) is None
+    assert isinstance(finish(l1_ratio=0.5, bounds=(0, None)), KinkFinish)
     assert finish(X=wide) is None
 
 

@@ -13,6 +13,10 @@ from adasdca.problem import Problem
 from adasdca.schedules import Ascent, Decay, Plan
 from adasdca.survey import Survey
 
+#: Plans in a row without any effect after which the finish is tried whatever it costs: with an
+#: intercept duals can rest at their bounds while it has far to go.
+STILL = 4
+
 
 class AutoSchedule:
     """Permutations while all rows matter alike, adaptive epochs when they do not, then a finish.
@@ -46,6 +50,7 @@ class AutoSchedule:
         self._last: tuple[str, float, float] | None = None
         self._epochs = 0
         self._rate = 0.05  # fall of log gap in an epoch
+        self._still = 0  # plans in a row that did nothing to the gap
         # Epochs before the finish is tried again, and how many that was the last time.
         self._rest = self._pause = 0
 
@@ -96,6 +101,7 @@ class AutoSchedule:
         if self._last is None:
             return
         kind, before, length = self._last
+        self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
         if kind != "finish":
             fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
             self._rate = max(fall / length, 0.05)
@@ -126,4 +132,6 @@ class AutoSchedule:
             steps, left = 6.0 + digits / 3, math.log10(max(n / d, 1.0)) + 1.2 * digits
         if self._quadratic:
             steps, left = 1.0, max(left, 6.0)
+        if self._still >= STILL:
+            left = math.inf
         return self._finish.cost(self._costs, survey, steps) < left * epoch

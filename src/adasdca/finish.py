@@ -153,4 +153,4 @@ def make_finish(problem: Problem, threads: int, tol: float) -> Finish | None:
     # The duals of losses with kinks must be bounded, on both sides of 0, as those of all known are.
     domain = getattr(problem.loss, "domain", (-math.inf, math.inf))
     bounded = -math.inf < domain[0] <= 0.0 <= domain[1] < math.inf
-    return KinkFinish(problem, threads, tol) if plain and few and bounded else None
+    return KinkFinish(problem, threads, tol) if few and bounded else None

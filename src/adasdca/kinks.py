@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.patch import Kinks, Patch, Point, dot
 from adasdca.problem import Problem
+from adasdca.rounding import Ridge, regulariser
 from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
@@ -25,10 +26,12 @@ Index = NDArray[np.intp]
 
 #: Parts of P that double precision cannot show.
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+#: The largest stiffness of the regulariser; v − w must keep digits.
+STIFFEST = 1e10
 
 
 class FreeDuals:
-    """The method of multipliers on the duals of a loss with kinks, for L2.
+    """The method of multipliers on the duals of a loss with kinks.
 
     Parameters
     ----------
@@ -44,6 +47,8 @@ class FreeDuals:
     patience = 3
     #: The first γ, in units of the one at which moves by 1 of the free duals would cost the gap.
     first = 5.0
+    #: and its largest value, in units of the mean residual.
+    widest = 4.0
     #: How exactly a rounded problem is solved, in units of the gap.
     share = 0.03
     #: γ falls by `shrink`, and by `leap` more after a problem of no more Newton steps than `easy`.
@@ -56,6 +61,7 @@ class FreeDuals:
         self.workspace = workspace
         self.threads = threads
         self.kinks = Kinks.of(problem)
+        self.regulariser = regulariser(problem)
 
     def run(self, survey: Survey, target: float, rounds: int, seconds: float) -> int:
         """Improve a survey's point until gap ≤ target·primal or nothing helps.
@@ -63,10 +69,15 @@ class FreeDuals:
         Leaves the workspace at the best primal and the best dual point seen, or untouched if these
         are the survey's, and returns the number of rounds.
         """
+        if survey.gap <= target * survey.primal:
+            return 0
         deadline = time.perf_counter() + seconds
         kinks, total = self.kinks, self.problem.total
         u = np.empty(self.workspace.d)
-        self.workspace.coef(u)
+        if type(self.regulariser) is Ridge:
+            self.workspace.coef(u)
+        else:
+            self.workspace.combine(survey.beta, u, self.threads)
         dual = kinks.sign * survey.beta
         point = Point(survey.coef, survey.intercept, np.empty(0), dual, u)
         point.z = self._scores(point)
@@ -74,14 +85,20 @@ class FreeDuals:
         value, best = survey.dual, dual
         mass = dot(kinks.weight, kinks.free(dual).astype(np.float64))
         mass = max(mass, total * min(1.0, len(u) / len(dual)))
+        # More than the rows differ by is no use.
+        spread = dot(kinks.weight, np.abs(kinks.target - point.z)) / total
         gamma = 2.0 * self.first * survey.gap * total / mass
+        if spread > 0:
+            gamma = min(gamma, self.widest * spread / (kinks.upper - kinks.lower))
+        # As stiff as the rounded loss is, by the mean over the features.
+        rho = max(float(survey.curvature.sum()) * mass / (total * gamma * len(u)), 1.0)
         reach, shrink, waited, taken = None, self.shrink, 0, 0
         while taken < rounds and waited < self.patience and time.perf_counter() < deadline:
             gap = primal - value
             enough = max(self.share * gap, (0.1 * target + ROUNDING) * primal)
             rows = self._choose(point, reach)
             patch = Patch(self.problem, kinks, rows, point)
-            found, good = patch.minimise(point, gamma, total * enough, deadline)
+            found, good = patch.minimise(point, gamma, rho, total * enough, deadline)
             taken += 1
             dual = point.dual.copy()
             dual[rows] = found.dual
@@ -97,14 +114,15 @@ class FreeDuals:
             waited = 0 if primal - value < 0.5 * gap else waited + 1
             reach = self.near * float(np.abs(following.z - point.z)[rows].mean())
             if good:
-                gamma *= shrink if patch.steps > self.easy else shrink * self.leap
+                factor = shrink if patch.steps > self.easy else shrink * self.leap
             else:
                 # Too short a length for the centre at hand: w may stay, the centre does.
                 following.dual, following.u = point.dual, point.u
-                gamma, shrink = gamma / self.shrink, 0.3
+                factor, shrink = 1.0 / self.shrink, 0.3
+            gamma, rho = factor * gamma, min(rho / factor, STIFFEST)
             point = following
         if primal < survey.primal or value > survey.dual:
-            self.workspace.place(kinks.sign * best, coef, bias)
+            self.workspace.place(kinks.sign * best, self.regulariser.source(coef), bias)
         return taken
 
     def _scores(self, point: Point) -> Array:
@@ -124,8 +142,8 @@ class FreeDuals:
             beta = kinks.sign * point.dual
             self.workspace.balanced_dual(beta, 0.0, beta, balanced)
             return primal, self.workspace.dual_value(balanced, self.threads)
-        square = 0.5 * problem.strength * float(point.u @ point.u)
-        return primal, kinks.linear(point.dual) / problem.total - square
+        penalty = self.workspace.penalty_conjugate(point.u)
+        return primal, kinks.linear(point.dual) / problem.total - penalty
 
     def _choose(self, point: Point, reach: float | None) -> Index:
         """Return the rows whose duals are free, wrong, or near a kink."""

@@ -5,17 +5,19 @@ and b there is anywhere between the slopes on its two sides. With a centre b⁰ 
 
     max_b  Σ c_i (t_i b_i − ε|b_i| − γ/2 (b_i − b⁰_i)²) − λN/2 ‖u(b)‖²
 
-is the problem of a smooth loss: the same one with its kinks rounded about the duals b⁰. Its primal
-is minimised by Newton steps,
+is the problem of a smooth loss: the same one with its kinks rounded about the duals b⁰. Those of
+the regulariser are rounded as well (`adasdca.rounding`), about u⁰. The primal is minimised by
+Newton steps,
 
-    (λN I + Σ_{i free} (c_i/γ) x_i x_iᵀ) Δw = λN (u − w),
+    (λN ∇²E + Σ_{i free} (c_i/γ) x_i x_iᵀ) Δv = λN (u − ∇E),
 
-each to the minimum along its line.
+each to the minimum along its line; for L2 v is w, E is ½‖w‖².
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +27,7 @@ from numpy.typing import NDArray
 from adasdca.data import CsrRows, DenseRows, Rows
 from adasdca.losses import PiecewiseQuadratic
 from adasdca.problem import Problem
+from adasdca.rounding import regulariser
 from adasdca.systems import bordered, cholesky
 
 Array = NDArray[np.float64]
@@ -136,6 +139,7 @@ class Patch:
         self.kinks = kinks.on(rows)
         self.stiffness = problem.strength * problem.total
         self.intercept = problem.fit_intercept
+        self.regulariser = regulariser(problem)
         weight = self.kinks.weight
         # λN is that of the whole, so that `combine` gives these rows' part of u.
         part = replace(
@@ -144,10 +148,12 @@ class Patch:
             y=problem.y[rows],
             weight=weight,
             lam=self.stiffness / float(weight.sum()),
+            l1_ratio=0.0,
+            bounds=None,
             fit_intercept=False,
         )
         self.workspace = part.workspace(pack=False)
-        self.centre = point.dual[rows]
+        self.centre, self.u = point.dual[rows], point.u
         self.fixed = point.u - self.combine(self.centre)
         held = dot(kinks.weight, kinks.sign * point.dual)
         self.held = held - dot(weight, self.kinks.sign * self.centre)
@@ -159,46 +165,52 @@ class Patch:
         return u
 
     def minimise(
-        self, point: Point, gamma: float, enough: float, deadline: float
+        self, point: Point, gamma: float, rho: float, enough: float, deadline: float
     ) -> tuple[Point, bool]:
-        """Return the point for this γ, its scores and duals of these rows only, and if it is good.
+        """Return the point for this γ and ρ, with z and b of these rows only, and if it is good.
 
         Parameters
         ----------
         point : Point
             Where to begin.
         gamma : float
-            The length over which kinks are rounded.
+            The length over which the kinks of the loss are rounded.
+        rho : float
+            The stiffness of those of the regulariser, if it has any.
         enough : float
             The gap at which to stop.
         deadline : float
             When to stop, on the clock of `time.perf_counter`.
         """
         kinks, mu = self.kinks, self.stiffness
-        w, bias, z = point.w, point.bias, point.z[self.rows]
+        rounded = self.regulariser.about(self.u, rho)
+        v, bias, z = point.w, point.bias, point.z[self.rows]
         centre = gamma * self.centre
         self.steps = 0
         while True:
             b = kinks.best(z, centre, gamma)
             u = self.fixed + self.combine(b)
+            place = rounded.at(v)
+            right = mu * (u - place.p)
             balance = 0.0
-            lost = 0.5 * mu * float((u - w) @ (u - w))
+            lost = 0.5 * rounded.bend * float((u - place.p) @ right)
             if self.intercept:
                 balance = self.held + dot(kinks.weight, kinks.sign * b)
                 # What is too much on one side will be scaled down, at this price.
                 lost += abs(balance) * float(np.abs(kinks.target - z).mean())
+            here = Point(place.w, bias, z, b, u)
             if lost <= enough:
-                return Point(w, bias, z, b, u), True
+                return here, True
             move = None
-            if self.steps < self.most and time.perf_counter() < deadline:
+            if self.steps < rounded.effort * self.most and time.perf_counter() < deadline:
                 h = np.where(kinks.free(b), kinks.weight / gamma, 0.0)
-                move = self._direction(h, mu * (u - w), balance, deadline)
+                move = self._direction(z, h, mu * place.curvature, right, balance, deadline)
             if move is None:
-                return Point(w, bias, z, b, u), False
+                return here, False
             self.steps += 1
-            dw, db = move
+            dv, db = move
             dz = np.empty(len(z))
-            self.workspace.scores(dw, dz, 1)
+            self.workspace.scores(dv, dz, 1)
             dz = kinks.sign * (dz + db)
             line = Line(
                 kinks,
@@ -206,23 +218,30 @@ class Patch:
                 centre,
                 z,
                 dz,
-                fixed=mu * float((w - self.fixed) @ dw) - db * self.held,
-                square=mu * float(dw @ dw),
+                fixed=-mu * float(self.fixed @ dv) - db * self.held,
+                stiffness=mu,
+                rise=rounded.along(v, dv),
             )
-            length = line.minimum(-mu * float((u - w) @ dw) - balance * db)
+            length = line.minimum(-float(right @ dv) - balance * db)
             if length == 0.0:  # rounding is all that is left, and would be so each time
-                return Point(w, bias, z, b, u), False
-            w, bias, z = w + length * dw, bias + length * db, z + length * dz
+                return here, False
+            v, bias, z = v + length * dv, bias + length * db, z + length * dz
 
     def _direction(
-        self, h: Array, right: Array, balance: float, deadline: float
+        self,
+        z: Array,
+        h: Array,
+        diagonal: float | Array,
+        right: Array,
+        balance: float,
+        deadline: float,
     ) -> tuple[Array, float] | None:
         """Solve Newton's equations, the intercept's at the border; None if that failed."""
         d = len(right)
         matrix = np.empty((d, d))
         if not self.workspace.gram(h, matrix, 1, deadline - time.perf_counter()):
             return None
-        solve = cholesky(matrix, self.stiffness)
+        solve = cholesky(matrix, diagonal)
         if solve is None:
             return None
         border, mass = np.zeros(d), float(h.sum()) if self.intercept else 0.0
@@ -231,7 +250,7 @@ class Patch:
         dw, db = bordered(solve, right, self.stiffness * border, mass, balance)
         if self.intercept and mass == 0:
             # Without a free dual P is straight in b: any length will do, the line search mends it.
-            db = balance / float(self.kinks.weight.sum())
+            db = float(np.copysign(np.abs(self.kinks.target - z).mean(), balance))
         return (dw, db) if np.isfinite(dw).all() and np.isfinite(db) else None
 
 
@@ -245,7 +264,8 @@ class Line:
     z: Array
     dz: Array
     fixed: float
-    square: float
+    stiffness: float
+    rise: Callable[[float], float]
 
     def __post_init__(self) -> None:
         self.weighted = self.kinks.weight * self.dz
@@ -253,7 +273,7 @@ class Line:
     def slope(self, length: float) -> float:
         """Return the derivative at some length: it rises, in straight pieces."""
         b = self.kinks.best(self.z + length * self.dz, self.centre, self.gamma)
-        return self.fixed + length * self.square - dot(self.weighted, b)
+        return self.fixed + self.stiffness * self.rise(length) - dot(self.weighted, b)
 
     def minimum(self, start: float) -> float:
         """Return the length where the slope is about 0; at length 0 it is `start` < 0."""

@@ -11,8 +11,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 Array = NDArray[np.float64]
 
 
-def cholesky(matrix: Array, stiffness: float) -> Callable[[Array], Array] | None:
-    """Return a solver with stiffness·I + the lower triangle given, which is lost on the way.
+def cholesky(matrix: Array, stiffness: float | Array) -> Callable[[Array], Array] | None:
+    """Return a solver with diag(stiffness) + the lower triangle given, which is lost on the way.
 
     None if the matrix is not positive definite.
     """
