@@ -1,10 +1,17 @@
 """What every test and every example of a docstring shares."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from adasdca import datasets, losses, methods, sampling
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let interrupts interrupt: a shell starts what runs in its background with them ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
