@@ -185,12 +185,12 @@ def test_order_of_pairs(n):
 
 
 @pytest.mark.parametrize("m", [1.5, 10.0])
-@pytest.mark.parametrize("n", [255, 256, 257, 5000])
+@pytest.mark.parametrize("n", [255, 256, 257, 5000, 60_000])
 def test_visits_by_size_of_weight(n, m):
     """Nine sizes of weight over 24 decades: how often rows of a size come, and when."""
     size = np.random.default_rng(n).permutation(n) % 9
     weight = WEIGHTS["powers"][size]
-    runs, count = (60, 2 * n) if n < 1000 else (6, n)
+    runs, count = (60, 2 * n) if n < 1000 else (max(2, 30_000 // n), n)
     picks = draws(_core.plan, weight, m, count, runs)
     # For many rows the tree, held to the letter above, is quicker than the letter.
     if n < 1000:
@@ -204,6 +204,29 @@ def test_visits_by_size_of_weight(n, m):
         assert luck_of_two(*(size[x[:, k : k + 10]] for x in (picks, others))) > RARE
 
 
+@pytest.mark.parametrize("spread", [0.0, 1.0, 5.0])
+def test_many_equal_rows_come_in_any_order(spread):
+    """Half a million clocks: rows of one weight are alike, next to each other or far apart."""
+    n, half = 1 << 19, 1 << 18
+    weight = np.tile(np.exp(spread * np.random.default_rng(4).normal(size=half)), 2)
+    picks = _core.plan(weight, 3.0, n, 5)
+    rows, at = np.unique(picks, return_index=True)
+    place = np.full(n, n)
+    place[rows] = at
+    visits = np.bincount(picks, minlength=n)
+    assert luck_of_two(visits[:half], visits[half:]) > RARE
+    # Which of two twins comes first, and whether the next two twins come in the same order.
+    known = place[:half] != place[half:]
+    first = place[:half] < place[half:]
+    same = (first[:-1] == first[1:])[known[:-1] & known[1:]]
+    for coin in (first[known], same):
+        heads, tosses = int(coin.sum()), len(coin)
+        assert 2 * binom.cdf(min(heads, tosses - heads), tosses, 0.5) > RARE
+    if spread == 0:  # then the first picks are a fair sample of all rows, too
+        seen = np.bincount(picks[:100_000] >> 9, minlength=1024)
+        assert luck(seen, np.full(1024, 100_000 / 1024)) > RARE
+
+
 def test_a_planner_forgets_the_last_plan():
     """It keeps its buffers, so plans of other sizes, laws and depths come between."""
     planner, rng = _core.Planner(), np.random.default_rng(0)
@@ -215,9 +238,10 @@ def test_a_planner_forgets_the_last_plan():
             np.testing.assert_array_equal(planner.plan(weight, m, count, n), fresh)
 
 
-def test_heavy_rows_that_a_sample_misses():
+@pytest.mark.parametrize("light", [1e-60, 1e-14])
+def test_heavy_rows_that_a_sample_misses(light):
     """Four rows hold all the weight of 20,000; the first picks are theirs, in no special order."""
-    weight = np.full(20_000, 1e-60)
+    weight = np.full(20_000, light)
     weight[10_001:10_005] = 1.0
     picks = draws(_core.plan, weight, 2.0, 20_000, 400)[:, :2] - 10_001
     assert picks.min() >= 0
