@@ -42,7 +42,8 @@ class Horizon {
     // The time before which about `count` rings of clocks are expected, whose rates are at most 1
     // and at least 1e-300; from a sample of them.
     double operator()(std::span<const double> rate, double count) const {
-        // A sample twice as large would take longer than the rings that its smaller error saves.
+        // A sample twice or half as large costs as much as it saves, in rings beyond the last
+        // wanted.
         const std::size_t most = std::max<std::size_t>(1024, rate.size() / 32);
         const std::size_t stride = (rate.size() + most - 1) / most;
         const double size = static_cast<double>((rate.size() + stride - 1) / stride);
