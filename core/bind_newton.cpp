@@ -1,5 +1,6 @@
 // Bindings of the passes that Newton steps are made of.
 #include "newton.hpp"
+#include "products.hpp"
 #include "workspace.hpp"
 
 void bind_newton(nb::class_<Workspace>& workspace) {
@@ -56,6 +57,23 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "h"_a, "out"_a, "threads"_a, "seconds"_a,
             "Write the lower triangle of sum_i h_i x_i x_i^T.")
+        .def(
+            "products",
+            [](Workspace& ws, Vector<std::int64_t> rows, std::int64_t first, Square out,
+               int threads, double seconds) {
+                expect(out.shape(0) == rows.size() && out.shape(0) == out.shape(1),
+                       "out: one line and column per row chosen");
+                expect(first >= 0 && first <= static_cast<std::int64_t>(rows.size()),
+                       "first must be a line of out");
+                for (const auto i : view(rows))
+                    expect(i >= 0 && i < ws.problem.n, "rows must lie in [0, n)");
+                return released(seconds, [&](Pulse& pulse) {
+                    return write_products(ws.iterate, view(rows), first, out.data(), threads,
+                                          pulse);
+                });
+            },
+            "rows"_a, "first"_a, "out"_a, "threads"_a, "seconds"_a,
+            "Write the inner products of rows, the lower triangle from line `first` on.")
         .def(
             "descend_model",
             [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu,

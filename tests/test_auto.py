@@ -100,18 +100,6 @@ def test_gram_in_parts():
     assert all((np.tril(matrix) == np.tril(found[0])).all() for matrix in found)
 
 
-def test_conjugate_gradients_where_the_matrix_would_be_too_large(monkeypatch):
-    X, y = cases.make_data("logistic", n=80)
-    problem = Problem.checked(sp.csr_matrix(X), y, loss="logistic", lam=LAM, fit_intercept=True)
-    gaps = []
-    for largest in (1500, 0):
-        monkeypatch.setattr("adasdca.newton.LARGEST", largest)
-        backend, before = surveyed(problem)
-        Newton(problem, backend.workspace, 1).run(before, 1e-11, 30, 1e9)
-        gaps.append(backend.survey(frozenset({"adaptive"})).gap)
-    assert max(gaps) < 1e-9
-
-
 def test_same_seed_same_bits_and_phases():
     X, y = adasdca.datasets.load_mushrooms()
     runs = [
@@ -161,7 +149,7 @@ def test_goes_on_where_newton_ends_with_every_margin_kept():
     X, y = adasdca.datasets.load_mushrooms()
     options = {"loss": "squared_hinge", "method": "auto", "random_state": 0}
     loose = solve(X, y, lam=1 / (100 * len(y)), **options)
-    tight = solve(X, y, lam=1 / (1e4 * len(y)), warm_start=loose, **options)
+    tight = solve(X, y, lam=1 / (1e6 * len(y)), warm_start=loose, **options)
     assert any(tight.history.active == 0)  # or this tests nothing
     assert tight.converged, tight
 

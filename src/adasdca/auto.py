@@ -92,6 +92,7 @@ class AutoSchedule:
         most = 1 if n >= 2**20 else 8 if self._wide else 4
         rounds = int(np.clip(round(left), 1, most))
         self._last = ("permutation", relative, float(rounds))
+        self._epochs += rounds - 1
         self._decay = Decay()  # what it remembers is of an epoch further back
         orders = [_core.draw_permutation(n, _core.subkey(key, k)) for k in range(rounds)]
         return Ascent(orders[0] if rounds == 1 else np.concatenate(orders), "permutation")
@@ -129,7 +130,7 @@ class AutoSchedule:
             # Nothing is known yet but what such data took before: more epochs the more rows there
             # are to a feature.
             n, d = self._shape
-            steps, left = 6.0 + digits / 3, math.log10(max(n / d, 1.0)) + 1.2 * digits
+            steps, left = 6.5 + digits / 3, math.log10(max(n / d, 1.0)) + 1.2 * digits
         if self._quadratic:
             steps, left = 1.0, max(left, 6.0)
         if self._still >= STILL:

@@ -1,10 +1,11 @@
-"""The finish of `auto` as a plan: Newton steps for smooth losses, free duals for kinks."""
+"""The finish of `auto` as a plan: Newton steps, free duals for kinks, the span of few rows."""
 
 from __future__ import annotations
 
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -13,10 +14,12 @@ from adasdca import _core
 from adasdca.blas import THREADED, one_thread
 from adasdca.costs import Costs
 from adasdca.data import DenseRows
+from adasdca.kernel_matrix import KernelMatrix
 from adasdca.kinks import FreeDuals
 from adasdca.newton import LARGEST, Newton
 from adasdca.problem import Problem
 from adasdca.schedules import Plan
+from adasdca.span import Span, fits
 from adasdca.survey import Survey
 
 #: Stored entries that the finish of kinks may copy, below 1 GB.
@@ -44,12 +47,14 @@ class NewtonSteps:
     survey: Survey
     tol: float
     threads: int
+    costs: Costs
+    kernel: KernelMatrix
     label: str = "Newton"
     clock: str = "finish"
 
     def run(self, workspace: _core.Workspace, seconds: float) -> int:
         """Take the steps; they are no coordinate updates, so the count is 0."""
-        newton = Newton(self.problem, workspace, self.threads)
+        newton = Newton(self.problem, workspace, self.threads, self.costs, self.kernel)
         dense = isinstance(self.problem.rows, DenseRows)
         alone = self.threads == 1 and (workspace.d >= THREADED or dense)
         with one_thread() if alone else nullcontext():
@@ -63,6 +68,11 @@ class NewtonFinish:
 
     problem: Problem
     threads: int
+    kernel: KernelMatrix
+
+    @cached_property
+    def _costs(self) -> Costs:
+        return Costs(self.problem)
 
     def ready(self, relative: float) -> bool:
         """Whether the rows with curvature are nearly the right ones, where that may change."""
@@ -72,18 +82,16 @@ class NewtonFinish:
 
     def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
         """Price by the rows that have curvature, taken to be those not at 0."""
-        if self.problem.rows.shape[1] > LARGEST:
-            return steps * 160 * costs.pass_
         flat = 0
         if self.problem.loss.kind == "classification" and self.problem.loss.name != "logistic":
             flat = int(np.count_nonzero(survey.beta == 0))
             if flat == len(survey.beta):
                 flat = 0  # the start, from where a step takes all rows in
-        return costs.newton(steps, len(survey.beta) - flat)
+        return costs.newton(steps, len(survey.beta) - flat, self.kernel.size)
 
     def plan(self, survey: Survey, tol: float) -> Plan:
         """Plan Newton steps from this survey's point."""
-        return NewtonSteps(self.problem, survey, tol, self.threads)
+        return NewtonSteps(self.problem, survey, tol, self.threads, self._costs, self.kernel)
 
 
 @dataclass(frozen=True)
@@ -144,12 +152,61 @@ class KinkFinish:
         return KinkSteps(self.problem, survey, tol, self.threads)
 
 
+@dataclass(frozen=True)
+class SpanSteps:
+    """The problem in the span of its rows, from the point of the last survey."""
+
+    span: Span
+    survey: Survey
+    tol: float
+    label: str = "span"
+    clock: str = "finish"
+
+    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+        """Solve it; its updates count like those of epochs."""
+        with one_thread() if self.span.threads == 1 else nullcontext():
+            return self.span.improve(workspace, self.survey, 0.5 * self.tol, seconds)
+
+
+@dataclass(frozen=True)
+class SpanFinish:
+    """The finish of few rows with many features, then another for what rounding leaves."""
+
+    span: Span
+    other: Finish | None
+
+    def ready(self, relative: float) -> bool:
+        """From anywhere."""
+        return True
+
+    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
+        """Price it; when it has been solved to the accuracy asked for, the other one."""
+        if not self.span.exhausted:
+            return costs.span(self.span.kernel.size)
+        relative = survey.gap / survey.primal if survey.primal > 0 else math.inf
+        if self.other is None or not self.other.ready(relative):
+            return math.inf
+        return self.other.cost(costs, survey, steps)
+
+    def plan(self, survey: Survey, tol: float) -> Plan:
+        """Plan the one that was priced."""
+        if self.span.exhausted and self.other is not None:
+            return self.other.plan(survey, tol)
+        return SpanSteps(self.span, survey, tol)
+
+
 def make_finish(problem: Problem, threads: int, tol: float) -> Finish | None:
     """Return the finish that fits the problem, to a relative gap of tol, if there is one."""
+    kernel = KernelMatrix(problem.rows)
+    other = _make_finish(problem, threads, tol, kernel)
+    return SpanFinish(Span(problem, kernel, threads), other) if fits(problem) else other
+
+
+def _make_finish(problem: Problem, threads: int, tol: float, kernel: KernelMatrix) -> Finish | None:
     plain = problem.bounds is None and problem.l1_ratio == 0
     few = problem.rows.shape[1] <= LARGEST
     if problem.loss.smoothness > 0:
-        return NewtonFinish(problem, threads) if plain or few else None
+        return NewtonFinish(problem, threads, kernel) if plain or few else None
     # The duals of losses with kinks must be bounded, on both sides of 0, as those of all known are.
     domain = getattr(problem.loss, "domain", (-math.inf, math.inf))
     bounded = -math.inf < domain[0] <= 0.0 <= domain[1] < math.inf

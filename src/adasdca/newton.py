@@ -5,9 +5,9 @@ A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser
     (λN I + G) Δw + k Δb = −N ∇P,          G = Σ_i h_i x_i x_iᵀ,  k = Σ_i h_i x_i,  h_i = c_i φ''_i,
     kᵀ Δw + (Σ_i h_i) Δb = Σ_i c_i β_i,    β_i = −φ'(x_i·w + b),
 
-the second line for an unpenalised intercept; with an L1 term or bounds coordinate descent on the
-model takes the place of the factorisation. The result is certified like any other point: P at w,
-D at β.
+the second line for an unpenalised intercept, in the cheapest of three ways (`adasdca.systems`);
+with an L1 term or bounds coordinate descent on the model takes their place. The result is certified
+like any other point: P at w, D at β.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
-from adasdca.data import DenseRows
+from adasdca.costs import Costs
+from adasdca.kernel_matrix import KernelMatrix
 from adasdca.problem import Problem
 from adasdca.survey import Survey
-from adasdca.systems import bordered, cholesky
+from adasdca.systems import DualSystem, Equations, IterativeSystem, PrimalSystem, System
 
 Array = NDArray[np.float64]
 
-#: The largest system that is factorised; a larger one goes to conjugate gradients. A factorisation
-#: cannot be interrupted, and this one ends within 0.1 s.
+#: The most features of a model under an L1 term or bounds, whose descent cannot be interrupted.
 LARGEST = 1500
 
 
@@ -65,15 +64,31 @@ class Newton:
         The rows, and the iterate from which to begin and to which the result is given.
     threads : int
         Threads for passes over the rows.
+    costs : Costs, optional
+        By which the way to solve the equations is chosen.
+    kernel : KernelMatrix, optional
+        The inner products that are known.
     """
 
-    #: Steps without the gap halving after which the point is too far away for Newton.
+    #: Steps without progress after which the point is too far away for Newton.
     patience = 3
+    #: Steps that are expected, when the way to solve their equations is chosen.
+    expected = 4.0
 
-    def __init__(self, problem: Problem, workspace: _core.Workspace, threads: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        workspace: _core.Workspace,
+        threads: int,
+        costs: Costs | None = None,
+        kernel: KernelMatrix | None = None,
+    ) -> None:
         self.problem = problem
         self.workspace = workspace
         self.threads = threads
+        self.costs = costs or Costs(problem)
+        self.kernel = kernel or KernelMatrix(problem.rows)
+        self.primal = PrimalSystem(problem, workspace, threads)
         self.sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
         self.plain = problem.bounds is None and self.sigma == 0
         self.quadratic = problem.loss.name == "squared" and self.plain
@@ -88,7 +103,7 @@ class Newton:
         workspace = self.workspace
         deadline = time.perf_counter() + seconds
         point = self._evaluate(survey.coef, survey.intercept)
-        if self.quadratic:
+        if self.quadratic and self._system(point) is self.primal:
             return self._jump(point, deadline)
         point.measure(workspace, self.threads)
         best, waited, taken = point.gap, 0, 0
@@ -96,13 +111,15 @@ class Newton:
             following = self._step(point, deadline)
             if following is None:
                 break
-            point, taken = following, taken + 1
+            before, point, taken = point, following, taken + 1
             point.measure(workspace, self.threads)
-            waited = 0 if point.gap < 0.5 * best else waited + 1
+            # Where λ is small the gap at −φ' says little until the last steps; P tells then.
+            better = point.gap < 0.5 * best or point.primal < 0.9 * before.primal
+            waited = 0 if better else waited + 1
             best = min(best, point.gap)
         if taken:
-            better = self.problem.fit_intercept or point.dual > survey.dual
-            beta = point.beta if better else survey.beta
+            keep = not self.problem.fit_intercept and point.dual <= survey.dual
+            beta = survey.beta if keep else point.beta
             # Any u with ∇g*(u) = w makes the next survey take P at w.
             workspace.place(beta, point.w + self.sigma * np.sign(point.w), point.b)
         return taken
@@ -152,55 +169,38 @@ class Newton:
             length *= 0.5
         return None
 
+    def _system(self, point: Point) -> System:
+        """Return the cheapest way to solve the equations at a point."""
+        active = int(np.count_nonzero(point.curvature))
+        steps = 1.0 if self.quadratic else self.expected
+        way, _ = self.costs.equations(steps, active, self.kernel.size)
+        if way == "dual":
+            return DualSystem(self.problem, self.workspace, self.threads, self.kernel)
+        if way == "iterative":
+            return IterativeSystem(self.problem, self.workspace, self.threads)
+        return self.primal
+
     def _direction(self, point: Point, deadline: float) -> tuple[Array, float] | None:
         """Minimise the model; None if that failed or time ran out."""
-        d = self.workspace.d
-        mass = float(point.curvature.sum()) if self.problem.fit_intercept else 0.0
-        column = self._weighted_sum(point.curvature) if mass > 0 else np.zeros(d)
         wanted = self.problem.total * point.balance
-        if d <= LARGEST:
-            matrix = self._gram(point.curvature, deadline)
-            if matrix is None:
-                return None
-            move = self._plain_move if self.plain else self._penalised_move
-            found = move(point, matrix, column, mass, wanted)
+        if self.plain:
+            right = self.stiffness * (point.fresh - point.w)  # −N ∇P
+            equations = Equations(point.curvature, right, wanted)
+            found = self._system(point).solve(equations, deadline)
         else:
-            found = (
-                self._iterative_move(point, column, mass, wanted, deadline) if self.plain else None
-            )
+            found = self._penalised_move(point, wanted, deadline)
         if found is None or not np.isfinite(found[0]).all() or not np.isfinite(found[1]):
             return None
         return found
 
-    def _plain_move(
-        self, point: Point, matrix: Array, column: Array, mass: float, wanted: float
-    ) -> tuple[Array, float] | None:
-        """Solve the equations of L2 by a Cholesky factorisation."""
-        solve = cholesky(matrix, self.stiffness)
-        return None if solve is None else bordered(solve, self._right(point), column, mass, wanted)
-
-    def _right(self, point: Point) -> Array:
-        """Return −N ∇P."""
-        return self.stiffness * (point.fresh - point.w)
-
-    def _iterative_move(
-        self, point: Point, column: Array, mass: float, wanted: float, deadline: float
-    ) -> tuple[Array, float] | None:
-        """Solve the equations of L2 by conjugate gradients; None if time ran out."""
-        diagonal = self.stiffness + self._diagonal(point.curvature)
-        found = bordered(
-            lambda b: self._conjugate_gradients(point.curvature, diagonal, b, deadline),
-            self._right(point),
-            column,
-            mass,
-            wanted,
-        )
-        return found if time.perf_counter() < deadline else None
-
     def _penalised_move(
-        self, point: Point, matrix: Array, column: Array, mass: float, wanted: float
-    ) -> tuple[Array, float]:
+        self, point: Point, wanted: float, deadline: float
+    ) -> tuple[Array, float] | None:
         """Minimise the model under an L1 term or bounds, the intercept eliminated."""
+        matrix = self.primal.gram(point.curvature, deadline)
+        if matrix is None:
+            return None
+        column, mass = self.primal.border(point.curvature)
         lower = np.tril_indices(len(matrix), -1)
         matrix.T[lower] = matrix[lower]
         right = self.stiffness * point.fresh
@@ -211,68 +211,3 @@ class Newton:
         self.workspace.descend_model(matrix, right, point.w, self.stiffness, best)
         dw = best - point.w
         return dw, float((wanted - column @ dw) / mass) if mass > 0 else 0.0
-
-    def _weighted_sum(self, h: Array) -> Array:
-        """Return Σ_i h_i x_i."""
-        weight = self.problem.weight
-        beta = h if weight is None else np.divide(h, weight, out=np.zeros_like(h), where=weight > 0)
-        out = np.empty(self.workspace.d)
-        self.workspace.combine(beta, out, self.threads)
-        return out * self.stiffness
-
-    def _gram(self, h: Array, deadline: float) -> Array | None:
-        """Return the lower triangle of Σ_i h_i x_i x_iᵀ; None if time ran out."""
-        rows, d = self.problem.rows, self.workspace.d
-        if isinstance(rows, DenseRows):
-            matrix = np.zeros((d, d), order="F")
-            active = np.flatnonzero(h)
-            for part in np.array_split(active, max(1, len(active) * d // 2**18)):
-                if time.perf_counter() >= deadline:
-                    return None
-                scaled = rows.values[part] * np.sqrt(h[part])[:, None]
-                matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
-            # The upper triangle in Fortran order is the lower one in C order.
-            lower: Array = np.asarray(matrix).T
-            return lower
-        matrix = np.empty((d, d))
-        seconds = deadline - time.perf_counter()
-        return matrix if self.workspace.gram(h, matrix, self.threads, seconds) else None
-
-    def _conjugate_gradients(
-        self, h: Array, diagonal: Array, right: Array, deadline: float
-    ) -> Array:
-        """Solve (λN I + G) x = right to three digits, preconditioned by the diagonal, in time."""
-        scores = np.empty(self.workspace.n)
-
-        def product(x: Array) -> Array:
-            self.workspace.scores(x, scores, self.threads)
-            return self.stiffness * x + self._weighted_sum(h * scores)
-
-        x = np.zeros_like(right)
-        residual = right.copy()
-        size = float(np.linalg.norm(right))
-        z = residual / diagonal
-        p, rz = z.copy(), float(residual @ z)
-        for _ in range(100):
-            if np.linalg.norm(residual) <= 1e-3 * size or time.perf_counter() >= deadline:
-                break
-            q = product(p)
-            step = rz / float(p @ q)
-            x += step * p
-            residual -= step * q
-            z = residual / diagonal
-            rz, previous = float(residual @ z), rz
-            p = z + (rz / previous) * p
-        return x
-
-    def _diagonal(self, h: Array) -> Array:
-        """Return Σ_i h_i x_ij² for every feature j."""
-        rows = self.problem.rows
-        if isinstance(rows, DenseRows):
-            sums: Array = np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
-            return sums
-        counts = np.diff(rows.start)
-        weights = np.repeat(h, counts) * rows.values.astype(np.float64) ** 2
-        return np.asarray(
-            np.bincount(rows.columns, weights=weights, minlength=rows.shape[1]), dtype=np.float64
-        )

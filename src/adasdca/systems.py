@@ -1,14 +1,48 @@
-"""The linear systems of Newton steps: a factorisation, and the intercept at its border."""
+"""How the equations of a Newton step are solved: by features, by rows, or iteratively.
+
+A step (Δw, Δb) solves, with h_i ≥ 0, μ = λN and X the rows x_i,
+
+    (μ I + Xᵀ diag(h) X) Δw + k Δb = r,        k = Σ_i h_i x_i,
+    kᵀ Δw + (Σ_i h_i) Δb = t,
+
+the second line with an intercept only. `PrimalSystem` factorises the matrix of the features,
+`DualSystem` one of the rows with h_i > 0, `IterativeSystem` none.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from adasdca import _core
+from adasdca.data import DenseRows
+from adasdca.kernel_matrix import KernelMatrix
+from adasdca.problem import Problem
+
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Equations:
+    """The equations of a step: h, r and t."""
+
+    h: Array
+    right: Array
+    wanted: float
+
+
+class System(Protocol):
+    """A way to solve them."""
+
+    def solve(self, equations: Equations, deadline: float) -> tuple[Array, float] | None:
+        """Return Δw and Δb (0 without an intercept); None if that failed or time ran out."""
 
 
 def cholesky(matrix: Array, stiffness: float | Array) -> Callable[[Array], Array] | None:
@@ -43,3 +77,150 @@ def bordered(
     pivot = max(mass - float(column @ across), 1e-14 * mass)
     db = float(wanted - column @ move) / pivot
     return move - db * across, db
+
+
+class _Rows:
+    """What all systems ask of the rows."""
+
+    def __init__(self, problem: Problem, workspace: _core.Workspace, threads: int) -> None:
+        self.problem = problem
+        self.workspace = workspace
+        self.threads = threads
+        self.stiffness = problem.strength * problem.total
+
+    def scores(self, w: Array) -> Array:
+        """Return x_i·w for every row."""
+        out = np.empty(self.workspace.n)
+        self.workspace.scores(w, out, self.threads)
+        return out
+
+    def weighted_sum(self, h: Array) -> Array:
+        """Return Σ_i h_i x_i; where a sample weight is 0, h must be."""
+        weight = self.problem.weight
+        beta = h if weight is None else np.divide(h, weight, out=np.zeros_like(h), where=weight > 0)
+        out = np.empty(self.workspace.d)
+        self.workspace.combine(beta, out, self.threads)
+        return out * self.stiffness
+
+    def border(self, h: Array) -> tuple[Array, float]:
+        """Return k and Σ_i h_i, or zeros without an intercept."""
+        mass = float(h.sum()) if self.problem.fit_intercept else 0.0
+        return (self.weighted_sum(h) if mass > 0 else np.zeros(self.workspace.d)), mass
+
+
+class PrimalSystem(_Rows):
+    """The matrix of the features, factorised."""
+
+    def solve(self, equations: Equations, deadline: float) -> tuple[Array, float] | None:
+        """Form the matrix and factorise it."""
+        matrix = self.gram(equations.h, deadline)
+        solve = None if matrix is None else cholesky(matrix, self.stiffness)
+        if solve is None:
+            return None
+        return bordered(solve, equations.right, *self.border(equations.h), equations.wanted)
+
+    def gram(self, h: Array, deadline: float) -> Array | None:
+        """Return the lower triangle of Σ_i h_i x_i x_iᵀ; None if time ran out."""
+        rows, d = self.problem.rows, self.workspace.d
+        if isinstance(rows, DenseRows):
+            matrix = np.zeros((d, d), order="F")
+            active = np.flatnonzero(h)
+            for part in np.array_split(active, max(1, len(active) * d // 2**18)):
+                if time.perf_counter() >= deadline:
+                    return None
+                scaled = rows.values[part] * np.sqrt(h[part])[:, None]
+                matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
+            # The upper triangle in Fortran order is the lower one in C order.
+            lower: Array = np.asarray(matrix).T
+            return lower
+        matrix = np.empty((d, d))
+        seconds = deadline - time.perf_counter()
+        return matrix if self.workspace.gram(h, matrix, self.threads, seconds) else None
+
+
+class DualSystem(_Rows):
+    """A matrix of the rows with curvature, factorised: for fewer of them than features.
+
+    With S = diag(√h), K = X Xᵀ and z = S (X Δw + Δb) the equations become
+
+        (μ I + S K S) z = S X r + μ Δb √h,    √hᵀ z = t,    Δw = (r − Xᵀ S z)/μ.
+
+    Their Schur complement μ √hᵀ (μ I + S K S)⁻¹ √h has no difference in it, where `bordered` would
+    take one of nearly equal numbers: with few rows w alone almost fits all scores.
+    """
+
+    def __init__(
+        self, problem: Problem, workspace: _core.Workspace, threads: int, kernel: KernelMatrix
+    ) -> None:
+        super().__init__(problem, workspace, threads)
+        self.kernel = kernel
+
+    def solve(self, equations: Equations, deadline: float) -> tuple[Array, float] | None:
+        """Take the rows with curvature out of K, and factorise."""
+        curved = np.flatnonzero(equations.h)
+        if not len(curved):
+            return equations.right / self.stiffness, 0.0
+        found = self.kernel.among(curved, self.workspace, self.threads, deadline)
+        if found is None:
+            return None
+        active, matrix = found
+        root = np.sqrt(equations.h[active])
+        matrix *= root
+        matrix *= root[:, None]
+        solve = cholesky(matrix, self.stiffness)
+        if solve is None:
+            return None
+        z = solve(root * self.scores(equations.right)[active])
+        db = 0.0
+        if self.problem.fit_intercept:
+            across = solve(root)
+            db = float(equations.wanted - root @ z) / (self.stiffness * float(root @ across))
+            z += (self.stiffness * db) * across
+        spread = np.zeros(self.workspace.n)
+        spread[active] = root * z
+        return (equations.right - self.weighted_sum(spread)) / self.stiffness, db
+
+
+class IterativeSystem(_Rows):
+    """Conjugate gradients, preconditioned by the diagonal, to three digits."""
+
+    def solve(self, equations: Equations, deadline: float) -> tuple[Array, float] | None:
+        """Iterate; a product with the matrix is two passes over the rows."""
+        diagonal = self.stiffness + self._diagonal(equations.h)
+        found = bordered(
+            lambda right: self._iterate(equations.h, diagonal, right, deadline),
+            equations.right,
+            *self.border(equations.h),
+            equations.wanted,
+        )
+        return found if time.perf_counter() < deadline else None
+
+    def _iterate(self, h: Array, diagonal: Array, right: Array, deadline: float) -> Array:
+        x = np.zeros_like(right)
+        residual = right.copy()
+        size = float(np.linalg.norm(right))
+        z = residual / diagonal
+        p, rz = z.copy(), float(residual @ z)
+        for _ in range(100):
+            if np.linalg.norm(residual) <= 1e-3 * size or time.perf_counter() >= deadline:
+                break
+            q = self.stiffness * p + self.weighted_sum(h * self.scores(p))
+            step = rz / float(p @ q)
+            x += step * p
+            residual -= step * q
+            z = residual / diagonal
+            rz, previous = float(residual @ z), rz
+            p = z + (rz / previous) * p
+        return x
+
+    def _diagonal(self, h: Array) -> Array:
+        """Return Σ_i h_i x_ij² for every feature j."""
+        rows = self.problem.rows
+        if isinstance(rows, DenseRows):
+            sums: Array = np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
+            return sums
+        counts = np.diff(rows.start)
+        weights = np.repeat(h, counts) * rows.values.astype(np.float64) ** 2
+        return np.asarray(
+            np.bincount(rows.columns, weights=weights, minlength=rows.shape[1]), dtype=np.float64
+        )

@@ -166,6 +166,11 @@ class Workspace:
     def gram(self, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int, seconds: float) -> bool:
         """Write the lower triangle of sum_i h_i x_i x_i^T."""
 
+    def products(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int, seconds: float) -> bool:
+        """
+        Write the inner products of rows, the lower triangle from line `first` on.
+        """
+
     def descend_model(self, gram: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], r: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], mu: float, x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """Minimise the Newton model under the regulariser."""
 

@@ -1,0 +1,142 @@
+"""The rates of the cost model: measured, saved, put in force; and what they decide."""
+
+import json
+import math
+from dataclasses import asdict, fields, replace
+
+import numpy as np
+import pytest
+
+import adasdca
+from adasdca.costs import Costs, Rates, __main__, calibrate, current, use
+from adasdca.problem import Problem
+
+
+def names_of_phases(**options):
+    X, y = adasdca.datasets.load_mushrooms()
+    sol = adasdca.solve(
+        X, y, loss="logistic", lam=1 / len(y), method="auto", tol=1e-9, random_state=0, **options
+    )
+    assert sol.converged
+    return {phase.name for phase in sol.phases}, sol
+
+
+def test_calibrate():
+    for value in asdict(calibrate()).values():
+        assert 0 < value < math.inf
+
+
+def test_save_and_load(tmp_path):
+    rates = replace(Rates(), update=7.25, factor=1e-3)
+    rates.save(tmp_path / "rates.json")
+    assert Rates.load(tmp_path / "rates.json") == rates
+    (tmp_path / "some.json").write_text('{"draw": 3}')
+    assert Rates.load(tmp_path / "some.json") == replace(Rates(), draw=3)
+
+
+def test_a_file_of_rates_changes_a_decision(tmp_path, monkeypatch):
+    assert "Newton" in names_of_phases()[0]
+    replace(Rates(), factor=1e6).save(tmp_path / "rates.json")
+    monkeypatch.setenv("ADASDCA_RATES", str(tmp_path / "rates.json"))
+    assert current().factor == 1e6
+    assert "Newton" not in names_of_phases()[0]
+
+
+def test_use_changes_a_decision_and_ends():
+    with use(replace(Rates(), factor=1e6)) as rates:
+        assert current() is rates
+        with use(Rates()):
+            assert current() == Rates()
+        assert "Newton" not in names_of_phases()[0]
+    assert current() == Rates()
+    with pytest.raises(RuntimeError), use(rates):
+        raise RuntimeError
+    assert current() == Rates()
+
+
+def test_use_comes_before_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADASDCA_RATES", str(tmp_path / "missing.json"))
+    with use(Rates()):
+        assert current() == Rates()
+
+
+def test_same_rates_same_bits():
+    runs = []
+    for _ in range(2):
+        with use(replace(Rates(), update=30.0, draw=1.0)):
+            runs.append(names_of_phases()[1])
+    np.testing.assert_array_equal(runs[0].coef, runs[1].coef)
+    np.testing.assert_array_equal(runs[0].history.gap, runs[1].history.gap)
+
+
+@pytest.mark.parametrize("bad", [0, -1.0, math.nan, math.inf, "3", None, True])
+def test_numbers_that_are_no_rates(bad, tmp_path):
+    with pytest.raises(ValueError, match=r"update = .* finite number above 0"):
+        replace(Rates(), update=bad)
+    (tmp_path / "rates.json").write_text(json.dumps({"update": bad}))
+    with pytest.raises(ValueError, match=r"rates\.json.*update = .* finite number above 0"):
+        Rates.load(tmp_path / "rates.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"updates": 3}', "'updates', which is no rate; .* dense_entry, sparse_entry"),
+        ("[1]", "holds list, not rates by name"),
+        ("{", "cannot be read as rates"),
+        (None, "cannot be read as rates"),
+    ],
+)
+def test_files_that_hold_no_rates(text, message, tmp_path, monkeypatch):
+    path = tmp_path / "rates.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Rates.load(path)
+    monkeypatch.setenv("ADASDCA_RATES", str(path))
+    with pytest.raises(ValueError, match=rf"variable ADASDCA_RATES = '.*rates\.json'.*{message}"):
+        adasdca.solve(np.eye(2), [1.0, -1.0], loss="logistic", lam=1.0, method="auto")
+
+
+def test_use_takes_rates_only():
+    with pytest.raises(ValueError, match=r"rates = \{\} is not allowed; pass Rates"), use({}):
+        pass
+
+
+def test_prices_follow_every_rate():
+    """A rate that no price depends on would be measured for nothing."""
+    sparse, y = adasdca.datasets.load_mushrooms()
+    dense = np.random.default_rng(0).normal(size=(40, 200))
+    problems = [
+        Problem.checked(sparse, y, loss="logistic", lam=1.0),
+        Problem.checked(sparse[:50], y[:50], loss="logistic", lam=1.0),
+        Problem.checked(dense, np.where(dense[:, 0] > 0, 1.0, -1.0), loss="squared", lam=1.0),
+    ]
+
+    def prices():
+        found = []
+        for costs in map(Costs, problems):
+            found += [costs.epoch(10, True), costs.epoch(10, False), costs.newton(3.0, 40)]
+            found += [costs.span(), costs.product, costs.gram_row]
+        return np.array(found)
+
+    published = prices()
+    for field in fields(Rates):
+        with use(replace(Rates(), **{field.name: 10 * getattr(Rates(), field.name)})):
+            dearer = prices()
+        assert (dearer >= published).all(), field.name
+        assert (dearer > published).any(), field.name
+
+
+def test_command(tmp_path, capsys):
+    __main__.main(["-o", str(tmp_path / "rates.json")])
+    table = capsys.readouterr().out
+    measured = Rates.load(tmp_path / "rates.json")
+    for name, value in asdict(measured).items():
+        assert any(
+            line.split()[:3] == [name, f"{value:.4g}", f"{getattr(Rates(), name):.4g}"]
+            for line in table.splitlines()
+        )
+    with pytest.raises(SystemExit):
+        __main__.main(["-o", str(tmp_path / "no" / "such.json")])
+    assert "choose another file" in capsys.readouterr().err
