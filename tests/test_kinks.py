@@ -10,7 +10,7 @@ import reference as ref
 from adasdca import Status, solve
 from adasdca.backend import LocalBackend
 from adasdca.blas import _controller, one_thread
-from adasdca.finish import KinkFinish, NewtonFinish, make_finish
+from adasdca.finish import KinkFinish, NewtonFinish, SpanFinish, make_finish
 from adasdca.kinks import FreeDuals
 from adasdca.patch import Kinks, Line, Patch, Point, take_rows
 from adasdca.problem import Problem
@@ -264,7 +264,8 @@ def test_which_finish():
     assert isinstance(finish(fit_intercept=True), KinkFinish)
     assert isinstance(finish(loss="smoothed_hinge"), NewtonFinish)
     assert isinstance(finish(l1_ratio=0.5, bounds=(0, None)), KinkFinish)
-    assert finish(X=wide) is None
+    assert isinstance(finish(X=wide), SpanFinish)
+    assert finish(X=wide, l1_ratio=0.5) is None
 
 
 def test_one_thread_for_lapack_whoever_leaves_first():
