@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "parallel.hpp"
@@ -63,7 +64,8 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     using Packed = PackedRows<V>;
     std::vector<std::uint64_t> place(static_cast<std::size_t>(x.n));
     std::int64_t offset = 0;
-    for (std::int64_t i = 0; i < x.n; ++i) {
+    for (std::int64_t k = 0; k < x.n; ++k) {
+        const std::int64_t i = it.turns.empty() ? k : k / block_rows * block_rows + it.turns[k];
         const std::int64_t size = x.start[i + 1] - x.start[i];
         place[i] = static_cast<std::uint64_t>(offset) << Packed::length_bits |
                    static_cast<std::uint64_t>(size);
@@ -72,19 +74,22 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     }
     Arena arena(offset);
     const Packed packed{arena.data(), place.data()};
-    for (std::int64_t i = 0; i < x.n; ++i) {
-        if (i % rows_per_pulse == 0 && pulse.stop()) return;
-        auto row = packed[i];
-        row.state = it.states[i];
-        auto* columns = const_cast<std::int32_t*>(row.columns);
-        const std::int64_t first = x.start[i];
-        for (std::int64_t k = 0; k < row.size; ++k)
-            columns[k] = static_cast<std::int32_t>(x.columns[first + k]);
-        if constexpr (!Packed::ones) {
-            auto* values = const_cast<V*>(row.values);
-            for (std::int64_t k = 0; k < row.size; ++k)
-                values[k] = static_cast<V>(x.values[first + k]);
-        }
+    for (std::int64_t begin = 0; begin < x.n; begin += block_rows) {
+        if (begin % rows_per_pulse == 0 && pulse.stop()) return;
+        for_rows(it, rows_of(x, it.states.data()), begin, std::min(x.n, begin + block_rows),
+                 [&](std::int64_t i) {
+                     auto row = packed[i];
+                     row.state = it.states[i];
+                     auto* columns = const_cast<std::int32_t*>(row.columns);
+                     const std::int64_t first = x.start[i];
+                     for (std::int64_t k = 0; k < row.size; ++k)
+                         columns[k] = static_cast<std::int32_t>(x.columns[first + k]);
+                     if constexpr (!Packed::ones) {
+                         auto* values = const_cast<V*>(row.values);
+                         for (std::int64_t k = 0; k < row.size; ++k)
+                             values[k] = static_cast<V>(x.values[first + k]);
+                     }
+                 });
     }
     it.packed_bytes = offset + 8 * x.n;
     it.arena = std::move(arena);
@@ -112,7 +117,43 @@ void try_pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     }
 }
 
+// Longer rows need no order: they hide a wrong guess at their end.
+constexpr std::int64_t most_counted = 127;
+
+void sort_block(const std::int64_t* start, std::int64_t count, std::uint8_t* turn) {
+    std::array<std::uint16_t, most_counted + 2> place{};
+    std::array<std::uint8_t, block_rows> length;
+    for (std::int64_t k = 0; k < count; ++k) {
+        length[k] = static_cast<std::uint8_t>(std::min(start[k + 1] - start[k], most_counted));
+        ++place[length[k] + 1];
+    }
+    for (std::int64_t l = 0; l < most_counted; ++l) place[l + 1] += place[l];
+    for (std::int64_t k = 0; k < count; ++k)
+        turn[place[length[k]]++] = static_cast<std::uint8_t>(k);
+}
+
 }  // namespace
+
+std::vector<std::uint8_t> turns_by_length(const Problem& problem) {
+    const std::int64_t n = problem.n;
+    std::vector<std::uint8_t> turns;
+    if (problem.nnz > most_counted * n) return turns;
+    auto sort = [&](const std::int64_t* start) {
+        std::int64_t changes = 0;
+        for (std::int64_t i = 1; i < n; ++i)
+            changes += start[i + 1] - start[i] != start[i] - start[i - 1];
+        if (changes < n / 8) return;
+        turns.resize(static_cast<std::size_t>(n));
+        for (std::int64_t begin = 0; begin < n; begin += block_rows)
+            sort_block(start + begin, std::min(block_rows, n - begin), turns.data() + begin);
+    };
+    std::visit(
+        [&](const auto& x) {
+            if constexpr (requires { x.start; }) sort(x.start);
+        },
+        problem.matrix);
+    return turns;
+}
 
 Iterate make_iterate(const Problem& problem, bool packing) {
     Iterate it;
@@ -120,17 +161,21 @@ Iterate make_iterate(const Problem& problem, bool packing) {
     it.packing = packing;
     it.u.assign(problem.d, 0.0);
     if (std::holds_alternative<ElasticBox>(problem.regularizer)) it.w.assign(problem.d, 0.0);
+    it.turns = turns_by_length(problem);
     it.states.resize(problem.n);
     std::visit([&](const auto& x) { it.rows = rows_of(x, it.states.data()); }, problem.matrix);
     const double constant_norm = problem.intercept_scale * problem.intercept_scale;
     std::visit(
         [&](const auto& rows) {
-            for (std::int64_t i = 0; i < problem.n; ++i) {
-                auto row = rows[i];
-                const double scale = problem.weight_of(i) / (problem.lambda * problem.total);
-                row.state = {0.0, problem.y[i], scale * (row.squared_norm() + constant_norm),
-                             scale};
-            }
+            for (std::int64_t begin = 0; begin < problem.n; begin += block_rows)
+                for_rows(it, rows, begin, std::min(problem.n, begin + block_rows),
+                         [&](std::int64_t i) {
+                             auto row = rows[i];
+                             const double scale =
+                                 problem.weight_of(i) / (problem.lambda * problem.total);
+                             row.state = {0.0, problem.y[i],
+                                          scale * (row.squared_norm() + constant_norm), scale};
+                         });
         },
         it.rows);
     read_primal(it);

@@ -102,29 +102,41 @@ struct Logistic {
     }
 
     // The root of f(x) = x + z + q (s(x) - b) with s(x) = 1/(1 + exp(-x)) and new b = s(x): in x
-    // the domain cannot be left and no digit of a small b is lost. f rises, is convex left of 0 and
-    // concave right of it, and its root lies in [-z - q (1 - b), -z + q b]. Near the solution of
-    // the whole problem -z is nearly the root, so Newton starts there; held on the root's side of 0
-    // and inside the bracket, it oversteps at most once and then closes in from one side.
+    // the domain cannot be left and no digit of a small b is lost. s(-x) = 1 - s(x), so the root
+    // may be taken to be at most 0, where f is convex and rising; it lies below c = q b - z. Near
+    // the solution of the whole problem -z is nearly the root, so Newton starts there; held below 0
+    // and c, it oversteps at most once and then closes in from one side.
     double step(double b, double z, double, double q) const {
-        const bool left = z + q * (0.5 - b) > 0;  // f(0) > 0
-        const double cap = left ? std::min(0.0, q * b - z) : std::max(0.0, -z - q * (1.0 - b));
-        double x = left ? std::min(cap, -z) : std::max(cap, -z);
+        const bool above = z + q * (0.5 - b) < 0;  // f(0) < 0
+        z = above ? -z : z;
+        b = above ? 1.0 - b : b;
+        const double c = q * b - z, cap = std::min(0.0, c);
+        double x = std::min(cap, -z);
         for (int iteration = 0; iteration < 100; ++iteration) {
             // f and f' times (1 + e)^2, so that the move waits for one division only.
-            const double e = fast_exp(-std::abs(x));
-            const double one = 1.0 + e, square = one * one;
-            const double share = x > 0 ? 1.0 : e;  // s = share / (1 + e)
-            const double move = -((x + z - q * b) * square + q * share * one) / (square + q * e);
-            // Quadratic convergence: a move of 1e-7 leaves less than 1e-14, and the second order
-            // takes s there.
-            if (std::abs(move) <= 1e-7 * std::max(1.0, 1e-8 * std::abs(x))) {
-                const double s = share / one, slope = e / square;
-                return clip(s + slope * move * (1.0 + (0.5 - s) * move));
+            const double e = fast_exp(x), one = 1.0 + e, square = one * one;
+            const double inverse = 1.0 / (square + q * e);
+            const double move = ((c - x) * square - q * e * one) * inverse;
+            if (std::abs(move) <= 4e-3) {
+                const double s = finish(e, move, square * inverse, q * e * inverse);
+                return above ? 1.0 - s : s;
             }
-            x = left ? std::min(cap, x + move) : std::max(cap, x + move);
+            x = std::min(cap, x + move);
         }
-        return ascent(-x, 1.0);
+        return above ? ascent(x, 1.0) : ascent(-x, 1.0);
+    }
+
+  private:
+    // s at the root from the last Newton move m, by the series of s(x(m)) to fourth order: what it
+    // leaves is below m^5. (One exponential less a step: 49 -> 42 ns on w8a, 55 -> 42 on ijcnn1.)
+    // steady = 1/f', bent = 1 - 1/f'.
+    static double finish(double e, double m, double steady, double bent) {
+        const double inverse = 1.0 / (1.0 + e);
+        const double s = e * inverse, slope = s * inverse, t = (1.0 - e) * inverse;  // t = 1 - 2 s
+        const double u = 1.0 / 6 - slope, g = bent * t;
+        const double third = u - 0.5 * g * t;
+        const double fourth = t * (1.0 / 24 - 0.5 * slope) + g * (0.625 * g * t - 2.5 * u);
+        return s + slope * m * (1.0 + steady * m * (0.5 * t + m * (third + m * fourth)));
     }
 };
 

@@ -11,8 +11,6 @@
 
 namespace adasdca {
 
-inline constexpr std::int64_t block_rows = 256;
-
 // Neumaier's compensated sum.
 class Sum {
   public:
@@ -73,11 +71,11 @@ inline bool combine(const Iterate& it, const double* beta, double* u, int thread
         return reduce_features(
             *it.problem, threads, pulse, u,
             [&](std::int64_t begin, std::int64_t end, double* part) {
-                for (std::int64_t i = begin; i < end; ++i) {
+                for_rows(it, rows, begin, end, [&](std::int64_t i) {
                     const auto row = rows[i];
                     const double c = row.state.scale * beta[i];
                     if (c != 0) row.each([&](std::int64_t j, double x) { part[j] += c * x; });
-                }
+                });
             });
     });
 }
@@ -87,8 +85,8 @@ inline bool score(const Iterate& it, const double* w, double* out, int threads, 
     return with_rows(it, [&](const auto& rows) {
         const std::int64_t n = it.problem->n;
         for_each_piece((n + block_rows - 1) / block_rows, threads, pulse, [&](std::int64_t k) {
-            const std::int64_t end = std::min(n, (k + 1) * block_rows);
-            for (std::int64_t i = k * block_rows; i < end; ++i) out[i] = rows[i].dot(w);
+            for_rows(it, rows, k * block_rows, std::min(n, (k + 1) * block_rows),
+                     [&](std::int64_t i) { out[i] = rows[i].dot(w); });
         });
         return !pulse.stopped();
     });

@@ -81,9 +81,18 @@ class Arena {
     std::unique_ptr<std::byte[], Free> data_;
 };
 
+// Passes go through the rows block by block.
+inline constexpr std::int64_t block_rows = 256;
+
+// The rows of every block, shortest first, as offsets in their block: a loop over a row's entries
+// then ends where the last one ended, as the processor foretold (w8a's survey: 24 -> 15 ns a row).
+// Empty where most rows are as long as the one before, or long.
+std::vector<std::uint8_t> turns_by_length(const Problem& problem);
+
 // (beta, u, w, bias): all that changes during a solve.
 struct Iterate {
     const Problem* problem = nullptr;
+    std::vector<std::uint8_t> turns;   // of the rows of each block; empty: as they come
     std::vector<RowState> states;      // where rows are not packed
     std::vector<std::uint64_t> place;  // where they are
     Arena arena;
@@ -111,6 +120,23 @@ decltype(auto) resolve(Iterate& it, F&& f) {
 template <class F>
 decltype(auto) with_rows(const Iterate& it, F&& f) {
     return std::visit(std::forward<F>(f), it.rows);
+}
+
+// f(i) for the rows of a block, each in its turn; the next block is on its way into the cache
+// meanwhile, because the hardware foresees no such order (w8a's survey: 60 -> 16 ns a row).
+template <class Rows, class F>
+ADASDCA_INLINE void for_rows(const Iterate& it, const Rows& rows, std::int64_t begin,
+                             std::int64_t end, F&& f) {
+    const std::uint8_t* turn = it.turns.empty() ? nullptr : it.turns.data();
+    const std::int64_t last = it.problem->n - 1;
+    for (std::int64_t k = begin; k < end; ++k) {
+        std::int64_t i = k;
+        if (turn) {
+            rows.prefetch_block(std::min(k + block_rows, last));
+            i = begin + turn[k];
+        }
+        f(i);
+    }
 }
 
 // w = grad g*(u) for all features.

@@ -56,16 +56,31 @@ struct SparseRow {
     }
 
     double squared_norm() const {
-        double sum = 0;
+        // A vector of sums pays on long rows only (short: 10 -> 6 ns, of 900 entries: 510 -> 120).
+        constexpr std::int64_t few = 64;
         const Values x = values;
+        auto square = [&](std::int64_t k) {
+            const auto value = static_cast<double>(x[k]);
+            return value * value;
+        };
+        double sum = 0;
+        if (size < few) {
+            double other = 0;
+            for (std::int64_t k = 1; k < size; k += 2) {
+                sum += square(k - 1);
+                other += square(k);
+            }
+            return sum + other + (size % 2 ? square(size - 1) : 0.0);
+        }
 #pragma omp simd reduction(+ : sum)
-        for (std::int64_t k = 0; k < size; ++k)
-            sum += static_cast<double>(x[k]) * static_cast<double>(x[k]);
+        for (std::int64_t k = 0; k < size; ++k) sum += square(k);
         return sum;
     }
 
     template <class F>
     ADASDCA_INLINE void each(F&& f) const {
+// (mushrooms' sums: 11 -> 9.7 ns a row)
+#pragma GCC unroll 4
         for (std::int64_t k = 0; k < size; ++k)
             f(static_cast<std::int64_t>(columns[k]), static_cast<double>(values[k]));
     }
@@ -123,6 +138,7 @@ struct DenseRows {
 
     DenseRow<T> operator[](std::int64_t i) const { return {states[i], values + i * d, d}; }
     ADASDCA_INLINE void prefetch_place(std::int64_t) const {}
+    ADASDCA_INLINE void prefetch_block(std::int64_t) const {}  // passes read one row after another
     ADASDCA_INLINE void prefetch(std::int64_t i) const {
         ADASDCA_PREFETCH(states + i);
         const auto* row = reinterpret_cast<const char*>(values + i * d);
@@ -147,6 +163,7 @@ struct CsrRows {
         ADASDCA_PREFETCH(columns + start[i]);
         ADASDCA_PREFETCH(values + start[i]);
     }
+    ADASDCA_INLINE void prefetch_block(std::int64_t i) const { prefetch(i); }
 };
 
 // place[i] holds the offset of record i in the arena (40 bits) and its number of entries (24 bits).
@@ -182,6 +199,7 @@ struct PackedRows {
                 state, columns, reinterpret_cast<const T*>(record + values_offset(size)), size};
     }
     ADASDCA_INLINE void prefetch_place(std::int64_t i) const { ADASDCA_PREFETCH(place + i); }
+    ADASDCA_INLINE void prefetch_block(std::int64_t) const {}  // records lie as passes read them
     ADASDCA_INLINE void prefetch(std::int64_t i) const {
         const std::byte* record = arena + (place[i] >> length_bits);
         const auto size = static_cast<std::int64_t>(place[i] & ((1u << length_bits) - 1));

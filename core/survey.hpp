@@ -107,12 +107,13 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                         if (coefficient != 0)
                             row.each([&](std::int64_t j, double x) { part[j] += coefficient * x; });
                     };
-                    for (std::int64_t k = 0; k < block.count; ++k) {
-                        const auto row = rows[begin + k];
+                    for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                        const auto row = rows[i];
                         const RowState& state = row.state;
+                        const std::int64_t k = i - begin;
                         const Label l = label(loss.margin, state.y);
                         const double x_dot_w = still ? 0.0 : row.dot(w);
-                        if (out.score) out.score[begin + k] = x_dot_w;
+                        if (out.score) out.score[i] = x_dot_w;
                         block.sign[k] = l.sign;
                         block.target[k] = l.target;
                         block.z[k] = l.sign * (x_dot_w + bias);
@@ -120,14 +121,14 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                         block.q[k] = state.q;
                         block.c[k] = state.scale * lambda_total;
                         if (!follow) add(row);
-                    }
+                    });
                     if (follow) {
                         follow_scores(loss, block);
-                        for (std::int64_t k = 0; k < block.count; ++k) {
-                            const auto row = rows[begin + k];
-                            row.state.beta = block.sign[k] * block.b[k];
+                        for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                            const auto row = rows[i];
+                            row.state.beta = block.sign[i - begin] * block.b[i - begin];
                             add(row);
-                        }
+                        });
                     }
                     sums[begin / block_rows] = sum_block(loss, block);
                     if (out.beta)
