@@ -1,0 +1,51 @@
+"""Passes over all rows against SciPy's products."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from adasdca.backend import LocalBackend
+from adasdca.problem import Problem
+
+
+@pytest.mark.parametrize("pack", [False, True], ids=["plain", "packed"])
+@pytest.mark.parametrize("longest", [3, 200], ids=["short", "long"])
+def test_passes_over_rows_of_many_lengths(longest, pack):
+    """Passes take the rows of a block by length; what they say of a row must be that row's."""
+    rng = np.random.default_rng(7)
+    n, d = 700, 300
+    lengths = rng.integers(0, longest + 1, n)
+    X = sp.csr_matrix(
+        (
+            rng.normal(size=lengths.sum()),
+            np.concatenate([np.sort(rng.choice(d, k, replace=False)) for k in lengths]),
+            np.concatenate([[0], lengths.cumsum()]),
+        ),
+        shape=(n, d),
+    )
+    y = rng.choice([-1.0, 1.0], n)
+    beta = y * rng.uniform(size=n)
+    problem = Problem.checked(
+        X,
+        y,
+        loss="logistic",
+        lam=0.01,
+        l1_ratio=0.0,
+        bounds=None,
+        sample_weight=None,
+        fit_intercept=False,
+    )
+    backend = LocalBackend(problem, pack=pack)
+    backend.workspace.pack()
+    assert (backend.packed_bytes > 0) == pack
+    w, scores, u = rng.normal(size=d), np.empty(n), np.empty(d)
+    backend.workspace.scores(w, scores, 1)
+    np.testing.assert_allclose(scores, X @ w, rtol=1e-12, atol=1e-12)
+    backend.workspace.combine(beta, u, 1)
+    np.testing.assert_allclose(u, X.T @ beta / (0.01 * n), rtol=1e-12, atol=1e-12)
+    backend.workspace.place(beta, w, 0.0)
+    survey = backend.survey(frozenset({"score", "residue"}))
+    np.testing.assert_allclose(survey.score, X @ w, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(survey.beta, beta)
+    np.testing.assert_allclose(survey.residue, beta - y / (1 + np.exp(y * (X @ w))), atol=1e-12)
+    np.testing.assert_allclose(survey.curvature * 0.01 * n, X.multiply(X).sum(axis=1).A1)
