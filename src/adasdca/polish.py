@@ -4,59 +4,24 @@ Coordinate ascent needs about as many epochs as the problem is ill-conditioned, 
 very different scale that is too many; Newton's method does not mind. And a gap of 0 in double
 precision leaves ‖w − w*‖ about √(ε·P/λ), eight digits, where the gradient still shows more.
 
-For a smooth loss a few damped Newton steps end the matter. For a loss with kinks the optimum is the
-solution of a linear system, once it is known which duals are free; to learn that, the kinks are
-rounded less and less.
+For a smooth loss a few damped Newton steps end the matter; those with kinks have the solver's own
+finish (`adasdca.kinks`).
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adasdca.losses import Kind, Loss, PiecewiseQuadratic
+from adasdca.losses import Loss
 from adasdca.products import RowProducts
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-#: Near an optimum no more duals are free than there are unknowns, but for ties; with more than this
-#: many times as many there is no use in solving for them.
-TIES = 3
-
-
-@dataclass(frozen=True)
-class Rounded(PiecewiseQuadratic):
-    """A loss with kinks, each rounded over a length γ."""
-
-    base: PiecewiseQuadratic
-    gamma: float
-    name = "rounded"
-
-    @property
-    def kind(self) -> Kind:  # type: ignore[override]
-        """Whether y is a label or a target, as in the base."""
-        return self.base.kind
-
-    @property
-    def smoothness(self) -> float:
-        """γ of the conjugate."""
-        return self.gamma
-
-    @property
-    def dead_zone(self) -> float:
-        """ε of the conjugate, as in the base."""
-        return self.base.dead_zone
-
-    @property
-    def domain(self) -> tuple[float, float]:
-        """Bounds of b, as in the base."""
-        return self.base.domain
 
 
 @dataclass(frozen=True)
@@ -70,7 +35,7 @@ class Corner:
     y, c : (n,) array
         Targets and weights.
     loss : Loss
-        The loss.
+        The loss, a smooth one.
     l2, l1 : float
         N times the coefficients of ½‖w‖² and ‖w‖₁.
     fit_intercept : bool
@@ -104,7 +69,7 @@ class Corner:
     def newton(
         self, coef: Array, intercept: float, free: Index, steps: int = 300
     ) -> tuple[Array, Array, float]:
-        """Return w, β and b after damped Newton steps, for smooth losses.
+        """Return w, β and b after damped Newton steps.
 
         Parameters
         ----------
@@ -147,56 +112,3 @@ class Corner:
             scores, f, g_w, g_b = new
             support = max(1e-12, 0.01 * support)
         return w, -self.loss.slope(scores, self.y), b
-
-    def rounded(self, gamma: float) -> Corner:
-        """Return the problem with the kinks of its loss rounded: γ in the conjugate."""
-        assert isinstance(self.loss, PiecewiseQuadratic)
-        return replace(self, loss=Rounded(self.loss, gamma))
-
-    def vertex(self, beta: Array) -> tuple[Array, float] | None:
-        """Return β and b where the rows of free duals sit on their kinks, for L2 and kinks only.
-
-        A dual strictly inside its interval stays free and its row's score is that of the kink,
-        t − ε·sign(b) in the row's own coordinates; the others keep their values. A free dual that
-        the system sends out of its interval is held at its end, and the system solved again.
-        """
-        loss = self.loss
-        if not isinstance(loss, PiecewiseQuadratic) or loss.smoothness > 0 or self.l1 > 0:
-            return None
-        sign = self.y if loss.kind == "classification" else np.ones(len(self.y))
-        target = np.ones(len(self.y)) if loss.kind == "classification" else self.y
-        lower, upper = loss.domain
-        near, zone = 1e-7 * (upper - lower), loss.dead_zone
-        b = np.clip(sign * beta, lower, upper)
-        if zone > 0:
-            b[np.abs(b) < near] = 0.0
-        free = (b > lower + near) & (b < upper - near) & ((b != 0) | (zone == 0))
-        rows, most = RowProducts(self.X), TIES * (self.X.shape[1] + 1)
-        while 0 < (m := int(free.sum())) <= most and time.perf_counter() < self.deadline:
-            inside = np.flatnonzero(free)
-            held = np.where(free, 0.0, b)
-            part = self.X[inside]
-            part = np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
-            part *= sign[inside, None]
-            fixed = rows.transposed((self.c * sign * held)[:, None])[0]
-            extra = int(self.fit_intercept)
-            system = np.zeros((m + extra, m + extra))
-            system[:m, :m] = (part @ part.T) * self.c[inside] / self.l2
-            right = np.append(
-                target[inside] - zone * np.sign(b[inside]) - part @ fixed / self.l2,
-                np.zeros(extra),
-            )
-            if extra:
-                system[:m, m] = sign[inside]
-                system[m, :m] = (self.c * sign)[inside]
-                right[m] = -float(self.c * sign @ held)
-            solution, *_ = np.linalg.lstsq(system, right, rcond=None)
-            found = solution[:m]
-            low = np.where((zone > 0) & (b[inside] > 0), 0.0, lower)
-            high = np.where((zone > 0) & (b[inside] < 0), 0.0, upper)
-            outside = (found < low) | (found > high)
-            b[inside] = np.clip(found, low, high)
-            if not outside.any():
-                return sign * b, float(solution[m]) if extra else 0.0
-            free[inside[outside]] = False
-        return None

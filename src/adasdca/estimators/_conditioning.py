@@ -154,17 +154,23 @@ def solve_small(data: Data, targets: Array, *, goal: float, **options: Any) -> S
     further = {"tol": 0.0, "callback": Settle(goal, options["callback"])}
     try:
         solution = solve_on(data.X, targets, goal=goal, **{**options, **further})
-        return _resolved(data, targets, solution, goal, {**options, **further})
+        smooth = options["loss"].smoothness > 0
+        return _resolved(data, targets, solution, {**options, **further}) if smooth else solution
     except CertificateError:
         # The numbers do not allow a certificate that fine; the one asked for may well be possible.
         return solve_on(data.X, targets, goal=goal, **options)
 
 
 def solve_any(data: Data, targets: Array, *, goal: float, **options: Any) -> Solution:
-    """Solve; where epochs crawl, on few features, by Newton steps as well."""
+    """Solve; where epochs crawl, on few features, by Newton steps as well if the loss is smooth."""
     limit = options["max_epochs"]
     plain = options["l1_ratio"] == 0 and options["bounds"] is None
-    few = plain and data.X.shape[1] <= FEW and options["method"] == "auto"
+    few = (
+        plain
+        and options["loss"].smoothness > 0
+        and data.X.shape[1] <= FEW
+        and options["method"] == "auto"
+    )
     began = time.perf_counter()
     first = {**options, "max_epochs": min(limit, STRETCH) if few else limit}
     solution = solve_on(data.X, targets, goal=goal, **first)
@@ -174,7 +180,7 @@ def solve_any(data: Data, targets: Array, *, goal: float, **options: Any) -> Sol
     # enough, more epochs are the better way.
     spent, allowed = time.perf_counter() - began, options["max_time"]
     left = 1.0 + spent if allowed is None else min(1.0 + spent, allowed - spent)
-    solution = _resolved(data, targets, solution, goal, options, left)
+    solution = _resolved(data, targets, solution, options, left)
     if solution.relative_gap <= goal or solution.n_epochs >= limit:
         return solution
     rest = {**options, "max_epochs": limit - solution.n_epochs, "warm_start": solution}
@@ -187,55 +193,29 @@ def _resolved(
     data: Data,
     targets: Array,
     solution: Solution,
-    goal: float,
     options: dict[str, Any],
     seconds: float = np.inf,
 ) -> Solution:
-    """Return the solution by Newton steps from the one given, certified there, if that is better.
-
-    Losses with kinks: by the linear system of the free duals and, where the solution is not yet
-    near enough for these to be known, with the kinks rounded less and less before it.
-    """
+    """Return the solution by Newton steps from the one given, certified, if that is better."""
     strength, ratio = options["lam"] * data.total, options["l1_ratio"]
-    loss, plain = options["loss"], options["l1_ratio"] == 0 and options["bounds"] is None
+    plain = ratio == 0 and options["bounds"] is None
     corner = Corner(
         data.X,
         targets,
         np.ones(len(targets)) if data.weight is None else data.weight,
-        loss,
+        options["loss"],
         l2=strength * (1.0 - ratio),
         l1=strength * ratio,
         fit_intercept=options["fit_intercept"],
         deadline=time.perf_counter() + seconds,
     )
-    once = {"max_epochs": 0, "callback": None, "max_time": None}
-
-    def better(beta: Array, intercept: float) -> Solution:
-        start = State(beta, intercept, 0, solution.state.seed)
-        fine = solve(data.X, targets, **{**options, **once, "warm_start": start})
-        as_good = fine.gap <= solution.gap + 1e-15 * fine.primal
-        return _joined(solution, fine) if as_good else solution
-
-    every = np.arange(len(solution.coef))
-    if loss.smoothness > 0:
-        free = every if plain else np.flatnonzero(solution.coef)
-        _, beta, b = corner.newton(solution.coef, solution.intercept, free)
-        return better(beta, b)
-    if not plain:
-        return solution
-    vertex = corner.vertex(solution.state.beta)
-    solution = solution if vertex is None else better(*vertex)
-    w, b = solution.coef, solution.intercept
-    gamma = float(np.abs(data.X @ w + b - targets).max())
-    for _ in range(12):
-        if solution.relative_gap <= goal or time.perf_counter() > corner.deadline:
-            break
-        w, beta, b = corner.rounded(gamma).newton(w, b, every)
-        solution = better(beta, b)
-        vertex = corner.vertex(beta)
-        solution = solution if vertex is None else better(*vertex)
-        gamma *= 0.1
-    return solution
+    free = np.arange(len(solution.coef)) if plain else np.flatnonzero(solution.coef)
+    _, beta, b = corner.newton(solution.coef, solution.intercept, free)
+    start = State(beta, b, 0, solution.state.seed)
+    once = {"max_epochs": 0, "callback": None, "max_time": None, "warm_start": start}
+    fine = solve(data.X, targets, **{**options, **once})
+    as_good = fine.gap <= solution.gap + 1e-15 * fine.primal
+    return _joined(solution, fine) if as_good else solution
 
 
 def _unbalanced(beta: Array, weight: Array | None) -> bool:
