@@ -47,8 +47,8 @@ class FreeDuals:
     patience = 3
     #: The first γ, in units of the one at which moves by 1 of the free duals would cost the gap.
     first = 5.0
-    #: and its largest value, in units of the mean residual.
-    widest = 4.0
+    #: and its ends, in units of the mean residual; below the lower one duals are rounding.
+    widest, narrowest = 4.0, 1e-6
     #: How exactly a rounded problem is solved, in units of the gap.
     share = 0.03
     #: γ falls by `shrink`, and by `leap` more after a problem of no more Newton steps than `easy`.
@@ -88,8 +88,9 @@ class FreeDuals:
         # More than the rows differ by is no use.
         spread = dot(kinks.weight, np.abs(kinks.target - point.z)) / total
         gamma = 2.0 * self.first * survey.gap * total / mass
+        floor = self.narrowest * spread
         if spread > 0:
-            gamma = min(gamma, self.widest * spread / (kinks.upper - kinks.lower))
+            gamma = max(min(gamma, self.widest * spread / (kinks.upper - kinks.lower)), floor)
         # As stiff as the rounded loss is, by the mean over the features.
         rho = max(float(survey.curvature.sum()) * mass / (total * gamma * len(u)), 1.0)
         reach, shrink, waited, taken = None, self.shrink, 0, 0
@@ -119,7 +120,7 @@ class FreeDuals:
                 # Too short a length for the centre at hand: w may stay, the centre does.
                 following.dual, following.u = point.dual, point.u
                 factor, shrink = 1.0 / self.shrink, 0.3
-            gamma, rho = factor * gamma, min(rho / factor, STIFFEST)
+            gamma, rho = max(factor * gamma, floor), min(rho / factor, STIFFEST)
             point = following
         if primal < survey.primal or value > survey.dual:
             self.workspace.place(kinks.sign * best, self.regulariser.source(coef), bias)
