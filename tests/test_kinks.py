@@ -10,6 +10,7 @@ import reference as ref
 from adasdca import Status, solve
 from adasdca.backend import LocalBackend
 from adasdca.blas import _controller, one_thread
+from adasdca.costs import Costs
 from adasdca.finish import KinkFinish, NewtonFinish, SpanFinish, make_finish
 from adasdca.kinks import FreeDuals
 from adasdca.patch import Kinks, Line, Patch, Point, take_rows
@@ -258,7 +259,8 @@ def test_which_finish():
     wide = sp.random_array((40, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")
 
     def finish(X=X, loss="hinge", **options):
-        return make_finish(Problem.checked(X, y, loss=loss, lam=1.0, **options), 1, 1e-4)
+        problem = Problem.checked(X, y, loss=loss, lam=1.0, **options)
+        return make_finish(problem, Costs(problem), 1, 1e-4)
 
     assert isinstance(finish(), KinkFinish)
     assert isinstance(finish(fit_intercept=True), KinkFinish)

@@ -38,7 +38,7 @@ class AutoSchedule:
         self._quadratic = problem.loss.name == "squared"
         self._intercept = problem.fit_intercept
         self._tol = max(tol, 1e-15)
-        self._finish: Finish | None = make_finish(problem, threads, self._tol)
+        self._finish: Finish | None = make_finish(problem, self._costs, threads, self._tol)
         self._planner = _core.Planner()
         self._decay = Decay()
         self._m = 2.0
@@ -135,4 +135,4 @@ class AutoSchedule:
             steps, left = 1.0, max(left, 6.0)
         if self._still >= STILL:
             left = math.inf
-        return self._finish.cost(self._costs, survey, steps) < left * epoch
+        return self._finish.cost(survey, steps) < left * epoch

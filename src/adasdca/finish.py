@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +31,7 @@ class Finish(Protocol):
     def ready(self, relative: float) -> bool:
         """Whether it can be tried at this relative gap."""
 
-    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
+    def cost(self, survey: Survey, steps: float) -> float:
         """Its price in nanoseconds, for that many steps."""
 
     def plan(self, survey: Survey, tol: float) -> Plan:
@@ -67,12 +66,9 @@ class NewtonFinish:
     """The finish of smooth losses."""
 
     problem: Problem
+    costs: Costs
     threads: int
     kernel: KernelMatrix
-
-    @cached_property
-    def _costs(self) -> Costs:
-        return Costs(self.problem)
 
     def ready(self, relative: float) -> bool:
         """Whether the rows with curvature are nearly the right ones, where that may change."""
@@ -80,18 +76,18 @@ class NewtonFinish:
         # Where 0 is inside the domain rows have curvature around any target near their score.
         return relative < 0.05 or math.isinf(upper) or lower < 0 < upper
 
-    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
+    def cost(self, survey: Survey, steps: float) -> float:
         """Price by the rows that have curvature, taken to be those not at 0."""
         flat = 0
         if self.problem.loss.kind == "classification" and self.problem.loss.name != "logistic":
             flat = int(np.count_nonzero(survey.beta == 0))
             if flat == len(survey.beta):
                 flat = 0  # the start, from where a step takes all rows in
-        return costs.newton(steps, len(survey.beta) - flat, self.kernel.size)
+        return self.costs.newton(steps, len(survey.beta) - flat, self.kernel.size)
 
     def plan(self, survey: Survey, tol: float) -> Plan:
         """Plan Newton steps from this survey's point."""
-        return NewtonSteps(self.problem, survey, tol, self.threads, self._costs, self.kernel)
+        return NewtonSteps(self.problem, survey, tol, self.threads, self.costs, self.kernel)
 
 
 @dataclass(frozen=True)
@@ -118,6 +114,7 @@ class KinkFinish:
     """The finish of losses with kinks."""
 
     problem: Problem
+    costs: Costs
     threads: int
     tol: float
 
@@ -125,8 +122,9 @@ class KinkFinish:
         """From anywhere: only its price depends on the point."""
         return True
 
-    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
+    def cost(self, survey: Survey, steps: float) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
+        costs = self.costs
         n, d = self.problem.rows.shape
         relative = min(survey.gap / survey.primal, 1.0) if survey.primal > 0 else 1.0
         decades = max(math.log10(relative / self.tol), 0.0)
@@ -173,20 +171,21 @@ class SpanFinish:
     """The finish of few rows with many features, then another for what rounding leaves."""
 
     span: Span
+    costs: Costs
     other: Finish | None
 
     def ready(self, relative: float) -> bool:
         """From anywhere."""
         return True
 
-    def cost(self, costs: Costs, survey: Survey, steps: float) -> float:
+    def cost(self, survey: Survey, steps: float) -> float:
         """Price it; when it has been solved to the accuracy asked for, the other one."""
         if not self.span.exhausted:
-            return costs.span(self.span.kernel.size)
+            return self.costs.span(self.span.kernel.size)
         relative = survey.gap / survey.primal if survey.primal > 0 else math.inf
         if self.other is None or not self.other.ready(relative):
             return math.inf
-        return self.other.cost(costs, survey, steps)
+        return self.other.cost(survey, steps)
 
     def plan(self, survey: Survey, tol: float) -> Plan:
         """Plan the one that was priced."""
@@ -195,19 +194,23 @@ class SpanFinish:
         return SpanSteps(self.span, survey, tol)
 
 
-def make_finish(problem: Problem, threads: int, tol: float) -> Finish | None:
+def make_finish(problem: Problem, costs: Costs, threads: int, tol: float) -> Finish | None:
     """Return the finish that fits the problem, to a relative gap of tol, if there is one."""
     kernel = KernelMatrix(problem.rows)
-    other = _make_finish(problem, threads, tol, kernel)
-    return SpanFinish(Span(problem, kernel, threads), other) if fits(problem) else other
+    finish = _make_finish(problem, costs, threads, tol, kernel)
+    if fits(problem):
+        return SpanFinish(Span(problem, kernel, threads), costs, finish)
+    return finish
 
 
-def _make_finish(problem: Problem, threads: int, tol: float, kernel: KernelMatrix) -> Finish | None:
+def _make_finish(
+    problem: Problem, costs: Costs, threads: int, tol: float, kernel: KernelMatrix
+) -> Finish | None:
     plain = problem.bounds is None and problem.l1_ratio == 0
     few = problem.rows.shape[1] <= LARGEST
     if problem.loss.smoothness > 0:
-        return NewtonFinish(problem, threads, kernel) if plain or few else None
+        return NewtonFinish(problem, costs, threads, kernel) if plain or few else None
     # The duals of losses with kinks must be bounded, on both sides of 0, as those of all known are.
     domain = getattr(problem.loss, "domain", (-math.inf, math.inf))
     bounded = -math.inf < domain[0] <= 0.0 <= domain[1] < math.inf
-    return KinkFinish(problem, threads, tol) if few and bounded else None
+    return KinkFinish(problem, costs, threads, tol) if few and bounded else None

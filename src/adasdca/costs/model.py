@@ -48,8 +48,8 @@ class Costs:
         rows = self._rows
         if isinstance(rows, DenseRows):
             return self.rates.dense_pair * float(rows.shape[1]) ** 2
-        # A few thousand rows tell how long they are.
-        some = np.arange(0, rows.shape[0], -(-rows.shape[0] // 4096))
+        # A thousand rows tell how long they are.
+        some = np.arange(0, rows.shape[0], -(-rows.shape[0] // 1024))
         squares = float(((rows.start[some + 1] - rows.start[some]) ** 2.0).mean())
         # The kernel gathers the commonest columns, in tiles of eight, into lines. As it does
         # (`core/gram.hpp`), take their best number: tiles in the line's product, the line met by
@@ -66,9 +66,13 @@ class Costs:
         """How often features occur in about so many sparse rows, and in how many it was."""
         rows = self._rows
         assert not isinstance(rows, DenseRows)
-        chosen = np.arange(0, rows.shape[0], -(-rows.shape[0] // most))
-        parts = [rows.columns[rows.start[i] : rows.start[i + 1]] for i in chosen]
-        return np.bincount(np.concatenate(parts), minlength=1), len(chosen)
+        n = rows.shape[0]
+        # Rows in runs of eight: slices of single rows would take longer than all they tell.
+        begins = np.arange(0, n, max(8, -(-8 * n // most)))
+        ends = np.minimum(begins + 8, n)
+        runs = zip(rows.start[begins].tolist(), rows.start[ends].tolist(), strict=True)
+        parts = [rows.columns[first:last] for first, last in runs]
+        return np.bincount(np.concatenate(parts), minlength=1), int((ends - begins).sum())
 
     def _product(self, shared: float) -> float:
         """Price an inner product of two sparse rows: half of one, and the copy by columns."""

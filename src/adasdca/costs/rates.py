@@ -56,7 +56,8 @@ class Rates:
     interpreter: float = 5e4
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not number or not 0 < value < math.inf:
                 raise ValueError(
@@ -96,6 +97,7 @@ class Rates:
             raise ValueError(f"{os.fspath(path)!r}: {error}") from None
 
 
+PUBLISHED = Rates()
 _used: Rates | None = None
 
 
@@ -104,7 +106,7 @@ def current() -> Rates:
     if _used is not None:
         return _used
     path = os.environ.get(VARIABLE)
-    return _from_environment(path) if path else Rates()
+    return _from_environment(path) if path else PUBLISHED
 
 
 @cache
