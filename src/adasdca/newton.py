@@ -93,6 +93,8 @@ class Newton:
         self.plain = problem.bounds is None and self.sigma == 0
         self.quadratic = problem.loss.name == "squared" and self.plain
         self.stiffness = problem.strength * problem.total  # λN
+        self.sampling = self.costs.sample < workspace.n
+        self._random = np.random.default_rng(0)
 
     def run(self, survey: Survey, target: float, steps: int, seconds: float) -> int:
         """Take steps from a survey's point until gap ≤ target·primal or none helps.
@@ -110,12 +112,17 @@ class Newton:
         while taken < steps and waited < self.patience and point.gap > target * point.primal:
             following = self._step(point, deadline)
             if following is None:
-                break
+                if not self.sampling or time.perf_counter() >= deadline:
+                    break
+                self.sampling = False
+                continue
             before, point, taken = point, following, taken + 1
             point.measure(workspace, self.threads)
             # Where λ is small the gap at −φ' says little until the last steps; P tells then.
             better = point.gap < 0.5 * best or point.primal < 0.9 * before.primal
             waited = 0 if better else waited + 1
+            # A sample that does not carry on has left out rows that matter.
+            self.sampling &= better
             best = min(best, point.gap)
         if taken:
             keep = not self.problem.fit_intercept and point.dual <= survey.dual
@@ -169,6 +176,20 @@ class Newton:
             length *= 0.5
         return None
 
+    def _curvature(self, point: Point) -> Array:
+        """Return the curvature of all rows, or of a sample, drawn anew for every step, as large."""
+        h = point.curvature
+        if not self.sampling:
+            return h
+        chosen = self._random.integers(len(h), size=self.costs.sample)
+        sample = np.zeros_like(h)
+        sample[chosen] = h[chosen]
+        mass = float(sample.sum())
+        if mass == 0:
+            return h
+        sample *= float(h.sum()) / mass
+        return sample
+
     def _system(self, point: Point) -> System:
         """Return the cheapest way to solve the equations at a point."""
         active = int(np.count_nonzero(point.curvature))
@@ -185,7 +206,7 @@ class Newton:
         wanted = self.problem.total * point.balance
         if self.plain:
             right = self.stiffness * (point.fresh - point.w)  # −N ∇P
-            equations = Equations(point.curvature, right, wanted)
+            equations = Equations(self._curvature(point), right, wanted)
             found = self._system(point).solve(equations, deadline)
         else:
             found = self._penalised_move(point, wanted, deadline)
@@ -197,10 +218,11 @@ class Newton:
         self, point: Point, wanted: float, deadline: float
     ) -> tuple[Array, float] | None:
         """Minimise the model under an L1 term or bounds, the intercept eliminated."""
-        matrix = self.primal.gram(point.curvature, deadline)
+        h = self._curvature(point)
+        matrix = self.primal.gram(h, deadline)
         if matrix is None:
             return None
-        column, mass = self.primal.border(point.curvature)
+        column, mass = self.primal.border(h)
         lower = np.tril_indices(len(matrix), -1)
         matrix.T[lower] = matrix[lower]
         right = self.stiffness * point.fresh
