@@ -8,7 +8,7 @@ import adasdca
 import cases
 import reference as ref
 from adasdca import Auto, solve
-from adasdca.newton import Newton
+from adasdca.finishes.newton import Newton
 from adasdca.problem import Problem
 
 LAM = 0.02

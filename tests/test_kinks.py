@@ -11,9 +11,9 @@ from adasdca import Status, solve
 from adasdca.backend import LocalBackend
 from adasdca.blas import _controller, one_thread
 from adasdca.costs import Costs
-from adasdca.finish import KinkFinish, NewtonFinish, SpanFinish, make_finish
-from adasdca.kinks import FreeDuals
-from adasdca.patch import Kinks, Line, Patch, Point, take_rows
+from adasdca.finishes.kinks import FreeDuals
+from adasdca.finishes.patch import Kinks, Line, Patch, Point, take_rows
+from adasdca.finishes.plans import KinkFinish, NewtonFinish, SpanFinish, make_finish
 from adasdca.problem import Problem
 
 KINKED = [name for name in cases.LOSSES if name not in cases.SMOOTH]

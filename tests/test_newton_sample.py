@@ -6,7 +6,7 @@ import pytest
 from adasdca import certify, solve
 from adasdca.backend import LocalBackend
 from adasdca.costs import Costs
-from adasdca.newton import Newton
+from adasdca.finishes.newton import Newton
 from adasdca.problem import Problem
 
 N, D = 20_000, 6

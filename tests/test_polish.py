@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
+from adasdca.estimators._polish import Corner
 from adasdca.losses import LOSSES
-from adasdca.polish import Corner
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss().smoothness > 0]
 

@@ -6,9 +6,9 @@ import pytest
 import cases
 from adasdca import solve
 from adasdca.backend import LocalBackend
-from adasdca.kinks import FreeDuals
+from adasdca.finishes.kinks import FreeDuals
+from adasdca.finishes.rounding import ElasticBox, Ridge, regulariser
 from adasdca.problem import Problem
-from adasdca.rounding import ElasticBox, Ridge, regulariser
 
 KINKED = [name for name in cases.LOSSES if name not in cases.SMOOTH]
 REGULARISERS = [

@@ -8,7 +8,7 @@ import adasdca
 import cases
 import reference as ref
 from adasdca.costs import Costs
-from adasdca.span import Coordinates
+from adasdca.finishes.span import Coordinates
 
 STORAGES = {
     "dense": lambda X: X,

@@ -10,9 +10,9 @@ import adasdca
 import cases
 from adasdca.costs import Costs
 from adasdca.data import DenseRows
-from adasdca.kernel_matrix import KernelMatrix
+from adasdca.finishes.kernel_matrix import KernelMatrix
+from adasdca.finishes.systems import DualSystem, Equations, IterativeSystem, PrimalSystem
 from adasdca.problem import Problem
-from adasdca.systems import DualSystem, Equations, IterativeSystem, PrimalSystem
 
 FOREVER = 1e18
 STORAGES = {
@@ -104,7 +104,7 @@ def test_every_way_reaches_the_optimum(way, storage, monkeypatch):
         return way, 0.0
 
     monkeypatch.setattr(Costs, "equations", equations)
-    monkeypatch.setattr("adasdca.finish.fits", lambda problem: False)
+    monkeypatch.setattr("adasdca.finishes.plans.fits", lambda problem: False)
     for loss in cases.SMOOTH:
         for intercept, weighted in ((False, True), (True, False)):
             X, y, options, _ = make_problem(loss, storage, intercept, weighted, d=90, lam=0.01)
@@ -136,7 +136,7 @@ def test_inner_products_as_rows_join(storage, monkeypatch):
     rng = np.random.default_rng(0)
     expected = X @ X.T
     for most in (4096, 25):
-        monkeypatch.setattr("adasdca.kernel_matrix.MOST", most)
+        monkeypatch.setattr("adasdca.finishes.kernel_matrix.MOST", most)
         for size in (3, 17, 1, 20, 40, 6):
             wanted = np.sort(rng.choice(40, size, replace=False))
             rows, matrix = kernel.among(wanted, workspace, 2, FOREVER)

@@ -8,7 +8,7 @@ import numpy as np
 
 from adasdca import _core
 from adasdca.costs import Costs
-from adasdca.finish import Finish, make_finish
+from adasdca.finishes import Finish, make_finish
 from adasdca.problem import Problem
 from adasdca.schedules import Ascent, Decay, Plan
 from adasdca.survey import Survey

@@ -14,9 +14,9 @@ from adasdca import _core
 from adasdca.backend import LocalBackend
 from adasdca.blas import one_thread
 from adasdca.costs.rates import Rates
+from adasdca.finishes.systems import PrimalSystem, cholesky
 from adasdca.problem import Problem
 from adasdca.solver import solve
-from adasdca.systems import PrimalSystem, cholesky
 
 REPEATS = 7
 FOREVER = 1e18

@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca.estimators._polish import Corner
 from adasdca.losses import Loss, Quantile
-from adasdca.polish import Corner
 from adasdca.solution import History, Record, Solution, State, Status
 from adasdca.solver import solve
 from adasdca.survey import CertificateError

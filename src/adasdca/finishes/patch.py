@@ -6,7 +6,7 @@ and b there is anywhere between the slopes on its two sides. With a centre b⁰ 
     max_b  Σ c_i (t_i b_i − ε|b_i| − γ/2 (b_i − b⁰_i)²) − λN/2 ‖u(b)‖²
 
 is the problem of a smooth loss: the same one with its kinks rounded about the duals b⁰. Those of
-the regulariser are rounded as well (`adasdca.rounding`), about u⁰. The primal is minimised by
+the regulariser are rounded as well (`rounding`), about u⁰. The primal is minimised by
 Newton steps,
 
     (λN ∇²E + Σ_{i free} (c_i/γ) x_i x_iᵀ) Δv = λN (u − ∇E),
@@ -25,10 +25,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca.data import CsrRows, DenseRows, Rows
+from adasdca.finishes.rounding import regulariser
+from adasdca.finishes.systems import bordered, cholesky
 from adasdca.losses import PiecewiseQuadratic
 from adasdca.problem import Problem
-from adasdca.rounding import regulariser
-from adasdca.systems import bordered, cholesky
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

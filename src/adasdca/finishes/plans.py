@@ -13,12 +13,12 @@ from adasdca import _core
 from adasdca.blas import THREADED, one_thread
 from adasdca.costs import Costs
 from adasdca.data import DenseRows
-from adasdca.kernel_matrix import KernelMatrix
-from adasdca.kinks import FreeDuals
-from adasdca.newton import LARGEST, Newton
+from adasdca.finishes.kernel_matrix import KernelMatrix
+from adasdca.finishes.kinks import FreeDuals
+from adasdca.finishes.newton import LARGEST, Newton
+from adasdca.finishes.span import Span, fits
 from adasdca.problem import Problem
 from adasdca.schedules import Plan
-from adasdca.span import Span, fits
 from adasdca.survey import Survey
 
 #: Stored entries that the finish of kinks may copy, below 1 GB.

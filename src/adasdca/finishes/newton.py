@@ -5,9 +5,9 @@ A step (Δw, Δb) minimises the quadratic model of the risk plus the regulariser
     (λN I + G) Δw + k Δb = −N ∇P,          G = Σ_i h_i x_i x_iᵀ,  k = Σ_i h_i x_i,  h_i = c_i φ''_i,
     kᵀ Δw + (Σ_i h_i) Δb = Σ_i c_i β_i,    β_i = −φ'(x_i·w + b),
 
-the second line for an unpenalised intercept, in the cheapest of three ways (`adasdca.systems`);
-with an L1 term or bounds coordinate descent on the model takes their place. The result is certified
-like any other point: P at w, D at β.
+the second line for an unpenalised intercept, in the cheapest of three ways (`systems`); with an L1
+term or bounds coordinate descent on the model takes their place. The result is certified like any
+other point: P at w, D at β.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.costs import Costs
-from adasdca.kernel_matrix import KernelMatrix
+from adasdca.finishes.kernel_matrix import KernelMatrix
+from adasdca.finishes.systems import DualSystem, Equations, IterativeSystem, PrimalSystem, System
 from adasdca.problem import Problem
 from adasdca.survey import Survey
-from adasdca.systems import DualSystem, Equations, IterativeSystem, PrimalSystem, System
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dpstrf
 
 from adasdca import _core
 from adasdca.data import DenseRows
-from adasdca.kernel_matrix import KernelMatrix
+from adasdca.finishes.kernel_matrix import KernelMatrix
 from adasdca.problem import Problem
 from adasdca.survey import Survey
 

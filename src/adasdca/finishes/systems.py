@@ -23,7 +23,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from adasdca import _core
 from adasdca.data import DenseRows
-from adasdca.kernel_matrix import KernelMatrix
+from adasdca.finishes.kernel_matrix import KernelMatrix
 from adasdca.problem import Problem
 
 Array = NDArray[np.float64]
