@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-#: Smaller systems are factorised by one thread anyway.
+#: Smaller systems are factorised by one thread anyway,
 THREADED = 128
+#: and up to this size by one as fast as by two (300 unknowns: 0.4 ms, by two 3).
+GAINING = 1000
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from adasdca import _core
-from adasdca.blas import THREADED, one_thread
+from adasdca.blas import GAINING, THREADED, one_thread
 from adasdca.costs import Costs
 from adasdca.data import DenseRows
 from adasdca.finishes.kernel_matrix import KernelMatrix
@@ -55,7 +55,8 @@ class NewtonSteps:
         """Take the steps; they are no coordinate updates, so the count is 0."""
         newton = Newton(self.problem, workspace, self.threads, self.costs, self.kernel)
         dense = isinstance(self.problem.rows, DenseRows)
-        alone = self.threads == 1 and (workspace.d >= THREADED or dense)
+        small = not dense and workspace.d < GAINING
+        alone = (self.threads == 1 or small) and (workspace.d >= THREADED or dense)
         with one_thread() if alone else nullcontext():
             newton.run(self.survey, 0.5 * self.tol, 40, seconds)
         return 0
