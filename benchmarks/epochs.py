@@ -4,6 +4,7 @@ For each data set, in nanoseconds per row or per update:
 
     survey    the pass that gives the certificate and the law
     read      a plain sum over as many bytes as the survey reads
+    passes    the two passes a survey cannot do without: all x_i.w, and sum_i beta_i x_i
     plan      an epoch's picks as an ordered set of rings
     tree      the same picks from a tree of sums, one by one (the paper's Random Counters)
     ascent    the updates at the plan's picks or in order, on packed rows or on the CSR arrays
@@ -50,6 +51,11 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
     picks = planner.plan(law, M, n, 1)
     in_order = np.arange(n, dtype=np.int32)
     record = np.ones(max(1, packed.packed_bytes // 8), dtype=np.int64)
+    scores, sums = np.empty(n), np.empty(X.shape[1])
+
+    def passes() -> None:
+        packed.workspace.scores(seen.coef, scores, 1)
+        packed.workspace.combine(beta, sums, 1)
 
     def restart(backend: LocalBackend) -> Callable[[], None]:
         return lambda: backend.restart(beta, 0.0)
@@ -74,6 +80,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
             "survey": Task(lambda: packed.survey(adaptive), restart(packed)),
             "survey_unpacked": Task(lambda: plain.survey(adaptive), restart(plain)),
             "read": Task(record.sum),
+            "passes": Task(passes),
             "plan": Task(lambda: planner.plan(law, M, n, 1)),
             "tree": Task(lambda: _core.draw_tree(law, M, n, 1)),
             "ascent": ascent(packed, picks),
@@ -111,6 +118,7 @@ def ratios(t: dict[str, float]) -> dict[str, float]:
         "random/in order": t["ascent"] / t["ascent_in_order"],
         "unpacked/packed": t["ascent_unpacked"] / t["ascent"],
         "survey/read": t["survey"] / t["read"],
+        "survey/passes": t["survey"] / t["passes"],
     }
 
 
