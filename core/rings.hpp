@@ -28,7 +28,23 @@ constexpr std::size_t lanes = 8;
 #else
 constexpr std::size_t lanes = 4;
 #endif
-typedef std::int32_t Vector __attribute__((vector_size(4 * lanes), may_alias));
+
+// place[l] = the number of keys less than key[k + l]; `key` and `place` are aligned to the lanes.
+inline void count_less(const std::int32_t* key, std::size_t size, std::size_t k,
+                       std::int32_t* place) {
+#ifdef __GNUC__
+    // (The loop below keeps its sums in memory with AVX2: 3 ns a ring more.)
+    typedef std::int32_t Vector __attribute__((vector_size(4 * lanes), may_alias));
+    const Vector mine = *reinterpret_cast<const Vector*>(key + k);
+    Vector count = {};
+    for (std::size_t j = 0; j < size; ++j) count -= key[j] < mine;
+    *reinterpret_cast<Vector*>(place) = count;
+#else
+    std::fill_n(place, lanes, 0);
+    for (std::size_t j = 0; j < size; ++j)
+        for (std::size_t l = 0; l < lanes; ++l) place[l] += key[j] < key[k + l];
+#endif
+}
 
 template <class T>
 void reserve(std::vector<T>& buffer, std::size_t size) {
@@ -192,14 +208,12 @@ class Rings {
             return;
         }
         // The mantissa, above a number that makes equal ones differ.
-        alignas(Vector) std::int32_t key[most_in_cell + lanes];
+        alignas(4 * lanes) std::int32_t key[most_in_cell + lanes], place[lanes];
         for (std::size_t k = 0; k < size; ++k)
             key[k] = static_cast<std::int32_t>((ring[k] >> 32 << 8 & 0x7FFFFFFFu) | k);
         std::fill_n(key + size, lanes, 0);
         for (std::size_t k = 0; k < size; k += lanes) {
-            const Vector mine = *reinterpret_cast<const Vector*>(key + k);
-            Vector place = {};
-            for (std::size_t j = 0; j < size; ++j) place -= key[j] < mine;
+            count_less(key, size, k, place);
             const std::size_t length = std::min(lanes, size - k);
             for (std::size_t l = 0; l < length; ++l)
                 picks[begin + static_cast<std::size_t>(place[l])] =
