@@ -4,7 +4,7 @@ For each data set, in nanoseconds per row or per update:
 
     survey    the pass that gives the certificate and the law
     read      a plain sum over as many bytes as the survey reads
-    passes    the two passes a survey cannot do without: all x_i.w, and sum_i beta_i x_i
+    passes    the products of a survey as two passes: all x_i.w, then sum_i beta_i x_i
     plan      an epoch's picks as an ordered set of rings
     tree      the same picks from a tree of sums, one by one (the paper's Random Counters)
     ascent    the updates at the plan's picks or in order, on packed rows or on the CSR arrays
