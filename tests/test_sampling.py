@@ -1,4 +1,4 @@
-"""Picks have the laws they claim: Algorithm 2 by clocks and by a tree, and the fixed laws.
+"""Picks have the laws they claim: Algorithm 2 by clocks and by a tree.
 
 Seeds are fixed. `RARE` is the bad luck that a true law may have in a comparison; there are some
 thousands of them, so that a failure means a wrong law.
@@ -9,21 +9,12 @@ import sys
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2, chi2_contingency, chisquare
+from scipy.stats import binom, chi2, chi2_contingency
 
 from adasdca import _core
+from chance import RARE, WEIGHTS, luck
 
-RARE = 1e-7
 SAMPLERS = {"plan": _core.plan, "tree": _core.draw_tree}
-WEIGHTS = {
-    "equal": np.ones(6),
-    "lognormal": np.exp(3 * np.random.default_rng(0).normal(size=8)),
-    "powers": 10.0 ** np.arange(-12, 13, 3),
-    "zeros": np.array([0.0, 1.0, 0.0, 5.0, 0.1, 0.0]),
-    "one": np.array([3.0]),
-    "one-of-many": np.array([0.0, 0.0, 7.0, 0.0]),
-    "two": np.array([1.0, 0.01]),
-}
 #: Rates so far apart, or falling so fast, that single precision could not tell their rings.
 EXTREMES = {
     "steep": (np.array([1.0, 2.0, 3.0]), 1e12),
@@ -52,18 +43,6 @@ def algorithm_2(weight, m, count, runs, seed=1):
 
 def draws(sampler, weight, m, count, runs):
     return np.stack([sampler(weight, m, count, key) for key in range(runs)])
-
-
-def luck(seen, expected):
-    """The chance of counts at least as far from the expected ones, cells below 10 put together."""
-    small = expected < 10
-    assert not small.all()
-    few, seen = seen[small].sum(), seen[~small]
-    share = expected[small].sum() / expected.sum()
-    # The small cells are judged together, the others given their own total.
-    rare = min(binom.sf(few - 1, few + seen.sum(), share), binom.cdf(few, few + seen.sum(), share))
-    expected = expected[~small] * (seen.sum() / expected[~small].sum())
-    return min(rare, chisquare(seen, expected).pvalue if len(seen) > 1 else 1.0)
 
 
 def luck_of_two(one, other):
@@ -274,42 +253,3 @@ def check(picks, count):
 """
     run = subprocess.run([sys.executable, "-c", prelude + call], check=False)
     assert run.returncode == 0
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 1000])
-def test_uniform_draws(n):
-    count = 400_000
-    picks = _core.draw_uniform(n, count, 3)
-    assert picks.shape == (count,)
-    assert luck(np.bincount(picks, minlength=n), np.full(n, count / n)) > RARE
-    pairs = picks[::2].astype(np.int64) * n + picks[1::2]
-    if n < 100:
-        assert luck(np.bincount(pairs, minlength=n * n), np.full(n * n, count / 2 / n**2)) > RARE
-    np.testing.assert_array_equal(picks, _core.draw_uniform(n, count, 3))
-    assert n == 1 or (picks != _core.draw_uniform(n, count, 4)).any()
-
-
-@pytest.mark.parametrize("n", [1, 2, 4, 50])
-def test_permutations(n):
-    runs = 10_000
-    orders = np.stack([_core.draw_permutation(n, key) for key in range(runs)]).astype(np.int64)
-    assert (np.sort(orders, axis=1) == np.arange(n)).all()
-    for place in {0, n // 2, n - 1}:
-        assert luck(np.bincount(orders[:, place], minlength=n), np.full(n, runs / n)) > RARE
-    if n == 4:
-        code = np.bincount(orders @ [64, 16, 4, 1], minlength=256)
-        assert luck(code[code > 0], np.full(24, runs / 24)) > RARE
-    np.testing.assert_array_equal(orders[5], _core.draw_permutation(n, 5))
-
-
-@pytest.mark.parametrize("name", [*WEIGHTS, "many"])
-def test_alias_table(name):
-    rng = np.random.default_rng(2)
-    many = np.exp(2 * rng.normal(size=3000)) * (rng.random(3000) > 0.5)
-    weight, count = {**WEIGHTS, "many": many}[name], 1_000_000
-    table = _core.AliasTable(weight)
-    picks = table.draw(count, 1)
-    assert (weight[picks] > 0).all()
-    assert luck(np.bincount(picks, minlength=len(weight)), count * weight / weight.sum()) > RARE
-    np.testing.assert_array_equal(picks, table.draw(count, 1))
-    assert (weight > 0).sum() == 1 or (picks != table.draw(count, 2)).any()

@@ -5,10 +5,10 @@ same seed takes the same path on every run. Only their ratios matter; ``python -
 measures those of a machine, and ``ADASDCA_RATES`` or `use` puts them in force.
 """
 
-from adasdca.costs.model import LARGEST, Costs
+from adasdca.costs.model import Costs
 from adasdca.costs.rates import Rates, current, use
 
-__all__ = ["LARGEST", "Costs", "Rates", "calibrate", "current", "use"]
+__all__ = ["Costs", "Rates", "calibrate", "current", "use"]
 
 
 def calibrate() -> Rates:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
@@ -20,6 +22,7 @@ from adasdca import _core
 from adasdca.data import DenseRows
 from adasdca.finishes.kernel_matrix import KernelMatrix
 from adasdca.problem import Problem
+from adasdca.products import RowProducts
 from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
@@ -126,23 +129,15 @@ class Span:
         alpha = found.certified if weight is None else weight * found.certified
         rest = self.coordinates.weights(total * found.coef - rows.T @ alpha)
         # The basis may hold rows of weight 0, which `combine` could not take.
-        u, part = np.empty(workspace.d), np.empty(workspace.d)
+        u = np.empty(workspace.d)
         workspace.combine(found.certified, u, self.threads)
-        self._sum(rest, part)
+        source = self.problem.rows
+        if isinstance(source, DenseRows):
+            X: Any = source.values
+        else:
+            X = sp.csr_array((source.values, source.columns, source.start), shape=source.shape)
+        part = RowProducts(X).transposed(rest[:, None])[0]
         workspace.place(found.certified, u + part / total, found.intercept)
-
-    def _sum(self, weights: Array, out: Array) -> None:
-        """Write Σ_i weights_i x_i."""
-        rows = self.problem.rows
-        if isinstance(rows, DenseRows):
-            out[:] = 0.0
-            step = max(1, 2**18 // rows.shape[1])
-            for begin in range(0, rows.shape[0], step):
-                block = rows.values[begin : begin + step]
-                out += weights[begin : begin + step] @ block
-            return
-        values = np.repeat(weights, np.diff(rows.start)) * rows.values
-        out[:] = np.bincount(rows.columns, weights=values, minlength=rows.shape[1])
 
 
 def fits(problem: Problem) -> bool:
