@@ -9,8 +9,6 @@ namespace {
 
 // Memory that Python frees from now on.
 template <class T>
-using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
-template <class T>
 Owned<T> own(Growing<T>& array) {
     const std::size_t size = array.size();
     T* data = array.release();

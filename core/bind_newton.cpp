@@ -45,18 +45,26 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
         .def(
             "gram",
-            [](Workspace& ws, Vector<double> h, Square out, int threads, double seconds) {
-                expect(static_cast<std::int64_t>(h.size()) == ws.problem.n, "h: one entry per row");
-                expect(static_cast<std::int64_t>(out.shape(0)) == ws.problem.d &&
-                           out.shape(0) == out.shape(1),
-                       "out must be d x d");
+            [](Workspace& ws, Vector<double> h, Grid<double> f, Square out, Square side,
+               int threads, double seconds) {
+                const std::int64_t n = ws.problem.n, d = ws.problem.d;
+                auto shaped = [](const auto& a, std::int64_t lines, std::int64_t columns) {
+                    return static_cast<std::int64_t>(a.shape(0)) == lines &&
+                           static_cast<std::int64_t>(a.shape(1)) == columns;
+                };
+                const auto factors = static_cast<std::int64_t>(f.shape(0));
+                expect(static_cast<std::int64_t>(h.size()) == n, "h: one entry per row");
+                expect(shaped(f, factors, n), "f: one column per row");
+                expect(shaped(out, d, d), "out must be d x d");
+                expect(shaped(side, factors, d), "side: d sums for every line of f");
                 return released(seconds, [&](Pulse& pulse) {
                     if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
-                    return gram(ws.iterate, *ws.gram_columns, h.data(), out.data(), threads, pulse);
+                    return gram(ws.iterate, *ws.gram_columns, {h.data(), f.data(), n, factors},
+                                out.data(), side.data(), threads, pulse);
                 });
             },
-            "h"_a, "out"_a, "threads"_a, "seconds"_a,
-            "Write the lower triangle of sum_i h_i x_i x_i^T.")
+            "h"_a, "f"_a, "out"_a, "side"_a, "threads"_a, "seconds"_a,
+            "Write the lower triangle of sum_i h_i x_i x_i^T, and sum_i h_i f_i x_i for lines f.")
         .def(
             "products",
             [](Workspace& ws, Vector<std::int64_t> rows, std::int64_t first, Square out,

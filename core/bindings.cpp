@@ -116,6 +116,9 @@ NB_MODULE(ADASDCA_MODULE, m) {
     bind_inspect<double, std::int32_t>(m);
     bind_inspect<double, std::int64_t>(m);
 
+    m.def(
+        "vector", [](std::int64_t n) { return own(Buffer<double>(static_cast<std::size_t>(n))); },
+        "n"_a, "An array of n doubles, not initialised, in memory that earlier ones have left.");
     m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
     m.def(
         "plan",

@@ -24,7 +24,8 @@ template <class T>
 using Grid = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Output = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Picks = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>, nb::c_contig>;
+template <class T>
+using Owned = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 
 template <class T>
 std::span<const T> view(const Vector<T>& x) {
@@ -42,11 +43,11 @@ inline void expect(bool condition, const char* message) {
 }
 
 // A vector that Python owns from now on.
-inline Picks own(std::vector<std::int32_t>&& picks) {
-    auto* keep = new std::vector<std::int32_t>(std::move(picks));
-    nb::capsule owner(keep,
-                      [](void* p) noexcept { delete static_cast<std::vector<std::int32_t>*>(p); });
-    return Picks(keep->data(), {keep->size()}, owner);
+template <class T>
+Owned<T> own(Buffer<T>&& vector) {
+    auto* keep = new Buffer<T>(std::move(vector));
+    nb::capsule owner(keep, [](void* p) noexcept { delete static_cast<Buffer<T>*>(p); });
+    return Owned<T>(keep->data(), {keep->size()}, owner);
 }
 
 // Ctrl-C is asked for through the interpreter; a KeyboardInterrupt then leaves the kernel.

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -28,14 +27,12 @@ template <class T>
 class AlignedArray {
   public:
     AlignedArray() = default;
-    explicit AlignedArray(std::int64_t size) : arena_(size * static_cast<std::int64_t>(sizeof(T))) {
-        std::memset(arena_.data(), 0, static_cast<std::size_t>(size) * sizeof(T));
-    }
-    T* data() const { return reinterpret_cast<T*>(arena_.data()); }
+    explicit AlignedArray(std::int64_t size) : buffer_(static_cast<std::size_t>(size), T{}) {}
+    T* data() const { return buffer_.data(); }
     T& operator[](std::int64_t i) const { return data()[i]; }
 
   private:
-    Arena arena_;
+    mutable Buffer<T> buffer_;
 };
 
 template <class T>  // std::uint8_t: all entries are 1, and the lists need no values

@@ -9,21 +9,21 @@
 #include <utility>
 #include <vector>
 
+#include "pool.hpp"
 #include "random.hpp"
 
 namespace adasdca {
 
-inline std::vector<std::int32_t> draw_uniform(std::int64_t n, std::int64_t count,
-                                              std::uint64_t key) {
-    std::vector<std::int32_t> picks(static_cast<std::size_t>(count));
+inline Picks draw_uniform(std::int64_t n, std::int64_t count, std::uint64_t key) {
+    Picks picks(static_cast<std::size_t>(count));
     for (std::size_t k = 0; k < picks.size(); ++k)
         picks[k] = static_cast<std::int32_t>(uniform_below(static_cast<std::uint64_t>(n), key, k));
     return picks;
 }
 
 // Fisher and Yates.
-inline std::vector<std::int32_t> draw_permutation(std::int64_t n, std::uint64_t key) {
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(n));
+inline Picks draw_permutation(std::int64_t n, std::uint64_t key) {
+    Picks rows(static_cast<std::size_t>(n));
     std::iota(rows.begin(), rows.end(), 0);
     for (std::size_t k = rows.size(); k > 1; --k)
         std::swap(rows[k - 1], rows[uniform_below(k, key, k)]);
@@ -62,8 +62,8 @@ class AliasTable {
             if (weight[i] <= 0) other_[i] = heaviest_;
     }
 
-    std::vector<std::int32_t> draw(std::int64_t count, std::uint64_t key) const {
-        std::vector<std::int32_t> picks(static_cast<std::size_t>(count));
+    Picks draw(std::int64_t count, std::uint64_t key) const {
+        Picks picks(static_cast<std::size_t>(count));
         for (std::size_t k = 0; k < picks.size(); ++k) {
             const auto i = uniform_below(keep_.size(), key, 2 * k);
             picks[k] =

@@ -1,4 +1,4 @@
-// sum_i h_i x_i x_i^T, the matrix of a Newton step.
+// sum_i h_i x_i x_i^T, the matrix of a Newton step, and sums sum_i h_i f_i x_i beside it.
 //
 // Columns that most rows have are gathered into short dense lines, whose products run in registers;
 // the few other entries of a row meet that line by vectors, and each other one by one. (cov1: 54 ->
@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -14,13 +15,17 @@
 #include <utility>
 #include <vector>
 
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
 #include "passes.hpp"
 
 namespace adasdca {
 
 // Which columns are gathered: line[slot[j]] for those, slot[j] = -1 - (number among the others).
 struct GramColumns {
-    static constexpr std::int64_t tile = 8;
+    static constexpr std::int64_t tile = 8, narrow = 64;
     std::vector<std::int32_t> slot, dense, others;
     std::int64_t width = 0;  // length of a line, a multiple of `tile`
 
@@ -47,6 +52,7 @@ struct GramColumns {
         width = (chosen + tile - 1) / tile * tile;
         slot.resize(static_cast<std::size_t>(d));
         dense.assign(order.begin(), order.begin() + chosen);
+        std::sort(dense.begin(), dense.end());
         others.assign(order.begin() + chosen, order.end());
         for (std::size_t k = 0; k < dense.size(); ++k)
             slot[dense[k]] = static_cast<std::int32_t>(k);
@@ -58,7 +64,7 @@ struct GramColumns {
     // The number of gathered columns of least cost, in nanoseconds a row as measured: 2.2 for a
     // tile of the line's product, 0.7 for a vector of the line met by another entry (2 where those
     // sums outgrow the first-level cache), 1.1 for a pair of other entries, 2 to sort an entry into
-    // its place, which is saved if none is gathered.
+    // its place (0.5 where all of a few columns are gathered, 0 where none is).
     static std::int64_t choose(const std::vector<std::int32_t>& order,
                                const std::vector<std::int64_t>& count, double squares,
                                std::int64_t rows) {
@@ -73,8 +79,9 @@ struct GramColumns {
             const double share = all > 0 ? left / all : 0;
             const double vector =
                 (static_cast<double>(d) - 8 * tiles) * tiles * 64 < 24e3 ? 0.7 : 2.0;
+            const double sorting = k == 0 ? 0.0 : k == d && d <= narrow ? 0.5 : 2.0;
             const double cost = 2.2 * tiles * (tiles + 1) / 2 + vector * left * tiles +
-                                0.55 * squares * unit * share * share + (k > 0 ? 2.0 * all : 0.0);
+                                0.55 * squares * unit * share * share + sorting * all;
             if (cost < least) {
                 least = cost;
                 best = k;
@@ -104,6 +111,12 @@ inline void add_lines(const double* z, std::int64_t lines, std::int64_t width, d
         }
 }
 
+// What is summed: h >= 0, and `factors` vectors f, one after the other.
+struct GramTerms {
+    const double *h, *f;
+    std::int64_t n, factors;
+};
+
 // What a part of the rows needs: lines, their products, and the entries beside them.
 struct GramPart {
     struct Entry {
@@ -111,17 +124,65 @@ struct GramPart {
         double value;
     };
     static constexpr std::int64_t lines = 64;
-    std::vector<double> line, square, mixed;
-    std::vector<Entry> others;
+    Buffer<double> line, square, mixed, factor, sums;
+    Buffer<Entry> others;
     std::array<std::int64_t, lines + 1> start{};
 
     // A line has one place more at the end of all, for what is no part of it.
-    explicit GramPart(const GramColumns& columns)
+    GramPart(const GramColumns& columns, std::int64_t factors)
         : line(static_cast<std::size_t>(lines * columns.width + 1)),
-          square(static_cast<std::size_t>(columns.width * columns.width)),
-          mixed(columns.others.size() * static_cast<std::size_t>(columns.width)),
+          square(static_cast<std::size_t>(columns.width * columns.width), 0.0),
+          mixed(columns.others.size() * static_cast<std::size_t>(columns.width), 0.0),
+          factor(static_cast<std::size_t>(lines * factors)),
+          sums(static_cast<std::size_t>(columns.width * factors), 0.0),
           others(static_cast<std::size_t>(lines) * columns.slot.size() + 1) {}
 };
+
+#ifdef __AVX512F__
+// The next values of a row, each to the place of a bit of the mask.
+inline __m512d spread(__mmask8 mask, const double* values) {
+    return _mm512_maskz_expandloadu_pd(mask, values);
+}
+inline __m512d spread(__mmask8 mask, const float* values) {
+    return _mm512_cvtps_pd(_mm256_maskz_expandloadu_ps(mask, values));
+}
+inline __m512d spread(__mmask8 mask, Ones) {
+    return _mm512_maskz_mov_pd(mask, _mm512_set1_pd(1.0));
+}
+
+// By a mask of the columns, without a loop to mispredict (ijcnn1's matrix: 35 -> 28 ns a row).
+template <class Values>
+ADASDCA_INLINE void spread_line(const SparseRow<std::int32_t, Values>& row, std::int64_t width,
+                                double root, double* line) {
+    std::uint64_t mask = 0;
+    for (std::int64_t k = 0; k < row.size; k += 8) {
+        const auto some =
+            static_cast<__mmask8>((1u << std::min<std::int64_t>(row.size - k, 8)) - 1);
+        const __m512i column =
+            _mm512_cvtepi32_epi64(_mm256_maskz_loadu_epi32(some, row.columns + k));
+        mask |= static_cast<std::uint64_t>(
+            _mm512_reduce_or_epi64(_mm512_maskz_sllv_epi64(some, _mm512_set1_epi64(1), column)));
+    }
+    Values values = row.values;
+    for (std::int64_t k = 0; k < width; k += 8) {
+        const auto some = static_cast<__mmask8>(mask >> k);
+        _mm512_storeu_pd(line + k, _mm512_mul_pd(_mm512_set1_pd(root), spread(some, values)));
+        if constexpr (!std::is_same_v<Values, Ones>)
+            values += std::popcount(static_cast<unsigned>(some));
+    }
+}
+#endif
+
+// Write a row that is all in the line, where slots are columns, times `root`.
+template <class Row>
+ADASDCA_INLINE void write_line(const Row& row, std::int64_t width, double root, double* line) {
+#ifdef __AVX512F__
+    if constexpr (requires { spread_line(row, width, root, line); })
+        if (width <= GramColumns::narrow) return spread_line(row, width, root, line);
+#endif
+    std::fill_n(line, width, 0.0);
+    for_each_entry(row, [&](std::int64_t j, double x) { line[j] = root * x; });
+}
 
 // Add the lower triangle of h x x^T, pair by pair. Columns of a row rise.
 template <class Index, class Values>
@@ -134,20 +195,32 @@ void add_pairs(const SparseRow<Index, Values>& row, double h, double* out, std::
     }
 }
 
-// The lower triangle of sum_i h_i x_i x_i^T over some of the rows, h >= 0; `out` is d x d.
+// The lower triangle of sum_i h_i x_i x_i^T over some of the rows; `out` is d x d, and `side` has
+// d sums for every factor.
 template <class Rows>
-void write_gram(const Rows& rows, const GramColumns& columns, const double* h, std::int64_t begin,
-                std::int64_t end, GramPart& part, double* out, Pulse& pulse) {
+void write_gram(const Rows& rows, const GramColumns& columns, const GramTerms& terms,
+                std::int64_t begin, std::int64_t end, GramPart& part, double* out, double* side,
+                Pulse& pulse) {
     using Entry = GramPart::Entry;
     constexpr std::int64_t lines = GramPart::lines;
-    auto& [line, square, mixed, others, start] = part;
+    auto& [line, square, mixed, factor, sums, others, start] = part;
     const auto d = static_cast<std::int64_t>(columns.slot.size());
-    const std::int64_t width = columns.width, spare = lines * width;
+    const std::int64_t width = columns.width, spare = lines * width, factors = terms.factors;
+    const bool whole = columns.others.empty();
     std::fill(out, out + d * d, 0.0);
+    std::fill(side, side + d * factors, 0.0);
     auto add = [&](std::int64_t filled) {
         add_lines(line.data(), filled, width, square.data());
         for (std::int64_t r = 0; r < filled; ++r) {
             const double* z = line.data() + r * width;
+            for (std::int64_t m = 0; m < factors; ++m) {
+                const double f = factor[m * lines + r];
+                double* to = sums.data() + m * width;
+#pragma omp simd
+                for (std::int64_t k = 0; k < width; ++k) to[k] += f * z[k];
+                for (std::int64_t a = start[r]; a < start[r + 1]; ++a)
+                    side[m * d + others[a].column] += f * others[a].value;
+            }
             for (std::int64_t a = start[r]; a < start[r + 1]; ++a) {
                 const Entry entry = others[a];
                 double* to = mixed.data() + entry.number * width;
@@ -164,25 +237,37 @@ void write_gram(const Rows& rows, const GramColumns& columns, const double* h, s
     std::int64_t filled = 0;
     for (std::int64_t i = begin; i < end; ++i) {
         if (i % 1024 == 0 && pulse.stop()) return;
-        if (h[i] == 0) continue;
+        const double h = terms.h[i];
+        if (h == 0) continue;
         if constexpr (requires { rows[i].columns; })
             if (width == 0) {
-                add_pairs(rows[i], h[i], out, d);
+                add_pairs(rows[i], h, out, d);
+                for (std::int64_t m = 0; m < factors; ++m) {
+                    const double f = h * terms.f[m * terms.n + i];
+                    for_each_entry(rows[i],
+                                   [&](std::int64_t j, double x) { side[m * d + j] += f * x; });
+                }
                 continue;
             }
         const std::int64_t first = filled * width;
-        std::fill_n(line.data() + first, width, 0.0);
-        const double root = std::sqrt(h[i]);
-        // Every entry is written to both places, one of them a spare: no branch to mispredict.
+        const double root = std::sqrt(h);
+        for (std::int64_t m = 0; m < factors; ++m)
+            factor[m * lines + filled] = root * terms.f[m * terms.n + i];
         double* z = line.data();
         Entry* next = others.data() + start[filled];
-        for_each_entry(rows[i], [&](std::int64_t j, double x) {
-            const std::int64_t s = slot[j];
-            const double value = root * x;
-            z[s >= 0 ? first + s : spare] = value;
-            *next = {static_cast<std::int32_t>(j), static_cast<std::int32_t>(-1 - s), value};
-            next += s < 0;
-        });
+        if (whole) {
+            write_line(rows[i], width, root, z + first);
+        } else {
+            std::fill_n(z + first, width, 0.0);
+            // Every entry is written to both places, one of them a spare: no branch to mispredict.
+            for_each_entry(rows[i], [&](std::int64_t j, double x) {
+                const std::int64_t s = slot[j];
+                const double value = root * x;
+                z[s >= 0 ? first + s : spare] = value;
+                *next = {static_cast<std::int32_t>(j), static_cast<std::int32_t>(-1 - s), value};
+                next += s < 0;
+            });
+        }
         start[++filled] = next - others.data();
         // A line is read as vectors long after it was written entry by entry: a vector's load would
         // wait for the entries' stores.
@@ -192,9 +277,12 @@ void write_gram(const Rows& rows, const GramColumns& columns, const double* h, s
     auto put = [&](std::int64_t a, std::int64_t b, double value) {
         out[std::max(a, b) * d + std::min(a, b)] = value;
     };
-    for (std::size_t a = 0; a < columns.dense.size(); ++a)
+    for (std::size_t a = 0; a < columns.dense.size(); ++a) {
         for (std::size_t b = 0; b <= a; ++b)
             put(columns.dense[a], columns.dense[b], square[a * width + b]);
+        for (std::int64_t m = 0; m < factors; ++m)
+            side[m * d + columns.dense[a]] = sums[m * width + a];
+    }
     for (std::size_t a = 0; a < columns.others.size(); ++a)
         for (std::size_t b = 0; b < columns.dense.size(); ++b)
             put(columns.others[a], columns.dense[b], mixed[a * width + b]);
@@ -202,21 +290,26 @@ void write_gram(const Rows& rows, const GramColumns& columns, const double* h, s
 
 // The same over all rows. Many rows of few features are summed in four parts, whatever the threads:
 // the result must not depend on their number.
-inline bool gram(const Iterate& it, const GramColumns& columns, const double* h, double* out,
-                 int threads, Pulse& pulse) {
+inline bool gram(const Iterate& it, const GramColumns& columns, const GramTerms& terms, double* out,
+                 double* side, int threads, Pulse& pulse) {
     const std::int64_t n = it.problem->n, d = it.problem->d;
     const std::int64_t parts = n >= 1 << 14 && d * d <= 1 << 17 ? 4 : 1;
-    std::vector<double> rest(static_cast<std::size_t>((parts - 1) * d * d));
+    const std::int64_t matrix = d * d, size = matrix + d * terms.factors;
+    Buffer<double> rest(static_cast<std::size_t>((parts - 1) * size));
     // Not on the threads, where want of memory would end the process.
-    std::vector<GramPart> part(static_cast<std::size_t>(parts), GramPart(columns));
+    std::vector<GramPart> part(static_cast<std::size_t>(parts), GramPart(columns, terms.factors));
     with_rows(it, [&](const auto& rows) {
         for_each_piece(parts, threads, pulse, [&](std::int64_t k) {
-            write_gram(rows, columns, h, k * n / parts, (k + 1) * n / parts, part[k],
-                       k == 0 ? out : rest.data() + (k - 1) * d * d, pulse);
+            double* to = k == 0 ? out : rest.data() + (k - 1) * size;
+            write_gram(rows, columns, terms, k * n / parts, (k + 1) * n / parts, part[k], to,
+                       k == 0 ? side : to + matrix, pulse);
         });
     });
-    for (std::int64_t k = 1; k < parts; ++k)
-        for (std::int64_t j = 0; j < d * d; ++j) out[j] += rest[(k - 1) * d * d + j];
+    for (std::int64_t k = 1; k < parts; ++k) {
+        const double* more = rest.data() + (k - 1) * size;
+        for (std::int64_t j = 0; j < matrix; ++j) out[j] += more[j];
+        for (std::int64_t j = 0; j < d * terms.factors; ++j) side[j] += more[matrix + j];
+    }
     return !pulse.stopped();
 }
 

@@ -14,7 +14,7 @@ struct Inspection {
     bool canonical = true;  // columns of a row rise: sorted, no duplicates
 };
 
-// Each question is a loop of its own over one array, so that it vectorises.
+// A block at a time, and each question a loop of its own over one array, so that it vectorises.
 template <class T, class Index>
 Inspection inspect(std::span<const T> values, std::span<const Index> columns,
                    std::span<const std::int64_t> start, std::int64_t d) {
@@ -24,23 +24,33 @@ Inspection inspect(std::span<const T> values, std::span<const Index> columns,
         if (start[i + 1] < start[i]) return {false, true, true};
     const std::int64_t count = start.back();
 
+    constexpr std::int64_t block = 4096;
     std::int64_t outside = 0, falls = 0;
-    const Index* c = columns.data();
-    const auto width = static_cast<Index>(d);
-#pragma omp simd reduction(+ : outside)
-    for (std::int64_t k = 0; k < count; ++k) outside += c[k] < 0 || c[k] >= width;
-#pragma omp simd reduction(+ : falls)
-    for (std::int64_t k = 1; k < count; ++k) falls += c[k] <= c[k - 1];
+    T remainder = 0;
+    for (std::int64_t begin = 0; begin < count; begin += block) {
+        const std::int64_t length = std::min(block, count - begin);
+        const Index* c = columns.data() + begin;
+        const T* x = values.data() + begin;
+        // As wide as an index, so that there is nothing to convert.
+        const auto width = static_cast<Index>(d);
+        Index beyond = 0, down = begin > 0 && c[0] <= c[-1];
+#pragma omp simd reduction(+ : beyond)
+        for (std::int64_t k = 0; k < length; ++k) beyond += c[k] < 0 || c[k] >= width;
+#pragma omp simd reduction(+ : down)
+        for (std::int64_t k = 1; k < length; ++k) down += c[k] <= c[k - 1];
+        outside += beyond;
+        falls += down;
+        // x - x is 0 for a finite x and NaN for all else.
+#pragma omp simd reduction(+ : remainder)
+        for (std::int64_t k = 0; k < length; ++k) remainder += x[k] - x[k];
+    }
     // From one row to the next a column may fall.
     for (std::size_t i = 1; i + 1 < start.size(); ++i) {
         const std::int64_t first = start[i];
-        if (first > 0 && start[i + 1] > first) falls -= c[first] <= c[first - 1];
+        if (first > 0 && start[i + 1] > first)
+            falls -= columns[static_cast<std::size_t>(first)] <=
+                     columns[static_cast<std::size_t>(first) - 1];
     }
-    // x - x is 0 for a finite x and NaN for all else.
-    T remainder = 0;
-    const T* x = values.data();
-#pragma omp simd reduction(+ : remainder)
-    for (std::int64_t k = 0; k < count; ++k) remainder += x[k] - x[k];
     return {outside == 0, remainder == 0, falls == 0};
 }
 

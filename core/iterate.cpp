@@ -5,23 +5,7 @@
 #include "parallel.hpp"
 #include "problem.hpp"
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 namespace adasdca {
-
-Arena::Arena(std::int64_t bytes) {
-    data_.reset(static_cast<std::byte*>(::operator new[](
-        static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), std::align_val_t{64})));
-#ifdef __linux__
-    // Random visits to 4 kB pages miss the TLB every time; huge pages do not.
-    const auto address = reinterpret_cast<std::uintptr_t>(data_.get());
-    const std::uintptr_t page = 4096, begin = (address + page - 1) / page * page;
-    if (address + bytes > begin + (1 << 21))
-        madvise(reinterpret_cast<void*>(begin), address + bytes - begin, MADV_HUGEPAGE);
-#endif
-}
 
 namespace {
 
@@ -62,7 +46,7 @@ constexpr std::int64_t rows_per_pulse = 4096;
 template <class V, class T, class Index>
 void pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     using Packed = PackedRows<V>;
-    std::vector<std::uint64_t> place(static_cast<std::size_t>(x.n));
+    Buffer<std::uint64_t> place(static_cast<std::size_t>(x.n));
     std::int64_t offset = 0;
     for (std::int64_t k = 0; k < x.n; ++k) {
         const std::int64_t i = it.turns.empty() ? k : k / block_rows * block_rows + it.turns[k];
@@ -72,7 +56,7 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
         offset += (Packed::record_bytes(size) + record_alignment - 1) / record_alignment *
                   record_alignment;
     }
-    Arena arena(offset);
+    Buffer<std::byte> arena(static_cast<std::size_t>(offset));
     const Packed packed{arena.data(), place.data()};
     for (std::int64_t begin = 0; begin < x.n; begin += block_rows) {
         if (begin % rows_per_pulse == 0 && pulse.stop()) return;
@@ -95,7 +79,7 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, Pulse& pulse) {
     it.arena = std::move(arena);
     it.place = std::move(place);
     it.rows = Packed{it.arena.data(), it.place.data()};
-    std::vector<RowState>().swap(it.states);
+    Buffer<RowState>().swap(it.states);
 }
 
 template <class T>

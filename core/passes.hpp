@@ -45,7 +45,7 @@ bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* 
     const std::int64_t chunk =
         std::max<std::int64_t>((blocks + wanted - 1) / wanted, 1) * block_rows;
     const std::int64_t chunks = (n + chunk - 1) / chunk;
-    std::vector<double> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d));
+    Buffer<double> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d), 0.0);
     std::fill(out, out + d, 0.0);
     // Blocks between two looks at the clock: at most a few hundred thousand entries.
     const std::int64_t stride =
@@ -128,8 +128,8 @@ inline double dual_value(const Problem& problem, const double* beta, const doubl
 
 // Take over a dual vector (clipped to the domain) in the states and the constant feature; u is not
 // touched. Returns the vector as it was taken over.
-inline std::vector<double> set_states(Iterate& it, const double* beta) {
-    std::vector<double> taken(static_cast<std::size_t>(it.problem->n));
+inline Buffer<double> set_states(Iterate& it, const double* beta) {
+    Buffer<double> taken(static_cast<std::size_t>(it.problem->n));
     Sum total;
     std::visit(
         [&](const auto& rows, const auto& loss) {

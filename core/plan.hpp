@@ -25,10 +25,9 @@ class Planner {
   public:
     // `count` picks of Algorithm 2 from unnormalised weights; rows of weight 0 are never picked.
     // At least one weight must be positive.
-    std::vector<std::int32_t> plan(std::span<const double> weight, double m, std::int64_t count,
-                                   std::uint64_t key) {
+    Picks plan(std::span<const double> weight, double m, std::int64_t count, std::uint64_t key) {
         gather(weight);
-        std::vector<std::int32_t> picks(static_cast<std::size_t>(count), row_[0]);
+        Picks picks(static_cast<std::size_t>(count), row_[0]);
         if (active_ == 1) return picks;
         // A clock may slow by 2**24 in a stage; then all start afresh from where they are, which
         // memorylessness allows, and times stay within the range of a float.
@@ -97,8 +96,8 @@ class Planner {
     }
 
     std::size_t active_ = 0;
-    std::vector<std::int32_t> row_;
-    std::vector<double> rate_, log_rate_;
+    Buffer<std::int32_t> row_;
+    Buffer<double> rate_, log_rate_;
     rings::Rings<float> single_;
     rings::Rings<double> double_;
 };

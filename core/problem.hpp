@@ -8,14 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
-#include <new>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "loss.hpp"
 #include "parallel.hpp"
+#include "pool.hpp"
 #include "regularizer.hpp"
 #include "rows.hpp"
 
@@ -67,20 +66,6 @@ struct Problem {
     double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
 };
 
-// Memory for records: aligned to cache lines and, where the system offers them, on huge pages.
-class Arena {
-  public:
-    Arena() = default;
-    explicit Arena(std::int64_t bytes);
-    std::byte* data() const { return data_.get(); }
-
-  private:
-    struct Free {
-        void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
-    };
-    std::unique_ptr<std::byte[], Free> data_;
-};
-
 // Passes go through the rows block by block.
 inline constexpr std::int64_t block_rows = 256;
 
@@ -92,10 +77,10 @@ std::vector<std::uint8_t> turns_by_length(const Problem& problem);
 // (beta, u, w, bias): all that changes during a solve.
 struct Iterate {
     const Problem* problem = nullptr;
-    std::vector<std::uint8_t> turns;   // of the rows of each block; empty: as they come
-    std::vector<RowState> states;      // where rows are not packed
-    std::vector<std::uint64_t> place;  // where they are
-    Arena arena;
+    std::vector<std::uint8_t> turns;  // of the rows of each block; empty: as they come
+    Buffer<RowState> states;          // where rows are not packed
+    Buffer<std::uint64_t> place;      // where they are
+    Buffer<std::byte> arena;
     std::int64_t packed_bytes = 0;
     AnyRows rows;
     std::vector<double> u;

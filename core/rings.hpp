@@ -15,6 +15,7 @@
 #include <immintrin.h>
 #endif
 
+#include "pool.hpp"
 #include "random.hpp"
 
 namespace adasdca::rings {
@@ -47,7 +48,7 @@ inline void count_less(const std::int32_t* key, std::size_t size, std::size_t k,
 }
 
 template <class T>
-void reserve(std::vector<T>& buffer, std::size_t size) {
+void reserve(Buffer<T>& buffer, std::size_t size) {
     if (buffer.size() < size) buffer.resize(size);
 }
 
@@ -222,11 +223,11 @@ class Rings {
     }
 
     std::size_t size_ = 0;
-    std::vector<Real> time_, gap_;  // of all rings; of the clocks of a level
-    std::vector<std::int32_t> all_, clock_;
-    std::vector<Ring> ring_;
+    Buffer<Real> time_, gap_;  // of all rings; of the clocks of a level
+    Buffer<std::int32_t> all_, clock_;
+    Buffer<Ring> ring_;
     std::array<Octave, octaves> octave_{};
-    std::vector<std::uint32_t> end_;
+    Buffer<std::uint32_t> end_;
 };
 
 }  // namespace adasdca::rings

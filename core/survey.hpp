@@ -97,6 +97,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
 
     result.complete = std::visit(
         [&](const auto& rows, const auto& loss) {
+            // Where it takes no exponential, -phi' is found row by row, while the row is at hand.
+            constexpr bool at_once = std::is_same_v<decltype(loss), const PiecewiseQuadratic&>;
             return reduce_features(
                 problem, threads, pulse, fresh.data(),
                 [&](std::int64_t begin, std::int64_t end, double* part) {
@@ -117,12 +119,14 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                         block.sign[k] = l.sign;
                         block.target[k] = l.target;
                         block.z[k] = l.sign * (x_dot_w + bias);
+                        if (follow && at_once)
+                            row.state.beta = l.sign * loss.ascent(block.z[k], l.target);
                         block.b[k] = l.sign * state.beta;
                         block.q[k] = state.q;
                         block.c[k] = state.scale * lambda_total;
-                        if (!follow) add(row);
+                        if (!follow || at_once) add(row);
                     });
-                    if (follow) {
+                    if (follow && !at_once) {
                         follow_scores(loss, block);
                         for_rows(it, rows, begin, end, [&](std::int64_t i) {
                             const auto row = rows[i];

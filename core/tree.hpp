@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "pool.hpp"
 #include "random.hpp"
 
 namespace adasdca {
@@ -55,10 +56,10 @@ class SumTree {
 };
 
 // `count` picks of Algorithm 2, drawn one by one; fewer if the pulse stops.
-inline std::vector<std::int32_t> draw_tree(std::span<const double> weight, double m,
-                                           std::int64_t count, std::uint64_t key, Pulse& pulse) {
+inline Picks draw_tree(std::span<const double> weight, double m, std::int64_t count,
+                       std::uint64_t key, Pulse& pulse) {
     SumTree tree(weight);
-    std::vector<std::int32_t> picks(static_cast<std::size_t>(count));
+    Picks picks(static_cast<std::size_t>(count));
     for (std::size_t k = 0; k < picks.size(); ++k) {
         if (k % 1024 == 0 && pulse.stop()) {
             picks.resize(k);

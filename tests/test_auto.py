@@ -76,14 +76,16 @@ def test_gram(d, density):
     X[0, 0] = 1.0
     h = rng.exponential(size=n) * (rng.random(n) < 0.7)
     expected = np.tril(X.T @ (h[:, None] * X))
+    factors = rng.normal(size=(2, n))
     for rows in (sp.csr_matrix(X), X):
         for pack in (False, True):
             problem = Problem.checked(rows, rng.normal(size=n), loss="squared", lam=LAM)
-            found = np.empty((d, d))
+            found, sums = np.empty((d, d)), np.empty((2, d))
             workspace = problem.workspace(pack)
             workspace.pack()
-            assert workspace.gram(h, found, 1, 1e9)
+            assert workspace.gram(h, factors, found, sums, 1, 1e9)
             np.testing.assert_allclose(np.tril(found), expected, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(sums, (factors * h) @ X, rtol=1e-12, atol=1e-12)
 
 
 def test_gram_in_parts():
@@ -92,12 +94,17 @@ def test_gram_in_parts():
     X = sp.random(20_000, 11, 0.3, "csr", random_state=0)
     h = rng.exponential(size=X.shape[0])
     problem = Problem.checked(X, rng.normal(size=X.shape[0]), loss="squared", lam=LAM)
+    factor = rng.normal(size=(1, len(h)))
     found = [np.empty((11, 11)) for _ in range(3)]
+    sums = np.empty((3, 1, 11))
     for threads, matrix in enumerate(found, 1):
-        assert problem.workspace(False).gram(h, matrix, threads, 1e9)
+        workspace = problem.workspace(False)
+        assert workspace.gram(h, factor, matrix, sums[threads - 1], threads, 1e9)
     expected = np.tril((X.T @ X.multiply(h[:, None])).toarray())
     np.testing.assert_allclose(np.tril(found[0]), expected, rtol=1e-12)
     assert all((np.tril(matrix) == np.tril(found[0])).all() for matrix in found)
+    np.testing.assert_allclose(sums[0, 0], X.T @ (h * factor[0]), rtol=1e-12)
+    assert (sums == sums[0]).all()
 
 
 def test_same_seed_same_bits_and_phases():

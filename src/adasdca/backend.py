@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.problem import Problem
 from adasdca.schedules import Plan, Schedule
 from adasdca.survey import Survey, certified_gap
@@ -63,7 +64,7 @@ class LocalBackend:
         self._threads = n_threads
         self.workspace = problem.workspace(pack)
         n = self.workspace.n
-        self._curvature = np.empty(n)
+        self._curvature = _core.vector(n)
         self.workspace.curvature(self._curvature)
         if not np.isfinite(self._curvature).all():
             raise ScaleError(
@@ -96,10 +97,10 @@ class LocalBackend:
         if self.problem.fit_intercept:
             needs = needs | {"score"}
         arrays: dict[str, Any] = {
-            name: np.empty(n) if name in needs else None
+            name: _core.vector(n) if name in needs else None
             for name in ("score", "residue", "share", "adaptive")
         }
-        beta, coef = np.empty(n), np.empty(d)
+        beta, coef = _core.vector(n), np.empty(d)
         primal, dual, magnitude, active, spread, complete = self.workspace.survey(
             arrays["score"],
             arrays["residue"],
@@ -136,7 +137,7 @@ class LocalBackend:
         """Return P, D, b and β with an intercept: b the best for these scores, Σ c_iβ_i = 0."""
         workspace = self.workspace
         self._intercept = workspace.best_intercept(score, self._intercept or workspace.bias)
-        balanced = np.empty_like(beta)
+        balanced = _core.vector(len(beta))
         workspace.balanced_dual(score, self._intercept, beta, balanced)
         primal = workspace.primal_value(score, self._intercept, coef)
         dual = workspace.dual_value(balanced, self._threads)

@@ -266,7 +266,7 @@ class Decay:
         stride = -(-len(survey.adaptive) // self.sample)
         self._stride = stride
         self._before = survey.adaptive[::stride].copy()
-        self._visits = np.bincount(picks, minlength=len(survey.adaptive))[::stride]
+        self._picks = picks
 
     def observe(self, survey: Survey, m: float) -> float:
         """Return the m that the last epoch shows, or the one given if it shows none."""
@@ -274,11 +274,13 @@ class Decay:
             return m
         assert survey.adaptive is not None
         after = survey.adaptive[:: self._stride]
-        seen = (self._visits > 0) & (self._before > 0)
+        # Counted only now: after the last epoch nobody asks.
+        visits = np.bincount(self._picks, minlength=len(survey.adaptive))[:: self._stride]
+        seen = (visits > 0) & (self._before > 0)
         if not seen.any():
             return m
         # A weight that fell to 0 fell at least by the range of what is left.
         floor = 1e-3 * self._before[seen]
         fall = np.log(self._before[seen] / np.maximum(after[seen], floor))
-        rate = float(fall.sum() / self._visits[seen].sum())
+        rate = float(fall.sum() / visits[seen].sum())
         return float(np.clip(np.exp(rate), self.least, self.most))

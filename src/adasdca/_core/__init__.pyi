@@ -163,8 +163,10 @@ class Workspace:
     def combine(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:
         """Write u = sum_i scale_i beta_i x_i."""
 
-    def gram(self, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int, seconds: float) -> bool:
-        """Write the lower triangle of sum_i h_i x_i x_i^T."""
+    def gram(self, h: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], f: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], side: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int, seconds: float) -> bool:
+        """
+        Write the lower triangle of sum_i h_i x_i x_i^T, and sum_i h_i f_i x_i for lines f.
+        """
 
     def products(self, rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int, seconds: float) -> bool:
         """
@@ -201,6 +203,11 @@ def inspect_csr(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), or
 def inspect_csr(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], d: int) -> tuple[bool, bool, bool]:
     """
     Whether a CSR matrix is in range, finite, and sorted without duplicates.
+    """
+
+def vector(n: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+    """
+    An array of n doubles, not initialised, in memory that earlier ones have left.
     """
 
 def subkey(key: int, index: int) -> int:

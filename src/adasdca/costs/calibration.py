@@ -110,14 +110,15 @@ def _dense_pair(X: Matrix) -> float:
     problem, backend = _backend(X, "squared")
     system = PrimalSystem(problem, backend.workspace, 1)
     h = np.ones(len(X))
-    return best(lambda: system.gram(h, FOREVER)) / float(X.shape[0] * X.shape[1] ** 2)
+    return best(lambda: system.form(h, None, FOREVER)) / float(X.shape[0] * X.shape[1] ** 2)
 
 
 def _sparse_pair(X: sp.csr_array) -> float:
     workspace = _backend(X, "squared")[1].workspace
     n, d = X.shape
     h, out = np.ones(n), np.empty((d, d))
-    return best(lambda: workspace.gram(h, out, 1, FOREVER)) / float(n * (X.nnz / n) ** 2)
+    none, side = np.empty((0, n)), np.empty((0, d))
+    return best(lambda: workspace.gram(h, none, out, side, 1, FOREVER)) / float(n * (X.nnz / n) ** 2)
 
 
 def _product(X: sp.csr_array) -> float:

@@ -19,6 +19,8 @@ LARGEST = 3000
 #: Rows a feature, least and most, whose curvature is enough for a Newton step where it changes
 #: smoothly: such steps are as many as full ones, or two more (cov1 logistic: 299 -> 200 ms).
 SAMPLE = 300, 600
+#: Columns of which a row fits into one mask, in the kernel of the Gram matrix.
+NARROW = 64
 #: Passes over the rows that conjugate gradients take for a step.
 ITERATIONS = 160
 
@@ -67,7 +69,10 @@ class Costs:
         rest = np.append(share.sum() - np.append(0.0, share.cumsum())[: len(share) : 8], 0.0)
         tiles = np.arange(len(rest))
         every = max(rest[0], 1e-300)
-        lines = 2 * tiles * (tiles + 1) + 1.3 * rest * tiles + 4 * every * (tiles > 0)
+        sorting = 4.0 * (tiles > 0)
+        if rows.shape[1] <= NARROW:
+            sorting[-1] = 1.0
+        lines = 2 * tiles * (tiles + 1) + 1.3 * rest * tiles + sorting * every
         return self.rates.sparse_pair * float((lines + squares * (rest / every) ** 2).min())
 
     def _counts(self, most: int) -> tuple[NDArray[np.int64], int]:

@@ -128,7 +128,7 @@ class FreeDuals:
 
     def _scores(self, point: Point) -> Array:
         """Return the scores of all rows, in their own coordinates."""
-        scores = np.empty(self.workspace.n)
+        scores = _core.vector(self.workspace.n)
         self.workspace.scores(point.w, scores, self.threads)
         scores += point.bias
         scores *= self.kinks.sign
@@ -139,7 +139,7 @@ class FreeDuals:
         kinks, problem = self.kinks, self.problem
         primal = self.workspace.primal_value(kinks.sign * point.z, 0.0, point.w)
         if problem.fit_intercept:
-            balanced = np.empty(self.workspace.n)
+            balanced = _core.vector(self.workspace.n)
             beta = kinks.sign * point.dual
             self.workspace.balanced_dual(beta, 0.0, beta, balanced)
             return primal, self.workspace.dual_value(balanced, self.threads)

@@ -53,6 +53,13 @@ class Point:
         self.gap = self.primal - self.dual + abs(self.balance) * abs(self.b)
 
 
+def _finite(step: tuple[Array, float] | None) -> tuple[Array, float] | None:
+    """Return a step only if it is one."""
+    if step is None or not np.isfinite(step[0]).all() or not np.isfinite(step[1]):
+        return None
+    return step
+
+
 class Newton:
     """Newton steps on the primal of a smooth loss.
 
@@ -133,8 +140,10 @@ class Newton:
 
     def _jump(self, point: Point, deadline: float) -> int:
         """One step where the model is the objective; the survey to come says how close it got."""
-        point.measure(self.workspace, self.threads)
-        direction = self._direction(point, deadline)
+        # h_i is c_i: the gradient's sum Σ_i c_i β_i x_i comes with the matrix.
+        wanted = self.problem.total * point.balance
+        equations = Equations(point.curvature, -self.stiffness * point.w, wanted, point.beta)
+        direction = _finite(self.primal.solve(equations, deadline))
         if direction is None:
             return 0
         self.workspace.place_primal(point.w + direction[0], point.b + direction[1])
@@ -144,10 +153,12 @@ class Newton:
         """P and the losses' derivatives at (w, b)."""
         workspace = self.workspace
         if scores is None:
-            scores = np.zeros(workspace.n)
+            scores = _core.vector(workspace.n)
             if w.any():
                 workspace.scores(w, scores, self.threads)
-        beta, curvature = np.empty(workspace.n), np.empty(workspace.n)
+            else:
+                scores.fill(0.0)
+        beta, curvature = _core.vector(workspace.n), _core.vector(workspace.n)
         value, conjugate, balance = workspace.assess(scores, b, beta, curvature, self.threads)
         return Point(
             w, b, scores, beta, curvature, value + workspace.penalty(w), conjugate, balance
@@ -159,7 +170,7 @@ class Newton:
         if direction is None:
             return None
         dw, db = direction
-        change = np.empty(self.workspace.n)
+        change = _core.vector(self.workspace.n)
         self.workspace.scores(dw, change, self.threads)
         length = 1.0
         while length > 1e-3 and time.perf_counter() < deadline:
@@ -210,19 +221,17 @@ class Newton:
             found = self._system(point).solve(equations, deadline)
         else:
             found = self._penalised_move(point, wanted, deadline)
-        if found is None or not np.isfinite(found[0]).all() or not np.isfinite(found[1]):
-            return None
-        return found
+        return _finite(found)
 
     def _penalised_move(
         self, point: Point, wanted: float, deadline: float
     ) -> tuple[Array, float] | None:
         """Minimise the model under an L1 term or bounds, the intercept eliminated."""
         h = self._curvature(point)
-        matrix = self.primal.gram(h, deadline)
-        if matrix is None:
+        formed = self.primal.form(h, None, deadline)
+        if formed is None:
             return None
-        column, mass = self.primal.border(h)
+        matrix, column, mass = formed.matrix, formed.column, formed.mass
         lower = np.tril_indices(len(matrix), -1)
         matrix.T[lower] = matrix[lower]
         right = self.stiffness * point.fresh

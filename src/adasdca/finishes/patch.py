@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.data import CsrRows, DenseRows, Rows
 from adasdca.finishes.rounding import regulariser
 from adasdca.finishes.systems import bordered, cholesky
@@ -238,16 +239,16 @@ class Patch:
     ) -> tuple[Array, float] | None:
         """Solve Newton's equations, the intercept's at the border; None if that failed."""
         d = len(right)
-        matrix = np.empty((d, d))
-        if not self.workspace.gram(h, matrix, 1, deadline - time.perf_counter()):
+        mass = float(h.sum()) if self.intercept else 0.0
+        matrix, column = _core.vector(d * d).reshape(d, d), np.zeros((int(mass > 0), d))
+        ones = np.ones((len(column), len(h)))
+        seconds = deadline - time.perf_counter()
+        if not self.workspace.gram(h, ones, matrix, column, 1, seconds):
             return None
         solve = cholesky(matrix, diagonal)
         if solve is None:
             return None
-        border, mass = np.zeros(d), float(h.sum()) if self.intercept else 0.0
-        if mass > 0:
-            self.workspace.combine(h / self.kinks.weight, border, 1)
-        dw, db = bordered(solve, right, self.stiffness * border, mass, balance)
+        dw, db = bordered(solve, right, column.sum(axis=0), mass, balance)
         if self.intercept and mass == 0:
             # Without a free dual P is straight in b: any length will do, the line search mends it.
             db = float(np.copysign(np.abs(self.kinks.target - z).mean(), balance))

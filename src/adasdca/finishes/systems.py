@@ -31,11 +31,29 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Equations:
-    """The equations of a step: h, r and t."""
+    """The equations of a step: h, r and t.
+
+    Where `factor` is given, Σ_i h_i f_i x_i is still to be added to r: for a `PrimalSystem`, which
+    does so in the same pass.
+    """
 
     h: Array
     right: Array
     wanted: float
+    factor: Array | None = None
+
+
+@dataclass(frozen=True)
+class Formed:
+    """What the equations have of the rows: G, its lower triangle, k, Σ_i h_i and Σ_i h_i f_i x_i.
+
+    k and Σ_i h_i are 0 without an intercept, the last is without a factor.
+    """
+
+    matrix: Array
+    column: Array
+    mass: float
+    extra: Array
 
 
 class System(Protocol):
@@ -90,7 +108,7 @@ class _Rows:
 
     def scores(self, w: Array) -> Array:
         """Return x_i·w for every row."""
-        out = np.empty(self.workspace.n)
+        out = _core.vector(self.workspace.n)
         self.workspace.scores(w, out, self.threads)
         return out
 
@@ -113,16 +131,36 @@ class PrimalSystem(_Rows):
 
     def solve(self, equations: Equations, deadline: float) -> tuple[Array, float] | None:
         """Form the matrix and factorise it."""
-        matrix = self.gram(equations.h, deadline)
-        solve = None if matrix is None else cholesky(matrix, self.stiffness)
-        if solve is None:
+        formed = self.form(equations.h, equations.factor, deadline)
+        solve = None if formed is None else cholesky(formed.matrix, self.stiffness)
+        if formed is None or solve is None:
             return None
-        return bordered(solve, equations.right, *self.border(equations.h), equations.wanted)
+        right = equations.right + formed.extra
+        return bordered(solve, right, formed.column, formed.mass, equations.wanted)
 
-    def gram(self, h: Array, deadline: float) -> Array | None:
-        """Return the lower triangle of Σ_i h_i x_i x_iᵀ; None if time ran out."""
+    def form(self, h: Array, factor: Array | None, deadline: float) -> Formed | None:
+        """Sum all that the equations have of the rows; None if time ran out."""
+        n, d = self.workspace.n, self.workspace.d
+        mass = float(h.sum()) if self.problem.fit_intercept else 0.0
+        lines = [np.ones(n)] if mass > 0 else []
+        if factor is not None:
+            lines.append(factor)
+        # A single line is not copied.
+        factors = lines[0][None] if len(lines) == 1 else np.array(lines).reshape(-1, n)
+        sums = np.empty((len(factors), d))
+        matrix = self._sum(h, factors, sums, deadline)
+        if matrix is None:
+            return None
+        zero = np.zeros(d)
+        column = sums[0] if mass > 0 else zero
+        return Formed(matrix, column, mass, zero if factor is None else sums[-1])
+
+    def _sum(self, h: Array, factors: Array, sums: Array, deadline: float) -> Array | None:
+        """Return Σ_i h_i x_i x_iᵀ, and write Σ_i h_i f_i x_i for every line f of the factors."""
         rows, d = self.problem.rows, self.workspace.d
         if isinstance(rows, DenseRows):
+            for f, to in zip(factors, sums, strict=True):
+                to[:] = self.weighted_sum(h * f)
             matrix = np.zeros((d, d), order="F")
             active = np.flatnonzero(h)
             for part in np.array_split(active, max(1, len(active) * d // 2**18)):
@@ -133,9 +171,10 @@ class PrimalSystem(_Rows):
             # The upper triangle in Fortran order is the lower one in C order.
             lower: Array = np.asarray(matrix).T
             return lower
-        matrix = np.empty((d, d))
+        matrix = _core.vector(d * d).reshape(d, d)
         seconds = deadline - time.perf_counter()
-        return matrix if self.workspace.gram(h, matrix, self.threads, seconds) else None
+        done = self.workspace.gram(h, factors, matrix, sums, self.threads, seconds)
+        return matrix if done else None
 
 
 class DualSystem(_Rows):
