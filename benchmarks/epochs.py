@@ -4,7 +4,8 @@ For each data set, in nanoseconds per row or per update:
 
     survey    the pass that gives the certificate and the law
     read      a plain sum over as many bytes as the survey reads
-    passes    the products of a survey as two passes: all x_i.w, then sum_i beta_i x_i
+    sum       sum_i beta_i x_i alone, which every certificate needs
+    passes    the products of a survey as two passes: all x_i.w, then this sum
     plan      an epoch's picks as an ordered set of rings
     tree      the same picks from a tree of sums, one by one (the paper's Random Counters)
     ascent    the updates at the plan's picks or in order, on packed rows or on the CSR arrays
@@ -53,9 +54,12 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
     record = np.ones(max(1, packed.packed_bytes // 8), dtype=np.int64)
     scores, sums = np.empty(n), np.empty(X.shape[1])
 
+    def add() -> None:
+        packed.workspace.combine(beta, sums, 1)
+
     def passes() -> None:
         packed.workspace.scores(seen.coef, scores, 1)
-        packed.workspace.combine(beta, sums, 1)
+        add()
 
     def restart(backend: LocalBackend) -> Callable[[], None]:
         return lambda: backend.restart(beta, 0.0)
@@ -80,6 +84,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
             "survey": Task(lambda: packed.survey(adaptive), restart(packed)),
             "survey_unpacked": Task(lambda: plain.survey(adaptive), restart(plain)),
             "read": Task(record.sum),
+            "sum": Task(add),
             "passes": Task(passes),
             "plan": Task(lambda: planner.plan(law, M, n, 1)),
             "tree": Task(lambda: _core.draw_tree(law, M, n, 1)),
@@ -118,6 +123,7 @@ def ratios(t: dict[str, float]) -> dict[str, float]:
         "random/in order": t["ascent"] / t["ascent_in_order"],
         "unpacked/packed": t["ascent_unpacked"] / t["ascent"],
         "survey/read": t["survey"] / t["read"],
+        "sum/read": t["sum"] / t["read"],
         "survey/passes": t["survey"] / t["passes"],
     }
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks import counts, epochs, output, scaling
+from benchmarks import counts, epochs, output, rates, scaling
 from benchmarks.peers import picture, report
 from benchmarks.peers.objective import Objective
 from benchmarks.peers.ours import Ours
@@ -231,6 +231,16 @@ def test_parts_of_an_epoch():
     seconds = epochs.parts(X, y, "squared", repeats=1)
     assert all(s > 0 for s in seconds.values())
     assert epochs.ratios(seconds)["plan/ascent"] == seconds["plan"] / seconds["ascent"]
+
+
+def test_rates_side_by_side():
+    result = rates.measure(["mushrooms"], [1e-1], 1)
+    assert [case["loss"] for case in result["cases"]] == list(rates.LOSSES)
+    for case in result["cases"]:
+        case["seconds"] = {"published": 3e-3, "measured": 2e-3}
+    text = rates.show(result)
+    assert text.count("1.50") == len(rates.LOSSES) + 1
+    assert text.endswith("geometric mean of the ratios: 1.50")
 
 
 def test_synthetic_rows_are_canonical():

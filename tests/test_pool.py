@@ -1,4 +1,4 @@
-"""Memory that solves leave to each other: never lent twice, lent again, and no more than a limit."""
+"""Memory that solves leave to each other: never lent twice, lent again, no more than a limit."""
 
 import subprocess
 import sys

@@ -1,7 +1,8 @@
 """What the steps of a solve cost, so that `auto` can choose between them.
 
-Costs are nanoseconds by rates of this package's kernels (`Rates`). These are fixed, so that the
-same seed takes the same path on every run. Only their ratios matter; ``python -m adasdca.costs``
+Costs are nanoseconds by rates of this package's kernels (`Rates`), which microbenchmarks measure
+(`calibrate`). The published ones are in force by default and no clock is read, so that the same
+seed takes the same path on every run. Only their ratios matter; ``python -m adasdca.costs``
 measures those of a machine, and ``ADASDCA_RATES`` or `use` puts them in force.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.backend import LocalBackend
 from adasdca.blas import one_thread
-from adasdca.costs.rates import Rates
+from adasdca.costs.model import Costs
+from adasdca.costs.rates import Rates, use
 from adasdca.finishes.systems import PrimalSystem, cholesky
 from adasdca.problem import Problem
 from adasdca.solver import solve
@@ -34,18 +36,34 @@ def best(task: Callable[[], object]) -> float:
 
 
 def _backend(X: Any, loss: str) -> tuple[Problem, LocalBackend]:
-    n = X.shape[0]
-    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    problem = Problem.checked(X, y, loss=loss, lam=1 / n)
+    """Lay out a problem that can be learnt, but not to the end."""
+    rng = np.random.default_rng(1)
+    y = np.sign(X @ rng.normal(size=X.shape[1]) + rng.normal(size=X.shape[0]))
+    problem = Problem.checked(X, np.where(y == 0, 1.0, y), loss=loss, lam=1 / X.shape[0])
     return problem, LocalBackend(problem, pack=True)
 
 
-def _sparse(n: int, d: int, entries: int) -> sp.csr_array:
-    """Return rows of so many entries each."""
+def _even(n: int, d: int, entries: int) -> sp.csr_array:
+    """Return rows of so many entries each, in all columns alike."""
     rng = np.random.default_rng(0)
     columns = np.sort(rng.permuted(np.tile(np.arange(d), (n, 1)), axis=1)[:, :entries], axis=1)
     start = entries * np.arange(n + 1)
     return sp.csr_array((rng.normal(size=n * entries), columns.ravel(), start), shape=(n, d))
+
+
+def _uneven(n: int, d: int, entries: float) -> sp.csr_array:
+    """Return rows of about so many entries, of which few columns have most."""
+    rng = np.random.default_rng(0)
+    rate = 1.0 / np.arange(1, d + 1)
+    low, high = 0.0, float(d)
+    for _ in range(50):  # the factor that makes the chances sum to `entries`
+        factor = 0.5 * (low + high)
+        low, high = (
+            (factor, high) if np.minimum(factor * rate, 0.9).sum() < entries else (low, factor)
+        )
+    chosen = rng.random((n, d)) < rng.permutation(np.minimum(high * rate, 0.9))
+    chosen[:, 0] |= ~chosen.any(axis=1)
+    return sp.csr_array(np.where(chosen, rng.normal(size=(n, d)), 0.0))
 
 
 def _survey(X: Any) -> float:
@@ -57,9 +75,18 @@ def _survey(X: Any) -> float:
 
 
 def _visit(X: Any, loss: str) -> float:
-    backend = _backend(X, loss)[1]
-    rows = _core.draw_permutation(X.shape[0], 0)
-    return best(lambda: backend.workspace.ascend(rows, FOREVER)) / float(X.shape[0])
+    """Time an update of the second to fourth epoch."""
+    n = X.shape[0]
+    times = []
+    for _ in range(REPEATS):
+        workspace = _backend(X, loss)[1].workspace
+        rows = [_core.draw_permutation(n, key) for key in range(4)]
+        workspace.ascend(rows[0], FOREVER)
+        began = time.perf_counter_ns()
+        for order in rows[1:]:
+            workspace.ascend(order, FOREVER)
+        times.append(time.perf_counter_ns() - began)
+    return float(min(times)) / (3.0 * float(n))
 
 
 def measure() -> Rates:
@@ -72,10 +99,14 @@ def measure() -> Rates:
 
     with one_thread():
         rng = np.random.default_rng(0)
-        n = 2000
-        short, long = _sparse(n, 256, 4), _sparse(n, 256, 64)
+        n = 4000
+        short, long = _uneven(n, 300, 6.0), _uneven(n, 300, 30.0)
+        entries = short.nnz, long.nnz
         survey = _survey(short), _survey(long)
-        entry = difference((survey[1] - survey[0]) / (2 * 60 * n), "sparse_entry")
+        entry = difference(
+            (survey[1] - survey[0]) / (2.0 * (entries[1] - entries[0])), "sparse_entry"
+        )
+        each = 2 * entry * entries[0] / n
         visit = _visit(short, "squared_hinge")
         narrow, wide = rng.normal(size=(500, 64)), rng.normal(size=(500, 1024))
         dense = (_survey(wide) - _survey(narrow)) / (2 * 960 * 500)
@@ -83,14 +114,16 @@ def measure() -> Rates:
         return Rates(
             dense_entry=difference(dense, "dense_entry"),
             sparse_entry=entry,
-            row=difference(survey[0] / n - 8 * entry, "row"),
-            update=difference(visit - 8 * entry, "update"),
+            row=difference(survey[0] / n - each, "row"),
+            update=difference(visit - each, "update"),
             transcendental=difference(_visit(short, "logistic") - visit, "transcendental"),
             draw=best(lambda: planner.plan(law, 2.0, n, 0)) / n,
             shuffle=best(lambda: _core.draw_permutation(n, 0)) / n,
             dense_pair=_dense_pair(rng.normal(size=(1000, 256))),
-            sparse_pair=_sparse_pair(_sparse(5000, 256, 16)),
-            product=_product(_sparse(500, 2000, 64)),
+            sparse_pair=math.sqrt(
+                _sparse_pair(_even(n, 256, 16)) * _sparse_pair(_uneven(n, 256, 16.0))
+            ),
+            product=_product(_uneven(500, 2000, 64.0)),
             factor=_factor(400),
             interpreter=difference(_epoch(narrow[:20]), "interpreter"),
         )
@@ -101,7 +134,7 @@ def _epoch(X: Matrix) -> float:
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
 
     def run(epochs: int) -> None:
-        solve(X, y, loss="logistic", lam=1e-3, method="sdca", tol=0.0, max_epochs=epochs)
+        solve(X, y, loss="logistic", lam=1e-3, method="adasdca+", tol=0.0, max_epochs=epochs)
 
     return (best(lambda: run(20)) - best(lambda: run(0))) / 20
 
@@ -114,20 +147,22 @@ def _dense_pair(X: Matrix) -> float:
 
 
 def _sparse_pair(X: sp.csr_array) -> float:
-    workspace = _backend(X, "squared")[1].workspace
+    problem, backend = _backend(X, "squared")
     n, d = X.shape
     h, out = np.ones(n), np.empty((d, d))
     none, side = np.empty((0, n)), np.empty((0, d))
-    return best(lambda: workspace.gram(h, none, out, side, 1, FOREVER)) / float(n * (X.nnz / n) ** 2)
+    with use(Rates(sparse_pair=1.0)):
+        pairs = float(n) * Costs(problem).gram_row
+    return best(lambda: backend.workspace.gram(h, none, out, side, 1, FOREVER)) / pairs
 
 
 def _product(X: sp.csr_array) -> float:
-    workspace = _backend(X, "squared")[1].workspace
-    n, d = X.shape
+    problem, backend = _backend(X, "squared")
+    n = X.shape[0]
     rows, out = np.arange(n), np.empty((n, n))
-    shared = (X.nnz / n) ** 2 / d
-    pairs = float(n * n * (0.5 * shared + 2 * X.nnz / n**2))
-    return best(lambda: workspace.products(rows, 0, out, 1, FOREVER)) / pairs
+    with use(Rates(product=1.0)):
+        products = float(n * n) * Costs(problem).product
+    return best(lambda: backend.workspace.products(rows, 0, out, 1, FOREVER)) / products
 
 
 def _factor(m: int) -> float:

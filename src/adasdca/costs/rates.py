@@ -18,7 +18,7 @@ VARIABLE = "ADASDCA_RATES"
 
 @dataclass(frozen=True)
 class Rates:
-    """Nanoseconds of the kernels; the defaults are those of a typical core.
+    """Nanoseconds of the kernels; the defaults are those of the machine of the benchmarks.
 
     Attributes
     ----------
@@ -42,18 +42,18 @@ class Rates:
         What an epoch costs outside of its kernels.
     """
 
-    dense_entry: float = 0.25
-    sparse_entry: float = 0.65
-    row: float = 4.0
-    update: float = 12.0
-    transcendental: float = 40.0
-    draw: float = 15.0
-    shuffle: float = 5.0
-    dense_pair: float = 0.03
-    sparse_pair: float = 0.7
-    product: float = 3.0
-    factor: float = 0.02
-    interpreter: float = 5e4
+    dense_entry: float = 0.14
+    sparse_entry: float = 0.35
+    row: float = 8.5
+    update: float = 21.5
+    transcendental: float = 50.0
+    draw: float = 8.5
+    shuffle: float = 1.5
+    dense_pair: float = 0.026
+    sparse_pair: float = 0.63
+    product: float = 0.76
+    factor: float = 0.0134
+    interpreter: float = 3e4
 
     def __post_init__(self) -> None:
         for field in fields(self):

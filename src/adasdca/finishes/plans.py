@@ -136,9 +136,11 @@ class KinkFinish:
         entries = self.problem.rows.n_stored / n
         if moving * entries > COPY:
             return math.inf
-        step = 1e5 + 25.0 * moving + min(n, survey.active) * costs.gram_row + 0.03 * d**3
+        python = 3.0 * costs.rates.interpreter
+        gram = min(n, survey.active) * costs.gram_row
+        step = python + 25.0 * moving + gram + 2.0 * costs.factor(d)
         copy = moving * (200.0 + 50.0 * entries)
-        look = 1e5 + costs.pass_ + 30.0 * n
+        look = python + costs.pass_ + 30.0 * n
         price = costs.survey + 2.0 * copy + (2.0 + 0.7 * decades) * look + newton * step
         if relative > 1e-2:
             # While the gap falls fast, so does the number of rows in play.

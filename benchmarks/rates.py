@@ -1,0 +1,78 @@
+"""`auto` by published rates and by measured ones: `python -m benchmarks.rates [--data NAME ...]`.
+
+The cost model decides when the epochs end and how a finish is solved. Its rates are published
+ones; `adasdca.costs.calibrate` measures those of the machine at hand. Here both decide the same
+solves in turn: a ratio above 1 says that measured rates would be faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import adasdca
+from adasdca.blas import one_thread
+from adasdca.costs import Rates, calibrate, use
+from benchmarks import output
+from benchmarks.measure import Task, interleaved, machine
+
+LOSSES = ("squared", "smoothed_hinge", "squared_hinge", "logistic", "hinge")
+
+
+def solver(X: Any, y: Any, loss: str, tol: float, rates: Rates) -> Callable[[], None]:
+    def run() -> None:
+        with use(rates):
+            adasdca.solve(X, y, loss=loss, lam=1 / len(y), method="auto", tol=tol, random_state=0)
+
+    return run
+
+
+def measure(names: list[str], tols: list[float], repeats: int) -> dict[str, Any]:
+    with one_thread():
+        rates = {"published": Rates(), "measured": calibrate()}
+        cases = []
+        for name in names:
+            X, y = adasdca.datasets.load(name)
+            for loss in LOSSES:
+                for tol in tols:
+                    tasks = {k: Task(solver(X, y, loss, tol, r)) for k, r in rates.items()}
+                    seconds = interleaved(tasks, repeats)
+                    cases.append({"data": name, "loss": loss, "tol": tol, "seconds": seconds})
+            print(f"measured {name}", flush=True)
+    return {
+        "machine": machine(),
+        "rates": {name: asdict(r) for name, r in rates.items()},
+        "cases": cases,
+    }
+
+
+def show(result: dict[str, Any]) -> str:
+    rows, logarithms = [], []
+    for case in result["cases"]:
+        published, measured = case["seconds"]["published"], case["seconds"]["measured"]
+        logarithms.append(math.log(published / measured))
+        times = [output.seconds(published), output.seconds(measured)]
+        ratio = output.ratio(published / measured)
+        rows.append([case["data"], case["loss"], f"{case['tol']:.0e}", *times, ratio])
+    head = ["data", "loss", "tol", "published", "measured", "ratio"]
+    mean = math.exp(sum(logarithms) / len(logarithms))
+    return f"{output.table(head, rows, (0, 1))}\n\ngeometric mean of the ratios: {mean:.2f}"
+
+
+def main() -> None:
+    available = adasdca.datasets.available()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", nargs="+", default=available, choices=adasdca.datasets.NAMES)
+    parser.add_argument("--tol", nargs="+", type=float, default=[1e-2, 1e-4, 1e-6])
+    parser.add_argument("--repeats", type=int, default=5, help="timings of each solve")
+    parser.add_argument("--out", help="results file")
+    args = parser.parse_args()
+    result = measure(args.data, args.tol, args.repeats)
+    print(f"\n{show(result)}\n\nwritten to {output.save(result, args.out, 'rates.json')}")
+
+
+if __name__ == "__main__":
+    main()
