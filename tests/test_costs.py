@@ -9,6 +9,7 @@ import pytest
 
 import adasdca
 from adasdca.costs import Costs, Rates, __main__, calibrate, current, use
+from adasdca.data import DenseRows
 from adasdca.problem import Problem
 
 
@@ -103,6 +104,12 @@ def test_use_takes_rates_only():
         pass
 
 
+def large(n, d):
+    """More than caches hold, by its shape; the values of a broadcast array take no memory."""
+    X, y = np.broadcast_to(1.0, (n, d)), np.ones(n)
+    return Problem(DenseRows(X), y, None, adasdca.Logistic(), 1.0, 0.0, None, False)
+
+
 def test_prices_follow_every_rate():
     """A rate that no price depends on would be measured for nothing."""
     sparse, y = adasdca.datasets.load_mushrooms()
@@ -111,6 +118,7 @@ def test_prices_follow_every_rate():
         Problem.checked(sparse, y, loss="logistic", lam=1.0),
         Problem.checked(sparse[:50], y[:50], loss="logistic", lam=1.0),
         Problem.checked(dense, np.where(dense[:, 0] > 0, 1.0, -1.0), loss="squared", lam=1.0),
+        large(50_000, 1000),
     ]
 
     def prices():

@@ -114,6 +114,7 @@ def measure() -> Rates:
         return Rates(
             dense_entry=difference(dense, "dense_entry"),
             sparse_entry=entry,
+            byte=_byte(1 << 26),
             row=difference(survey[0] / n - each, "row"),
             update=difference(visit - each, "update"),
             transcendental=difference(_visit(short, "logistic") - visit, "transcendental"),
@@ -127,6 +128,12 @@ def measure() -> Rates:
             factor=_factor(400),
             interpreter=difference(_epoch(narrow[:20]), "interpreter"),
         )
+
+
+def _byte(size: int) -> float:
+    """Time the reading of more than caches hold."""
+    far = np.ones(size // 8)
+    return best(far.sum) / size
 
 
 def _epoch(X: Matrix) -> float:

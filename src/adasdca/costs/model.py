@@ -35,6 +35,9 @@ class Costs:
         n, d = rows.shape
         stored = rows.n_stored
         entry = rates.dense_entry if self._dense else rates.sparse_entry
+        size = rows.values.itemsize + (0 if isinstance(rows, DenseRows) else rows.columns.itemsize)
+        if size * stored > CACHE:
+            entry = max(entry, rates.byte * size)
         logistic = problem.loss.name == "logistic"
         transcendental = rates.transcendental if logistic else 0.0
         # Surveys take the losses of many rows at once, updates one after the other.

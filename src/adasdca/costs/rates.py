@@ -24,6 +24,8 @@ class Rates:
     ----------
     dense_entry, sparse_entry : float
         A stored entry in half a pass, e.g. in the scores of all rows.
+    byte : float
+        A byte of the rows where they come from memory, if that takes longer.
     row : float
         What else a survey does for a row.
     update : float
@@ -44,6 +46,7 @@ class Rates:
 
     dense_entry: float = 0.14
     sparse_entry: float = 0.35
+    byte: float = 0.03
     row: float = 8.5
     update: float = 21.5
     transcendental: float = 50.0
