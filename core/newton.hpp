@@ -49,9 +49,10 @@ inline Assessment assess(const Problem& problem, const double* scores, double b,
     const std::int64_t n = problem.n, blocks = (n + block_rows - 1) / block_rows;
     std::vector<Assessment> parts(static_cast<std::size_t>(blocks));
     const std::vector<double> ones(problem.weight ? 0 : block_rows, 1.0);
+    const int used = worthwhile(10.0 * static_cast<double>(n), threads);
     std::visit(
         [&](const auto& loss) {
-            for_each_piece(blocks, threads, pulse, [&](std::int64_t k) {
+            for_each_piece(blocks, used, pulse, [&](std::int64_t k) {
                 const std::int64_t begin = k * block_rows;
                 const double* weight = problem.weight ? problem.weight + begin : ones.data();
                 parts[k] =

@@ -32,6 +32,11 @@ inline double adaptive_weight(double gamma, double c, double q, double residue, 
     return gamma > 0 ? std::abs(residue) * std::sqrt(c * (q + gamma)) : c * share;
 }
 
+// Nanoseconds of a pass over the rows, roughly.
+inline double pass_time(const Problem& problem) {
+    return 0.5 * static_cast<double>(problem.nnz) + 5.0 * static_cast<double>(problem.n);
+}
+
 // f(begin, end, part) over chunks of rows; `part` is the chunk's own vector of d features, and
 // `out` becomes the sum of the parts in the order of the chunks. The number of chunks depends on
 // the problem alone: enough to share out and to keep the sums short, few enough that the parts cost
@@ -50,6 +55,7 @@ bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* 
     // Blocks between two looks at the clock: at most a few hundred thousand entries.
     const std::int64_t stride =
         std::clamp<std::int64_t>((n << 10) / std::max<std::int64_t>(problem.nnz, 1), 1, 64);
+    threads = worthwhile(pass_time(problem), threads);
     for_each_piece(chunks, threads, pulse, [&](std::int64_t k) {
         double* part = k == 0 ? out : parts.data() + (k - 1) * d;
         const std::int64_t end = std::min(n, (k + 1) * chunk);
@@ -83,8 +89,9 @@ inline bool combine(const Iterate& it, const double* beta, double* u, int thread
 // score_i = x_i.w for any w.
 inline bool score(const Iterate& it, const double* w, double* out, int threads, Pulse& pulse) {
     return with_rows(it, [&](const auto& rows) {
-        const std::int64_t n = it.problem->n;
-        for_each_piece((n + block_rows - 1) / block_rows, threads, pulse, [&](std::int64_t k) {
+        const std::int64_t n = it.problem->n, blocks = (n + block_rows - 1) / block_rows;
+        const int used = worthwhile(pass_time(*it.problem), threads);
+        for_each_piece(blocks, used, pulse, [&](std::int64_t k) {
             for_rows(it, rows, k * block_rows, std::min(n, (k + 1) * block_rows),
                      [&](std::int64_t i) { out[i] = rows[i].dot(w); });
         });

@@ -66,18 +66,22 @@ def test_newton_never_makes_the_point_worse(loss):
             before = after
 
 
+@pytest.mark.parametrize("values", ["doubles", "floats", "ones"])
 @pytest.mark.parametrize("density", [0.15, 0.9])
-@pytest.mark.parametrize("d", [1, 7, 8, 9, 30])
-def test_gram(d, density):
-    """Entry by entry and by blocks, against NumPy; rows without curvature stay out."""
+@pytest.mark.parametrize("d", [1, 7, 8, 9, 30, 64, 65])
+def test_gram(d, density, values):
+    """Entry by entry and by lines, against NumPy; rows without curvature stay out."""
     rng = np.random.default_rng(d)
     n = 300
-    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    X = np.where(rng.random((n, d)) < density, 1.0, 0.0)
+    if values != "ones":
+        X *= rng.normal(size=(n, d)).astype(np.float32 if values == "floats" else np.float64)
     X[0, 0] = 1.0
     h = rng.exponential(size=n) * (rng.random(n) < 0.7)
     expected = np.tril(X.T @ (h[:, None] * X))
     factors = rng.normal(size=(2, n))
-    for rows in (sp.csr_matrix(X), X):
+    kinds = [sp.csr_matrix(X), sp.csr_matrix(X.astype(np.float32)), X]
+    for rows in kinds[1:] if values == "floats" else kinds[::2]:
         for pack in (False, True):
             problem = Problem.checked(rows, rng.normal(size=n), loss="squared", lam=LAM)
             found, sums = np.empty((d, d)), np.empty((2, d))

@@ -15,7 +15,7 @@ from adasdca.problem import Problem
 CACHE = 2**24
 #: The largest system that is factorised. A factorisation cannot be interrupted: this one takes
 #: about 0.3 s, and 72 MB.
-LARGEST = 3000
+MOST_UNKNOWNS = 3000
 #: Rows a feature, least and most, whose curvature is enough for a Newton step where it changes
 #: smoothly: such steps are as many as full ones, or two more (cov1 logistic: 299 -> 200 ms).
 SAMPLE = 300, 600
@@ -131,9 +131,9 @@ class Costs:
         """
         d = self._rows.shape[1]
         prices = {"iterative": steps * ITERATIONS * self.pass_}
-        if d <= LARGEST:
+        if d <= MOST_UNKNOWNS:
             prices["primal"] = steps * (min(active, self.sample) * self.gram_row + self.factor(d))
-        if active <= LARGEST and known <= LARGEST:
+        if active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
             new = max(active - known, 0) * (active + known) * self.product
             # A step takes the matrix out of the known one, and two more passes.
             step = self.factor(active) + 3.0 * active**2 + self.pass_

@@ -28,7 +28,7 @@ from adasdca.survey import Survey
 Array = NDArray[np.float64]
 
 #: The most features of a model under an L1 term or bounds, whose descent cannot be interrupted.
-LARGEST = 1500
+MOST_FEATURES = 1500
 
 
 @dataclass

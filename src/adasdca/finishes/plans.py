@@ -15,7 +15,7 @@ from adasdca.costs import Costs
 from adasdca.data import DenseRows
 from adasdca.finishes.kernel_matrix import KernelMatrix
 from adasdca.finishes.kinks import FreeDuals
-from adasdca.finishes.newton import LARGEST, Newton
+from adasdca.finishes.newton import MOST_FEATURES, Newton
 from adasdca.finishes.span import Span, fits
 from adasdca.problem import Problem
 from adasdca.schedules import Plan
@@ -210,7 +210,7 @@ def _make_finish(
     problem: Problem, costs: Costs, threads: int, tol: float, kernel: KernelMatrix
 ) -> Finish | None:
     plain = problem.bounds is None and problem.l1_ratio == 0
-    few = problem.rows.shape[1] <= LARGEST
+    few = problem.rows.shape[1] <= MOST_FEATURES
     if problem.loss.smoothness > 0:
         return NewtonFinish(problem, costs, threads, kernel) if plain or few else None
     # The duals of losses with kinks must be bounded, on both sides of 0, as those of all known are.

@@ -28,7 +28,7 @@ from adasdca.survey import Survey
 Array = NDArray[np.float64]
 
 #: The most rows; their factorisation cannot be interrupted and takes up to 0.5 s.
-LARGEST = 2000
+MOST_ROWS = 2000
 #: Surveys of the small problem before the rows themselves are looked at again.
 ROUNDS = 100
 
@@ -144,4 +144,4 @@ def fits(problem: Problem) -> bool:
     """Whether a problem is one of L2 with few rows and at least twice as many features."""
     n, d = problem.rows.shape
     plain = problem.bounds is None and problem.l1_ratio == 0
-    return plain and n <= LARGEST and d >= 2 * n
+    return plain and n <= MOST_ROWS and d >= 2 * n
