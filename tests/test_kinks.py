@@ -254,6 +254,17 @@ def test_rows_are_copied_as_they_are(values):
         np.testing.assert_array_equal(part, X[chosen])
 
 
+@pytest.mark.parametrize("options", [{"fit_intercept": True}, {"l1_ratio": 0.5}])
+def test_epochs_that_crawl_end_in_the_finish(options):
+    """Where the gap falls by less than 5 % an epoch no thousand of them will do."""
+    X, y = adasdca.datasets.load_mushrooms()
+    sol = adasdca.solve(
+        X, y, loss="absolute", lam=0.01 / len(y), method="auto", tol=1e-3, random_state=0, **options
+    )
+    assert sol.converged, sol
+    assert sol.phases[-1].name == "free duals"
+
+
 def test_which_finish():
     X, y = cases.make_data("hinge")
     wide = sp.random_array((40, 2000), density=0.01, rng=np.random.default_rng(0), format="csr")

@@ -105,7 +105,9 @@ class AutoSchedule:
         self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
         if kind != "finish":
             fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
-            self._rate = max(fall / length, 0.05)
+            # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
+            # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
+            self._rate = max(fall / length, min(0.05, 0.5 * self._rate), 0.005)
         elif relative > 0.1 * before:
             # It did not pay: leave it for a while, each time for longer.
             self._pause = max(2, 2 * self._pause)
