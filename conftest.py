@@ -5,13 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from adasdca import datasets, losses, methods, sampling
+from adasdca import _core, datasets, losses, methods, sampling
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let interrupts interrupt: a shell starts what runs in its background with them ignored."""
+    """Let interrupts interrupt, and threads start on data of any size."""
+    # A shell starts what runs in its background with interrupts ignored.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Tests are small: no thread would have enough to do, and none be tested.
+    _core.set_thread_work(1.0)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ solves in turn: a ratio above 1 says that measured rates would be faster.
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -18,8 +17,8 @@ from adasdca.blas import one_thread
 from adasdca.costs import Rates, calibrate, use
 from benchmarks import output
 from benchmarks.measure import Task, interleaved, machine
-
-LOSSES = ("squared", "smoothed_hinge", "squared_hinge", "logistic", "hinge")
+from benchmarks.peers.solver import LOSSES
+from benchmarks.peers.summary import geometric_mean
 
 
 def solver(X: Any, y: Any, loss: str, tol: float, rates: Rates) -> Callable[[], None]:
@@ -50,16 +49,16 @@ def measure(names: list[str], tols: list[float], repeats: int) -> dict[str, Any]
 
 
 def show(result: dict[str, Any]) -> str:
-    rows, logarithms = [], []
+    rows, ratios = [], []
     for case in result["cases"]:
         published, measured = case["seconds"]["published"], case["seconds"]["measured"]
-        logarithms.append(math.log(published / measured))
+        ratios.append(published / measured)
         times = [output.seconds(published), output.seconds(measured)]
-        ratio = output.ratio(published / measured)
-        rows.append([case["data"], case["loss"], f"{case['tol']:.0e}", *times, ratio])
+        cells = [case["data"], case["loss"], f"{case['tol']:.0e}", *times]
+        rows.append([*cells, output.ratio(ratios[-1])])
     head = ["data", "loss", "tol", "published", "measured", "ratio"]
-    mean = math.exp(sum(logarithms) / len(logarithms))
-    return f"{output.table(head, rows, (0, 1))}\n\ngeometric mean of the ratios: {mean:.2f}"
+    mean = output.ratio(geometric_mean(ratios))
+    return f"{output.table(head, rows, (0, 1))}\n\ngeometric mean of the ratios: {mean}"
 
 
 def main() -> None:

@@ -119,6 +119,9 @@ NB_MODULE(ADASDCA_MODULE, m) {
     m.def(
         "vector", [](std::int64_t n) { return own(Buffer<double>(static_cast<std::size_t>(n))); },
         "n"_a, "An array of n doubles, not initialised, in memory that earlier ones have left.");
+    m.def(
+        "set_thread_work", [](double nanoseconds) { thread_work = nanoseconds; }, "nanoseconds"_a,
+        "Start a thread for so much work; 1e6 unless told.");
     m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
     m.def(
         "plan",

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -44,7 +43,8 @@ class Pool {
         const std::size_t bytes = header(block).bytes;
         if (bytes >= least && bytes <= most)
             if (const std::unique_lock lock(mutex_, std::try_to_lock); lock) {
-                while (kept_ + bytes > most || blocks_.size() == blocks_.capacity()) drop(0);
+                while (kept_ + bytes > most || blocks_.size() == blocks_.capacity())
+                    release(remove(0));
                 blocks_.push_back(block);
                 kept_ += bytes;
                 return;
@@ -98,8 +98,6 @@ class Pool {
         kept_ -= header(block).bytes;
         return block;
     }
-
-    void drop(std::size_t k) { release(remove(k)); }
 
     std::mutex mutex_;
     std::vector<Block*> blocks_;  // oldest first

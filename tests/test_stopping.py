@@ -161,8 +161,9 @@ def test_a_failing_callback_is_not_swallowed():
 INTERRUPTED = """
 import sys, time
 import numpy as np, scipy.sparse as sp
-from adasdca import solve
+from adasdca import _core, solve
 
+_core.set_thread_work(1.0)  # these solves are too small for a thread
 method, storage, path = sys.argv[1:]
 rng = np.random.default_rng(0)
 n, d = 30_000, 40

@@ -210,6 +210,9 @@ def vector(n: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
     An array of n doubles, not initialised, in memory that earlier ones have left.
     """
 
+def set_thread_work(nanoseconds: float) -> None:
+    """Start a thread for so much work; 1e6 unless told."""
+
 def subkey(key: int, index: int) -> int:
     """The key of a sub-stream of random numbers."""
 
