@@ -103,6 +103,8 @@ $(STAMPS)/build: $(BUILD_INPUTS) $(STAMPS)/tools $(STAMPS)/levels
 	@touch $@
 
 # Extras are installed again only when they may have changed; core changes go through `build`.
+# By the name of the package as installed, and with build isolation: a dependency that comes as
+# source is then built with its own build requirements.
 $(STAMPS)/cli $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/dev $(STAMPS)/bench: pyproject.toml | $(STAMPS)/build
-	$(INSTALL) -e ".[$(@F)]"
+	$(PIP) "adasdca[$(@F)]"
 	@touch $@
