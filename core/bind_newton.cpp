@@ -1,7 +1,18 @@
 // Bindings of the passes that Newton steps are made of.
 #include "newton.hpp"
 #include "products.hpp"
+#include <string>
+
 #include "workspace.hpp"
+
+namespace {
+
+void expect_rows(const Workspace& ws, const Vector<double>& x, const char* name) {
+    if (static_cast<std::int64_t>(x.size()) != ws.problem.n)
+        throw std::invalid_argument(std::string(name) + ": one entry per row");
+}
+
+}  // namespace
 
 void bind_newton(nb::class_<Workspace>& workspace) {
     workspace
@@ -17,21 +28,37 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
         .def(
-            "assess",
-            [](Workspace& ws, Vector<double> scores, double intercept, Output beta,
-               Output curvature, int threads) {
-                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
-                       "scores: one entry per row");
-                double* to_beta = pointer(beta, ws.problem.n);
-                double* to_curvature = pointer(curvature, ws.problem.n);
-                const Assessment a = released(1e18, [&](Pulse& pulse) {
-                    return assess(ws.problem, scores.data(), intercept, to_beta, to_curvature,
-                                  threads, pulse);
+            "derive",
+            [](Workspace& ws, Vector<double> scores, double length,
+               std::optional<Vector<double>> centre, Output beta, Output curvature, int threads) {
+                const std::int64_t n = ws.problem.n;
+                expect_rows(ws, scores, "scores");
+                if (centre) expect_rows(ws, *centre, "centre");
+                double *to_beta = pointer(beta, n), *to_curvature = pointer(curvature, n);
+                const Derivatives sums = released(1e18, [&](Pulse& pulse) {
+                    return derive(ws.problem, {length, centre ? centre->data() : nullptr},
+                                  scores.data(), to_beta, to_curvature, threads, pulse);
                 });
-                return std::tuple(a.value, a.conjugate, a.balance);
+                return std::tuple(sums.balance, sums.mass);
             },
-            "scores"_a, "intercept"_a, "beta"_a, "curvature"_a, "threads"_a,
-            "Write -phi' and c phi'' at the scores; return the means of phi, phi* and c beta.")
+            "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "threads"_a,
+            "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; "
+            "return the sums of c beta and of c phi''.")
+        .def(
+            "slope_along",
+            [](Workspace& ws, Vector<double> scores, Vector<double> change, double step,
+               double length, std::optional<Vector<double>> centre, int threads) {
+                expect_rows(ws, scores, "scores");
+                expect_rows(ws, change, "change");
+                if (centre) expect_rows(ws, *centre, "centre");
+                const LineSlope sums = released(1e18, [&](Pulse& pulse) {
+                    return slope_along(ws.problem, {length, centre ? centre->data() : nullptr},
+                                       scores.data(), change.data(), step, threads, pulse);
+                });
+                return std::tuple(sums.slope, sums.bend, sums.size);
+            },
+            "scores"_a, "change"_a, "step"_a, "length"_a, "centre"_a.none(), "threads"_a,
+            "The derivative of sum c phi along scores + step change, its own, and its size.")
         .def(
             "combine",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {
@@ -82,51 +109,6 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "rows"_a, "first"_a, "out"_a, "threads"_a, "seconds"_a,
             "Write the inner products of rows, the lower triangle from line `first` on.")
-        .def(
-            "descend_model",
-            [](Workspace& ws, Square gram, Vector<double> r, Vector<double> w, double mu,
-               Output x) {
-                const std::int64_t d = ws.problem.d;
-                expect(static_cast<std::int64_t>(gram.shape(0)) == d &&
-                           gram.shape(0) == gram.shape(1) &&
-                           static_cast<std::int64_t>(r.size()) == d &&
-                           static_cast<std::int64_t>(w.size()) == d,
-                       "gram, r and w must be of size d");
-                double* to = pointer(x, d);
-                std::visit(
-                    [&](const auto& g) {
-                        descend_model(gram.data(), r.data(), w.data(), d, mu, g, to);
-                    },
-                    ws.problem.regularizer);
-            },
-            "gram"_a, "r"_a, "w"_a, "mu"_a, "x"_a,
-            "Minimise the Newton model under the regulariser.")
-        .def(
-            "penalty",
-            [](Workspace& ws, Vector<double> w) {
-                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
-                       "w: one entry per feature");
-                return ws.problem.lambda *
-                       std::visit(
-                           [&](const auto& g) {
-                               return regularizer_value(g, w.data(), ws.problem.d);
-                           },
-                           ws.problem.regularizer);
-            },
-            "w"_a, "lambda g(w)")
-        .def(
-            "penalty_conjugate",
-            [](Workspace& ws, Vector<double> u) {
-                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
-                       "u: one entry per feature");
-                return ws.problem.lambda *
-                       std::visit(
-                           [&](const auto& g) {
-                               return regularizer_conjugate(g, u.data(), ws.problem.d);
-                           },
-                           ws.problem.regularizer);
-            },
-            "u"_a, "lambda g*(u)")
         .def(
             "place",
             [](Workspace& ws, Vector<double> beta, Vector<double> u, double multiplier) {

@@ -14,7 +14,7 @@ std::unique_ptr<Workspace> make_workspace(
     Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
     const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double sigma,
     const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
-    double intercept_scale, bool packing, std::shared_ptr<void> keep) {
+    bool fit_intercept, bool packing, std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -40,7 +40,7 @@ std::unique_ptr<Workspace> make_workspace(
                                                   .regularizer = regularizer,
                                                   .lambda = lam,
                                                   .total = total,
-                                                  .intercept_scale = intercept_scale});
+                                                  .fit_intercept = fit_intercept});
     ws->keep = std::move(keep);
     {
         nb::gil_scoped_release release;
@@ -55,15 +55,15 @@ void bind_dense(nb::class_<Workspace>& cls) {
         "dense",
         [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
            const LossHandle& loss, double lam, double sigma, std::optional<Vector<double>> lower,
-           std::optional<Vector<double>> upper, double intercept_scale) {
+           std::optional<Vector<double>> upper, bool fit_intercept) {
             const auto n = static_cast<std::int64_t>(x.shape(0)),
                        d = static_cast<std::int64_t>(x.shape(1));
             auto keep = keep_alive(x, y, weight, lower, upper);
             return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
-                                  sigma, lower, upper, intercept_scale, false, keep);
+                                  sigma, lower, upper, fit_intercept, false, keep);
         },
         "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(),
-        "upper"_a.none(), "intercept_scale"_a);
+        "upper"_a.none(), "fit_intercept"_a);
 }
 
 template <class T, class Index>
@@ -73,21 +73,32 @@ void bind_csr(nb::class_<Workspace>& cls) {
         [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
            Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
            double lam, double sigma, std::optional<Vector<double>> lower,
-           std::optional<Vector<double>> upper, double intercept_scale, bool packed) {
+           std::optional<Vector<double>> upper, bool fit_intercept, bool packed) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
             auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
             return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, sigma, lower,
-                                  upper, intercept_scale, packed, keep);
+                                  upper, fit_intercept, packed, keep);
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
-        "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(), "intercept_scale"_a,
+        "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a,
         "packed"_a);
 }
 
 }  // namespace
 
 void bind_workspace(nb::module_& m) {
+    nb::class_<Certified>(m, "Certified", "A certificate: the value of P, and bounds.")
+        .def_ro("primal", &Certified::primal)
+        .def_ro("gap", &Certified::gap)
+        .def_ro("rounding", &Certified::rounding)
+        .def_ro("blur", &Certified::blur);
+    nb::class_<Survey>(m, "Survey", "What a pass over all rows shows.")
+        .def_ro("certificate", &Survey::certificate)
+        .def_ro("intercept", &Survey::intercept)
+        .def_ro("active", &Survey::active)
+        .def_ro("spread", &Survey::spread)
+        .def_ro("complete", &Survey::complete);
     nb::class_<Workspace> workspace(m, "Workspace", "A problem and an iterate on it.");
     bind_dense<float>(workspace);
     bind_dense<double>(workspace);
@@ -131,21 +142,36 @@ void bind_workspace(nb::module_& m) {
         .def(
             "survey",
             [](Workspace& ws, std::optional<Output> score, std::optional<Output> residue,
-               std::optional<Output> share, std::optional<Output> weight,
-               std::optional<Output> beta, std::optional<Output> coef, int threads,
-               double seconds) {
+               std::optional<Output> share, std::optional<Output> weight, Output beta,
+               Output certified, Output coef, int threads, double seconds) {
                 const std::int64_t n = ws.problem.n;
-                const SurveyArrays out{pointer(score, n), pointer(residue, n),
-                                       pointer(share, n), pointer(weight, n),
-                                       pointer(beta, n),  pointer(coef, ws.problem.d)};
-                const Survey s = released(
+                const SurveyArrays out{pointer(score, n),  pointer(residue, n),
+                                       pointer(share, n),  pointer(weight, n),
+                                       pointer(beta, n),   pointer(certified, n),
+                                       pointer(coef, ws.problem.d)};
+                return released(
                     seconds, [&](Pulse& pulse) { return survey(ws.iterate, out, threads, pulse); });
-                return std::tuple(s.primal, s.dual, s.magnitude, s.active, s.spread, s.complete);
             },
-            "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(),
-            "beta"_a.none(), "coef"_a.none(), "threads"_a, "seconds"_a,
-            "One pass: (primal, dual, magnitude, active, spread, complete), and the arrays asked "
-            "for.")
+            "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(), "beta"_a,
+            "certified"_a, "coef"_a, "threads"_a, "seconds"_a,
+            "One pass: the certificate, and the arrays asked for; changes nothing.")
+        .def(
+            "certify",
+            [](Workspace& ws, Vector<double> w, double intercept, Vector<double> beta,
+               int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                return released(1e18, [&](Pulse& pulse) {
+                    Buffer<double> scores(static_cast<std::size_t>(ws.problem.n));
+                    score(ws.iterate, w.data(), scores.data(), threads, pulse);
+                    return certify(ws.iterate, scores.data(), intercept, w.data(), beta.data(),
+                                   threads, pulse);
+                });
+            },
+            "w"_a, "intercept"_a, "beta"_a, "threads"_a,
+            "The certificate of a primal and a dual point.")
         .def(
             "pack",
             [](Workspace& ws) {
@@ -161,6 +187,7 @@ void bind_workspace(nb::module_& m) {
             [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
                 expect(!ws.iterate.follow, "beta follows at a survey: take that first");
                 return released(seconds, [&](Pulse& pulse) {
+                    settle(ws.iterate);
                     pack_if_wanted(ws.iterate, pulse);
                     return ascend(ws.iterate, view(picks), pulse);
                 });
@@ -172,6 +199,7 @@ void bind_workspace(nb::module_& m) {
                double seconds) {
                 ws.average.lag.resize(ws.problem.d, 0.0);
                 return released(seconds, [&](Pulse& pulse) {
+                    settle(ws.iterate);
                     pack_if_wanted(ws.iterate, pulse);
                     return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
                                   pulse);
@@ -186,6 +214,7 @@ void bind_workspace(nb::module_& m) {
             [](Workspace& ws, bool optimal, std::int64_t count, std::uint64_t key, double seconds) {
                 expect(!ws.iterate.follow, "beta follows at a survey: take that first");
                 return released(seconds, [&](Pulse& pulse) {
+                    settle(ws.iterate);
                     if (!ws.columns) ws.columns.emplace(ws.iterate, pulse);
                     if (pulse.stopped()) {
                         ws.columns.reset();
@@ -198,36 +227,15 @@ void bind_workspace(nb::module_& m) {
             },
             "optimal"_a, "count"_a, "key"_a, "seconds"_a)
         .def(
-            "primal_value",
-            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> w) {
+            "best_intercept",
+            [](Workspace& ws, Vector<double> scores, double guess, int threads) {
                 expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
                        "scores: one entry per row");
-                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
-                       "w: one entry per feature");
-                return primal_value(ws.problem, scores.data(), intercept, w.data());
-            },
-            "scores"_a, "intercept"_a, "w"_a)
-        .def(
-            "dual_value",
-            [](Workspace& ws, Vector<double> beta, int threads) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
-                       "beta: one entry per row");
                 return released(1e18, [&](Pulse& pulse) {
-                    std::vector<double> u(static_cast<std::size_t>(ws.problem.d));
-                    combine(ws.iterate, beta.data(), u.data(), threads, pulse);
-                    return dual_value(ws.problem, beta.data(), u.data());
+                    return best_intercept(ws.problem, scores.data(), guess, threads, pulse);
                 });
             },
-            "beta"_a, "threads"_a)
-        .def(
-            "best_intercept",
-            [](Workspace& ws, Vector<double> scores, double guess) {
-                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
-                       "scores: one entry per row");
-                return released(
-                    1e18, [&](Pulse&) { return best_intercept(ws.problem, scores.data(), guess); });
-            },
-            "scores"_a, "guess"_a)
+            "scores"_a, "guess"_a, "threads"_a)
         .def(
             "balanced_dual",
             [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta,
@@ -236,8 +244,11 @@ void bind_workspace(nb::module_& m) {
                        "scores: one entry per row");
                 expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
                        "beta: one entry per row");
-                balanced_dual(ws.problem, scores.data(), intercept, beta.data(),
-                              pointer(out, ws.problem.n));
+                double* to = pointer(out, ws.problem.n);
+                released(1e18, [&](Pulse&) {
+                    balanced_dual(ws.problem, scores.data(), intercept, beta.data(), to);
+                    return true;
+                });
             },
             "scores"_a, "intercept"_a, "beta"_a, "out"_a);
     bind_newton(workspace);

@@ -139,7 +139,7 @@ std::vector<std::uint8_t> turns_by_length(const Problem& problem) {
     return turns;
 }
 
-Iterate make_iterate(const Problem& problem, bool packing) {
+Iterate make_iterate(Problem& problem, bool packing) {
     Iterate it;
     it.problem = &problem;
     it.packing = packing;
@@ -148,7 +148,7 @@ Iterate make_iterate(const Problem& problem, bool packing) {
     it.turns = turns_by_length(problem);
     it.states.resize(problem.n);
     std::visit([&](const auto& x) { it.rows = rows_of(x, it.states.data()); }, problem.matrix);
-    const double constant_norm = problem.intercept_scale * problem.intercept_scale;
+    double squares = 0;
     std::visit(
         [&](const auto& rows) {
             for (std::int64_t begin = 0; begin < problem.n; begin += block_rows)
@@ -157,11 +157,19 @@ Iterate make_iterate(const Problem& problem, bool packing) {
                              auto row = rows[i];
                              const double scale =
                                  problem.weight_of(i) / (problem.lambda * problem.total);
-                             row.state = {0.0, problem.y[i],
-                                          scale * (row.squared_norm() + constant_norm), scale};
+                             const double square = row.squared_norm();
+                             squares += square;
+                             row.state = {0.0, problem.y[i], scale * square, scale};
                          });
         },
         it.rows);
+    if (problem.fit_intercept) {
+        // Half as long as a row: with it an intercept costs hardly any more epochs.
+        const double mean = squares / static_cast<double>(problem.n);
+        problem.intercept_scale = mean > 0 ? 0.5 * std::sqrt(mean) : 0.5;
+        for (RowState& state : it.states)
+            state.q += state.scale * problem.intercept_scale * problem.intercept_scale;
+    }
     read_primal(it);
     return it;
 }

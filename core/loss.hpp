@@ -18,7 +18,7 @@
 
 namespace adasdca {
 
-// A loss as the kernels see it: five scalar functions and the smoothness of the conjugate.
+// A loss as the kernels see it: scalar functions and the smoothness of the conjugate.
 template <class L>
 concept Loss = requires(const L& loss, double x) {
     { loss.gamma } -> std::convertible_to<double>;      // phi is 1/gamma-smooth; 0: not smooth
@@ -28,6 +28,8 @@ concept Loss = requires(const L& loss, double x) {
     { loss.ascent(x, x) } -> std::same_as<double>;      // -phi'(z; t)
     { loss.step(x, x, x, x) } -> std::same_as<double>;  // new b from (b, z, t, q)
     { loss.curvature(x, x) } -> std::same_as<double>;   // phi''(z; t), 0 at kinks
+    { loss.excess(x, x, x) } -> std::same_as<double>;   // phi(z) + phi*(-b) + z b, never negative
+    { loss.variation(x, x, x) } -> std::same_as<double>;  // of phi' over z +- delta
     { loss.clip(x) } -> std::same_as<double>;           // nearest point of the domain of b
 };
 
@@ -63,13 +65,42 @@ struct PiecewiseQuadratic {
         return b >= lower && b <= upper ? inside : std::numeric_limits<double>::infinity();
     }
 
-    double curvature(double z, double t) const {
-        // 1/gamma (0 where gamma is) strictly inside the domain and off the kink at 0. Products
-        // instead of branches, or loops over rows would not be vectorised.
-        const double b = ascent(z, t), inverse = 1.0 / std::max(gamma, 1e-300);
+    // 1 strictly inside the domain and off the dead zone. Products instead of branches, or loops
+    // over rows would not be vectorised.
+    double inside(double b) const {
         const auto positive = [](double x) { return x > 0 ? 1.0 : 0.0; };
-        return gamma * inverse * inverse * positive(std::abs(b)) * positive(b - lower) *
-               positive(upper - b);
+        const double apart = epsilon > 0 ? positive(std::abs(b)) : 1.0;
+        return apart * positive(b - lower) * positive(upper - b);
+    }
+
+    double curvature(double z, double t) const {
+        const double inverse = 1.0 / std::max(gamma, 1e-300);  // 0 where gamma is
+        return gamma * inverse * inverse * inside(ascent(z, t));
+    }
+
+    // With s = -phi'(z) and v = t - z - epsilon sgn(s) - gamma s, which is 0 inside a piece:
+    // gamma (s - b)^2 / 2 + v (s - b) + epsilon (|b| - b sgn(s)), each term 0 or more.
+    double excess(double z, double b, double t) const {
+        const double s = ascent(z, t), apart = s - b;
+        const double sign = std::copysign(1.0, s != 0 ? s : b);
+        const double slack = t - z - epsilon * sign - gamma * s;
+        const double outward = inside(s) > 0 ? 0.0 : slack * apart;
+        const double value = 0.5 * gamma * apart * apart + std::max(outward, 0.0) +
+                             epsilon * (std::abs(b) - b * sign);
+        return b >= lower && b <= upper ? value : std::numeric_limits<double>::infinity();
+    }
+
+    double variation(double z, double t, double delta) const {
+        return ascent(z - delta, t) - ascent(z + delta, t);
+    }
+
+    // The loss with its kinks rounded over a length: phi* gains length (b - centre)^2 / 2, and
+    // -phi' becomes best(t - z + length centre, gamma + length).
+    double rounded_ascent(double z, double t, double length, double centre) const {
+        return best(t - z + length * centre, gamma + length);
+    }
+    double rounded_curvature(double b, double length) const {
+        return inside(b) / std::max(gamma + length, 1e-300);
     }
 };
 
@@ -96,10 +127,21 @@ struct Logistic {
         return b >= 0 && b <= 1 ? inside : std::numeric_limits<double>::infinity();
     }
 
-    double curvature(double z, double t) const {
-        const double b = ascent(z, t);
-        return b * (1.0 - b);
+    double curvature(double z, double t) const { return ascent(z, t) * ascent(-z, t); }
+
+    // The Kullback-Leibler divergence of b from s = -phi'(z), as s f((b - s)/s) + (1 - s) f((s -
+    // b)/(1 - s)) with f(x) = (1 + x) log(1 + x) - x >= 0.
+    double excess(double z, double b, double t) const {
+        const double s = ascent(z, t), rest = ascent(-z, t), apart = b - s;
+        const double value = s * entropy(apart / s) + rest * entropy(-apart / rest);
+        return b >= 0 && b <= 1 ? value : std::numeric_limits<double>::infinity();
     }
+
+    double variation(double, double, double delta) const { return 0.5 * delta; }
+
+    // It has no kinks to round.
+    double rounded_ascent(double z, double t, double, double) const { return ascent(z, t); }
+    double rounded_curvature(double b, double) const { return b * (1.0 - b); }
 
     // The root of f(x) = x + z + q (s(x) - b) with s(x) = 1/(1 + exp(-x)) and new b = s(x): in x
     // the domain cannot be left and no digit of a small b is lost. s(-x) = 1 - s(x), so the root
@@ -127,6 +169,17 @@ struct Logistic {
     }
 
   private:
+    // (1 + x) log(1 + x) - x for x >= -1; near 0 its series, where the difference would lose digits.
+    static double entropy(double x) {
+        const double one = std::max(1.0 + x, 1e-300);
+        const double lost = x - (one - 1.0);  // what the rounding of 1 + x took
+        const double direct = one * fast_log(one) + lost * fast_log(one) - (x - lost);
+        const double series =
+            x * x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 12 - x * (1.0 / 20 - x * (1.0 / 30 -
+            x * (1.0 / 42 - x * (1.0 / 56)))))));
+        return std::abs(x) < 0.03 ? series : std::max(direct, 0.0);
+    }
+
     // s at the root from the last Newton move m, by the series of s(x(m)) to fourth order: what it
     // leaves is below m^5. (One exponential less a step: 49 -> 42 ns on w8a, 55 -> 42 on ijcnn1.)
     // steady = 1/f', bent = 1 - 1/f'.

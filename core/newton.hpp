@@ -1,5 +1,4 @@
-// What a Newton step on the primal asks of the rows, and its model under an L1 term or bounds.
-// Systems of linear equations are LAPACK's.
+// What a second-order step asks of the losses: derivatives at scores, and the slope along a line.
 #pragma once
 
 #include <cmath>
@@ -10,93 +9,131 @@
 
 namespace adasdca {
 
-// Sums over the rows at given scores, with beta = -phi' and curvature = c phi''.
-struct Assessment {
-    double value = 0;      // (1/N) sum c phi
-    double conjugate = 0;  // (1/N) sum c phi*(-beta); Fenchel's equality gives it for nothing
-    double balance = 0;    // (1/N) sum c beta
+// Kinks rounded over a length about a dual point: phi* gains length (beta - centre)^2 / 2. Length 0
+// is the loss itself, and needs no centre.
+struct Rounding {
+    double length = 0;
+    const double* centre = nullptr;
 };
 
-// A function of its own with everything by value, and the labels in a loop of their own: only so is
-// the loop over the losses vectorised (squared hinge: 11 -> 1 ns a row, logistic 20 -> 3).
+// Sums over rows of the derivatives at some scores.
+struct Derivatives {
+    double balance = 0;  // sum c beta, with beta = -phi'
+    double mass = 0;     // sum c phi''
+};
+
+// The slope of sum_i c_i phi_i along a line of scores, and its derivative.
+struct LineSlope {
+    double slope = 0;  // sum c phi' change
+    double bend = 0;   // sum c phi'' change^2
+    double size = 0;   // sum |c phi' change|, of which rounding is a multiple
+};
+
+// Labels and centres of a block in the coordinates of its rows.
+struct NewtonBlock {
+    double z[block_rows], sign[block_rows], target[block_rows], centre[block_rows];
+
+    NewtonBlock(bool margin, std::int64_t count, const double* y, const double* beta) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const Label l = label(margin, y[i]);
+            sign[i] = l.sign;
+            target[i] = l.target;
+            centre[i] = beta ? l.sign * beta[i] : 0.0;
+        }
+    }
+};
+
+// Functions of their own with everything by value, and the labels in a loop of their own: only so
+// are the loops over the losses vectorised (squared hinge: 11 -> 1 ns a row, logistic 20 -> 3).
 template <class LossType>
-Assessment assess_rows(const LossType loss, std::int64_t count, const double* scores,
-                       const double* y, const double* weight, double b, double* __restrict beta,
-                       double* __restrict curvature) {
-    double z[block_rows], sign[block_rows], target[block_rows];
+Derivatives derive_rows(const LossType loss, std::int64_t count, NewtonBlock& rows, double length,
+                        const double* scores, const double* weight, double* __restrict beta,
+                        double* __restrict curvature) {
+    double balance = 0, mass = 0;
+#pragma omp simd reduction(+ : balance, mass)
     for (std::int64_t i = 0; i < count; ++i) {
-        const Label l = label(loss.margin, y[i]);
-        sign[i] = l.sign;
-        target[i] = l.target;
-        z[i] = l.sign * (scores[i] + b);
+        const double z = rows.sign[i] * scores[i];
+        const double b = loss.rounded_ascent(z, rows.target[i], length, rows.centre[i]);
+        const double h = weight[i] * loss.rounded_curvature(b, length);
+        beta[i] = rows.sign[i] * b;
+        curvature[i] = h;
+        balance += weight[i] * beta[i];
+        mass += h;
     }
-    double value = 0, conjugate = 0, balance = 0;
-#pragma omp simd reduction(+ : value, conjugate, balance)
-    for (std::int64_t i = 0; i < count; ++i) {
-        const double ascent = loss.ascent(z[i], target[i]);
-        const double phi = loss.value(z[i], target[i]);
-        value += weight[i] * phi;
-        conjugate -= weight[i] * (phi + z[i] * ascent);
-        balance += weight[i] * sign[i] * ascent;
-        beta[i] = sign[i] * ascent;
-        curvature[i] = weight[i] * loss.curvature(z[i], target[i]);
-    }
-    return {value, conjugate, balance};
+    return {balance, mass};
 }
 
-inline Assessment assess(const Problem& problem, const double* scores, double b, double* beta,
-                         double* curvature, int threads, Pulse& pulse) {
-    const std::int64_t n = problem.n, blocks = (n + block_rows - 1) / block_rows;
-    std::vector<Assessment> parts(static_cast<std::size_t>(blocks));
-    const std::vector<double> ones(problem.weight ? 0 : block_rows, 1.0);
-    const int used = worthwhile(10.0 * static_cast<double>(n), threads);
+template <class LossType>
+LineSlope slope_rows(const LossType loss, std::int64_t count, NewtonBlock& rows, double length,
+                     const double* scores, const double* change, double step,
+                     const double* weight) {
+    double slope = 0, bend = 0, size = 0;
+#pragma omp simd reduction(+ : slope, bend, size)
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double z = rows.sign[i] * (scores[i] + step * change[i]);
+        const double b = loss.rounded_ascent(z, rows.target[i], length, rows.centre[i]);
+        const double term = weight[i] * rows.sign[i] * b * change[i];
+        slope -= term;
+        size += std::abs(term);
+        bend += weight[i] * loss.rounded_curvature(b, length) * change[i] * change[i];
+    }
+    return {slope, bend, size};
+}
+
+// beta = -phi' and curvature = c phi'' at given scores, the intercept included.
+inline Derivatives derive(const Problem& problem, Rounding rounding, const double* scores,
+                          double* beta, double* curvature, int threads, Pulse& pulse) {
+    const RowBlocks blocks(problem);
+    std::vector<Derivatives> parts(static_cast<std::size_t>(blocks.count));
     std::visit(
         [&](const auto& loss) {
-            for_each_piece(blocks, used, pulse, [&](std::int64_t k) {
-                const std::int64_t begin = k * block_rows;
-                const double* weight = problem.weight ? problem.weight + begin : ones.data();
-                parts[k] =
-                    assess_rows(loss, std::min(n - begin, block_rows), scores + begin,
-                                problem.y + begin, weight, b, beta + begin, curvature + begin);
-            });
+            blocks.each(
+                worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
+                [&](std::int64_t begin, std::int64_t count, const double* weight) {
+                    const double* centre = rounding.centre ? rounding.centre + begin : nullptr;
+                    NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                    parts[begin / block_rows] =
+                        derive_rows(loss, count, rows, rounding.length, scores + begin, weight,
+                                    beta + begin, curvature + begin);
+                });
         },
         problem.loss);
-    Sum value, conjugate, balance;
+    Sum balance, mass;
     for (const auto& part : parts) {
-        value.add(part.value);
-        conjugate.add(part.conjugate);
         balance.add(part.balance);
+        mass.add(part.mass);
     }
-    const double unit = 1.0 / problem.total;
-    return {unit * value.value(), unit * conjugate.value(), unit * balance.value()};
+    return {balance.value(), mass.value()};
 }
 
-// Minimise the Newton model (x - w)^T G (x - w) / 2 - r.(x - w) + mu g(x) over x by cyclic
-// coordinate descent, from x = w; G is m x m and symmetric. For the penalties that no factorisation
-// knows.
-template <class Regularizer>
-void descend_model(const double* gram, const double* r, const double* w, std::int64_t m, double mu,
-                   const Regularizer& g, double* x) {
-    std::vector<double> slope(r, r + m);  // r - G (x - w)
-    std::copy(w, w + m, x);
-    double largest = 0;
-    for (int sweep = 0; sweep < 500; ++sweep) {
-        double moved = 0;
-        for (std::int64_t j = 0; j < m; ++j) {
-            const double* line = gram + j * m;
-            const double stiffness = line[j] + mu;
-            // argmin of stiffness x^2 / 2 - (slope + G_jj x_j) x + mu (sigma |x| + box)
-            const double next = g.best(slope[j] + line[j] * x[j], mu, stiffness, j);
-            const double change = next - x[j];
-            if (change == 0) continue;
-            x[j] = next;
-            for (std::int64_t k = 0; k < m; ++k) slope[k] -= change * line[k];
-            moved = std::max(moved, stiffness * change * change);
-        }
-        largest = std::max(largest, moved);
-        // The model is worth no more than a few digits of the step it proposes.
-        if (moved <= 1e-12 * largest) break;
+// The slope at scores + step * change.
+inline LineSlope slope_along(const Problem& problem, Rounding rounding, const double* scores,
+                             const double* change, double step, int threads, Pulse& pulse) {
+    const RowBlocks blocks(problem);
+    std::vector<LineSlope> parts(static_cast<std::size_t>(blocks.count));
+    std::visit(
+        [&](const auto& loss) {
+            blocks.each(
+                worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
+                [&](std::int64_t begin, std::int64_t count, const double* weight) {
+                    const double* centre = rounding.centre ? rounding.centre + begin : nullptr;
+                    NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                    parts[begin / block_rows] =
+                        slope_rows(loss, count, rows, rounding.length, scores + begin,
+                                   change + begin, step, weight);
+                });
+        },
+        problem.loss);
+    Sum slope, bend;
+    LineSlope total;
+    for (const auto& part : parts) {
+        slope.add(part.slope);
+        bend.add(part.bend);
+        total.size += part.size;
     }
+    total.slope = slope.value();
+    total.bend = bend.value();
+    return total;
 }
 
 }  // namespace adasdca

@@ -32,6 +32,31 @@ inline double adaptive_weight(double gamma, double c, double q, double residue, 
     return gamma > 0 ? std::abs(residue) * std::sqrt(c * (q + gamma)) : c * share;
 }
 
+// The blocks of rows of a problem, with their sample weights.
+class RowBlocks {
+  public:
+    std::int64_t count;
+
+    explicit RowBlocks(const Problem& problem)
+        : count((problem.n + block_rows - 1) / block_rows),
+          problem_(problem),
+          ones_(problem.weight ? 0 : static_cast<std::size_t>(block_rows), 1.0) {}
+
+    // f(begin, rows, weights) for every block.
+    template <class F>
+    void each(int threads, Pulse& pulse, F&& f) const {
+        for_each_piece(count, threads, pulse, [&](std::int64_t k) {
+            const std::int64_t begin = k * block_rows;
+            f(begin, std::min(problem_.n - begin, block_rows),
+              problem_.weight ? problem_.weight + begin : ones_.data());
+        });
+    }
+
+  private:
+    const Problem& problem_;
+    std::vector<double> ones_;
+};
+
 // Nanoseconds of a pass over the rows, roughly.
 inline double pass_time(const Problem& problem) {
     return 0.5 * static_cast<double>(problem.nnz) + 5.0 * static_cast<double>(problem.n);
@@ -41,15 +66,24 @@ inline double pass_time(const Problem& problem) {
 // `out` becomes the sum of the parts in the order of the chunks. The number of chunks depends on
 // the problem alone: enough to share out and to keep the sums short, few enough that the parts cost
 // little.
+struct Chunks {
+    std::int64_t rows, count;
+
+    explicit Chunks(const Problem& problem) {
+        const std::int64_t wanted = std::clamp<std::int64_t>(
+            problem.nnz / (8 * std::max<std::int64_t>(problem.d, 1)), 1, 64);
+        const std::int64_t blocks = (problem.n + block_rows - 1) / block_rows;
+        rows = std::max<std::int64_t>((blocks + wanted - 1) / wanted, 1) * block_rows;
+        count = (problem.n + rows - 1) / rows;
+    }
+    // The longest chain of additions to a feature.
+    std::int64_t chain() const { return rows + count; }
+};
+
 template <class F>
 bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* out, F&& f) {
     const std::int64_t n = problem.n, d = problem.d;
-    const std::int64_t wanted =
-        std::clamp<std::int64_t>(problem.nnz / (8 * std::max<std::int64_t>(d, 1)), 1, 64);
-    const std::int64_t blocks = (n + block_rows - 1) / block_rows;
-    const std::int64_t chunk =
-        std::max<std::int64_t>((blocks + wanted - 1) / wanted, 1) * block_rows;
-    const std::int64_t chunks = (n + chunk - 1) / chunk;
+    const auto [chunk, chunks] = Chunks(problem);
     Buffer<double> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d), 0.0);
     std::fill(out, out + d, 0.0);
     // Blocks between two looks at the clock: at most a few hundred thousand entries.
@@ -99,40 +133,6 @@ inline bool score(const Iterate& it, const double* w, double* out, int threads, 
     });
 }
 
-// P at (w, b) from the scores x_i.w.
-inline double primal_value(const Problem& problem, const double* scores, double b,
-                           const double* w) {
-    Sum sum;
-    std::visit(
-        [&](const auto& loss) {
-            for (std::int64_t i = 0; i < problem.n; ++i) {
-                const Label l = label(loss.margin, problem.y[i]);
-                sum.add(problem.weight_of(i) * loss.value(l.sign * (scores[i] + b), l.target));
-            }
-        },
-        problem.loss);
-    const double g = std::visit([&](const auto& r) { return regularizer_value(r, w, problem.d); },
-                                problem.regularizer);
-    return sum.value() / problem.total + problem.lambda * g;
-}
-
-// D at beta, given u = sum_i scale_i beta_i x_i.
-inline double dual_value(const Problem& problem, const double* beta, const double* u) {
-    Sum sum;
-    std::visit(
-        [&](const auto& loss) {
-            for (std::int64_t i = 0; i < problem.n; ++i) {
-                const double c = problem.weight_of(i);
-                const Label l = label(loss.margin, problem.y[i]);
-                if (c != 0) sum.add(c * loss.conjugate(l.sign * beta[i], l.target));
-            }
-        },
-        problem.loss);
-    const double g = std::visit(
-        [&](const auto& r) { return regularizer_conjugate(r, u, problem.d); }, problem.regularizer);
-    return -sum.value() / problem.total - problem.lambda * g;
-}
-
 // Take over a dual vector (clipped to the domain) in the states and the constant feature; u is not
 // touched. Returns the vector as it was taken over.
 inline Buffer<double> set_states(Iterate& it, const double* beta) {
@@ -149,7 +149,7 @@ inline Buffer<double> set_states(Iterate& it, const double* beta) {
         },
         it.rows, it.problem->loss);
     it.constant = it.problem->intercept_scale * total.value();
-    it.follow = false;
+    it.follow = it.summed = false;
     return taken;
 }
 
@@ -159,6 +159,17 @@ inline bool set_beta(Iterate& it, const double* beta, int threads, Pulse& pulse)
     const bool complete = combine(it, taken.data(), it.u.data(), threads, pulse);
     read_primal(it);
     return complete;
+}
+
+// What an ascent begins with: u as the last survey summed it, and the intercept's next multiplier,
+// b_{k+1} = b_k + s u_b.
+inline void settle(Iterate& it) {
+    if (!it.summed) return;
+    it.multiplier = it.bias();
+    it.u.swap(it.spare);
+    it.constant = it.spare_constant;
+    it.summed = false;
+    read_primal(it);
 }
 
 // Take over a dual vector, and any u at all for the next survey's primal.
@@ -176,6 +187,7 @@ inline void place_primal(Iterate& it, const double* u, double multiplier) {
     it.multiplier = multiplier;
     it.constant = 0;
     it.follow = true;
+    it.summed = false;
     read_primal(it);
 }
 

@@ -61,7 +61,8 @@ struct Problem {
     AnyRegularizer regularizer;
     double lambda;
     double total;            // N, the sum of the weights
-    double intercept_scale;  // s of the constant feature; 0: no intercept
+    bool fit_intercept;
+    double intercept_scale = 0;  // s of the constant feature, 0 without an intercept
 
     double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
 };
@@ -85,9 +86,12 @@ struct Iterate {
     AnyRows rows;
     std::vector<double> u;
     std::vector<double> w;      // grad g*(u); empty when that is u itself
-    std::vector<double> spare;  // room for the next u
+    std::vector<double> spare;  // u as the last survey summed it from beta
+    double spare_constant = 0;  // and its constant
+    bool summed = false;        // these are to take over when the next ascent begins
     double multiplier = 0.0;    // b_k of the method of multipliers
     double constant = 0.0;      // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
+    double intercept = 0.0;     // where the last survey found the best one
     bool packing = false;       // to be packed before the first ascent
     bool follow = false;        // beta is to be -phi' at w, from the next survey on
 
@@ -132,7 +136,8 @@ inline void read_primal(Iterate& it) {
 }
 
 // Start at beta = 0 (u = 0), on the rows as they are given.
-Iterate make_iterate(const Problem& problem, bool packing);
+// The problem gets its constant feature, half as long as rows are.
+Iterate make_iterate(Problem& problem, bool packing);
 
 // Copy the rows into records if that was asked for and is possible. It costs as much as a survey
 // or two and only visits in random order are the faster for it, so it waits for the first of them:

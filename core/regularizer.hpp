@@ -13,6 +13,8 @@ struct Ridge {
     double read(double u, std::int64_t) const { return u; }
     double best(double s, double, double h, std::int64_t) const { return s / h; }
     double value(double w) const { return 0.5 * w * w; }
+    // g(w) + g*(u) - u w, never negative.
+    double excess(double w, double u, std::int64_t) const { return 0.5 * (w - u) * (w - u); }
 };
 
 // The whole family; the bounds are vectors of length d.
@@ -30,6 +32,19 @@ struct ElasticBox {
         return std::min(std::max(shrunk / h, lower[j]), upper[j]);
     }
     double value(double w) const { return 0.5 * w * w + sigma * std::abs(w); }
+
+    // g(w) + g*(u) - u w: with x = grad g*(u) and s = u - x, which the L1 term and the bounds
+    // balance, (w - x)^2 / 2 + sigma (|w| - |x| - t (w - x)) + (sigma t - s) (w - x), where t is
+    // the slope of |.| at x next to s / sigma. Each term is 0 or more.
+    double excess(double w, double u, std::int64_t j) const {
+        const double x = read(u, j), apart = w - x, s = u - x;
+        double t = std::copysign(1.0, x);
+        if (x == 0) t = sigma > 0 ? std::min(std::max(s / sigma, -1.0), 1.0) : 0.0;
+        const double slope = std::abs(w) - t * w;  // |w| - |x| - t (w - x), for |x| = t x
+        const bool free = x > lower[j] && x < upper[j];
+        const double wall = free ? 0.0 : std::max((sigma * t - s) * apart, 0.0);
+        return 0.5 * apart * apart + sigma * std::max(slope, 0.0) + wall;
+    }
 };
 
 template <class Regularizer>
@@ -38,6 +53,14 @@ double regularizer_value(const Regularizer& g, const double* w, std::int64_t d) 
     // One chain of additions would be a sixth of the survey of wide data.
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t j = 0; j < d; ++j) sum += g.value(w[j]);
+    return sum;
+}
+
+template <class Regularizer>
+double regularizer_excess(const Regularizer& g, const double* w, const double* u, std::int64_t d) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < d; ++j) sum += g.excess(w[j], u[j], j);
     return sum;
 }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "passes.hpp"
+#include "intercept.hpp"
 
 namespace adasdca {
 
@@ -14,76 +14,59 @@ namespace adasdca {
 struct SurveyArrays {
     double* score = nullptr;    // x.w, without intercept
     double* residue = nullptr;  // kappa = beta + phi'(score + bias)
-    double* share = nullptr;    // G = phi + phi* + score beta >= 0
+    double* share = nullptr;    // phi + phi* + score beta >= 0
     double* weight = nullptr;   // the adaptive law, unnormalised
     double* beta = nullptr;
+    double* certified = nullptr;  // the dual point of the certificate: beta, balanced if need be
     double* coef = nullptr;  // the w at which P was taken
 };
 
 struct Survey {
-    double primal = 0, dual = 0;
-    double magnitude = 0;     // size of the terms that P and D are sums of: the scale of rounding
+    Certified certificate;
+    double intercept = 0;
     std::int64_t active = 0;  // rows with a positive weight
     double spread = 1;        // share of the rows that the adaptive law visits in effect, at most 1
     bool complete = false;
 };
 
-// Sums over some rows.
-struct SurveySums {
-    double value = 0, conjugate = 0, balance = 0;
+// What the rows of a block weigh in the adaptive law.
+struct LawSums {
     double active = 0, weight = 0, weight_squared = 0;
 };
 
-// A block of rows as the losses see it.
-struct SurveyBlock {
-    std::int64_t count = 0;
-    double z[block_rows], b[block_rows], sign[block_rows], target[block_rows];
-    double q[block_rows], c[block_rows];
-    double residue[block_rows], share[block_rows], weight[block_rows];
-};
-
-// A function of its own with the loss by value: only so is the loop vectorised.
-template <class LossType>
-SurveySums sum_block(const LossType loss, SurveyBlock& rows) {
-    double value = 0, conjugate = 0, balance = 0, active = 0, weight = 0, weight_squared = 0;
-    const std::int64_t count = rows.count;
-#pragma omp simd reduction(+ : value, conjugate, balance)
-    for (std::int64_t k = 0; k < count; ++k) {
-        const double z = rows.z[k], b = rows.b[k], t = rows.target[k];
-        const double phi = loss.value(z, t), star = loss.conjugate(b, t), gap = phi + star + z * b;
-        value += rows.c[k] * phi;
-        conjugate += rows.c[k] * star;
-        balance += rows.c[k] * rows.sign[k] * b;
-        rows.share[k] = gap > 0 ? gap : 0;
-        rows.residue[k] = rows.sign[k] * (b - loss.ascent(z, t));
-    }
-    const double gamma = loss.gamma;
+inline LawSums law_sums(double gamma, const RowBlock& rows, double* to) {
+    double active = 0, weight = 0, weight_squared = 0;
 #pragma omp simd reduction(+ : active, weight, weight_squared)
-    for (std::int64_t k = 0; k < count; ++k) {
+    for (std::int64_t k = 0; k < rows.count; ++k) {
         const double w =
             adaptive_weight(gamma, rows.c[k], rows.q[k], rows.residue[k], rows.share[k]);
-        rows.weight[k] = w;
+        to[k] = w;
         active += w > 0 ? 1.0 : 0.0;
         weight += w;
         weight_squared += w * w;
     }
-    return {value, conjugate, balance, active, weight, weight_squared};
+    return {active, weight, weight_squared};
 }
 
 template <class LossType>
-void follow_scores(const LossType loss, SurveyBlock& rows) {
+void follow_scores(const LossType loss, RowBlock& rows) {
 #pragma omp simd
     for (std::int64_t k = 0; k < rows.count; ++k)
         rows.b[k] = loss.ascent(rows.z[k], rows.target[k]);
 }
 
 // P is taken at w as the ascent left it, D at beta with u summed anew: each a valid value whatever
-// rounding did to u on the way, at the price of one pass. The fresh u then replaces the old one.
+// rounding did to u on the way, at the price of one pass. The fresh u waits for the next ascent.
 // After `place_primal` beta is not there yet and becomes -phi' at w on the way.
 inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& pulse) {
     const Problem& problem = *it.problem;
-    std::vector<SurveySums> sums(
-        static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
+    const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
+    std::vector<GapSums> sums(blocks);
+    std::vector<LawSums> laws(blocks);
+    // With an intercept the scores are needed again.
+    Buffer<double> own(static_cast<std::size_t>(problem.fit_intercept && !out.score ? problem.n
+                                                                                       : 0));
+    double* scores = own.empty() ? out.score : own.data();
     // Kept from survey to survey: fresh pages for many features cost as much as their sums.
     std::vector<double>& fresh = it.spare;
     fresh.resize(static_cast<std::size_t>(problem.d));
@@ -93,6 +76,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     // The first survey of most solves: every score is 0, and no row need be read.
     const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const bool follow = it.follow;
+    const ScoreError error = score_error(problem, w, bias);
     Survey result;
 
     result.complete = std::visit(
@@ -102,7 +86,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
             return reduce_features(
                 problem, threads, pulse, fresh.data(),
                 [&](std::int64_t begin, std::int64_t end, double* part) {
-                    SurveyBlock block;
+                    RowBlock block;
                     block.count = end - begin;
                     auto add = [&](const auto& row) {
                         const double coefficient = row.state.scale * row.state.beta;
@@ -115,7 +99,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                         const std::int64_t k = i - begin;
                         const Label l = label(loss.margin, state.y);
                         const double x_dot_w = still ? 0.0 : row.dot(w);
-                        if (out.score) out.score[i] = x_dot_w;
+                        if (scores) scores[i] = x_dot_w;
                         block.sign[k] = l.sign;
                         block.target[k] = l.target;
                         block.z[k] = l.sign * (x_dot_w + bias);
@@ -124,6 +108,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                         block.b[k] = l.sign * state.beta;
                         block.q[k] = state.q;
                         block.c[k] = state.scale * lambda_total;
+                        block.length[k] = static_cast<double>(row.size);
                         if (!follow || at_once) add(row);
                     });
                     if (follow && !at_once) {
@@ -134,7 +119,9 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                             add(row);
                         });
                     }
-                    sums[begin / block_rows] = sum_block(loss, block);
+                    double weight[block_rows];
+                    sums[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
+                    laws[begin / block_rows] = law_sums(loss.gamma, block, weight);
                     if (out.beta)
                         for (std::int64_t k = 0; k < block.count; ++k)
                             out.beta[begin + k] = block.sign[k] * block.b[k];
@@ -143,41 +130,41 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
                     };
                     copy(block.residue, out.residue);
                     copy(block.share, out.share);
-                    copy(block.weight, out.weight);
+                    copy(weight, out.weight);
                 });
         },
         it.rows, problem.loss);
     if (!result.complete) return result;
     it.follow = false;
 
-    Sum value, conjugate, balance;
+    Sum constant;
+    if (problem.fit_intercept)
+        with_rows(it, [&](const auto& rows) {
+            for (std::int64_t i = 0; i < problem.n; ++i)
+                constant.add(rows[i].state.scale * rows[i].state.beta);
+        });
     double weight = 0, weight_squared = 0;
-    for (const SurveySums& s : sums) {
-        value.add(s.value);
-        conjugate.add(s.conjugate);
-        balance.add(s.balance);
-        result.active += static_cast<std::int64_t>(s.active);
-        weight += s.weight;
-        weight_squared += s.weight_squared;
+    for (const LawSums& law : laws) {
+        result.active += static_cast<std::int64_t>(law.active);
+        weight += law.weight;
+        weight_squared += law.weight_squared;
     }
     const double spread = weight / weight_squared * (weight / static_cast<double>(problem.n));
     if (spread < 1) result.spread = spread;
     if (out.coef) std::copy(w, w + problem.d, out.coef);
-    std::visit(
-        [&](const auto& g) {
-            const double risk = value.value() / problem.total;
-            const double penalty = problem.lambda * regularizer_value(g, w, problem.d);
-            const double star = conjugate.value() / problem.total;
-            const double g_star =
-                problem.lambda * regularizer_conjugate(g, fresh.data(), problem.d);
-            result.primal = risk + penalty;
-            result.dual = -star - g_star;
-            result.magnitude = risk + penalty + std::abs(star) + std::abs(g_star);
-        },
-        problem.regularizer);
-    it.u.swap(fresh);
-    it.constant = problem.intercept_scale * balance.value() / lambda_total;
-    read_primal(it);
+    if (problem.fit_intercept) {
+        result.intercept = best_intercept(problem, scores, it.intercept, threads, pulse);
+        balanced_dual(problem, scores, result.intercept, out.beta, out.certified);
+        result.certificate =
+            certify(it, scores, result.intercept, w, out.certified, threads, pulse);
+        it.intercept = result.intercept;
+        result.complete = !pulse.stopped();
+    } else {
+        result.certificate =
+            certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain());
+    }
+    it.spare_constant = problem.intercept_scale * constant.value();
+    it.summed = true;
     return result;
 }
 

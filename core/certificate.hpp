@@ -1,0 +1,129 @@
+// The certificate of a primal and a dual point: P(w, b), and a bound on P(w, b) - min P.
+//
+//   P - D = (1/N) sum_i c_i (phi_i(a_i) + phi_i*(-beta_i) + a_i beta_i)
+//           + lambda (g(w) + g*(u) - u.w) - (b/N) sum_i c_i beta_i
+//
+// is a sum of terms that are never negative, the last one 0: no digits are lost in a difference of
+// nearly equal numbers. What rounding can do to scores, to u and to the sums is bounded beforehand
+// and added, so that the bound holds for the data as given.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "passes.hpp"
+
+namespace adasdca {
+
+inline constexpr double unit_roundoff = std::numeric_limits<double>::epsilon() / 2;
+
+struct Certified {
+    double primal = 0;
+    double gap = 0;       // P - min P is at most this, the rounding included
+    double rounding = 0;  // the part of the gap that is a bound of rounding
+    double blur = 0;      // how far the value of P itself can be from the truth
+};
+
+// Sums over some rows, by which they are certified.
+struct GapSums {
+    double value = 0;   // c phi
+    double excess = 0;  // c (phi + phi* + a beta)
+    double slip = 0;    // what rounding of the scores can add to the excess
+    double blur = 0;    // and to the value
+    double mass = 0;    // c |beta| |x|
+};
+
+// A block of rows as the losses see it.
+struct RowBlock {
+    std::int64_t count = 0;
+    double z[block_rows], b[block_rows], sign[block_rows], target[block_rows];
+    double q[block_rows], c[block_rows], length[block_rows];
+    double residue[block_rows], share[block_rows];  // kappa, and phi + phi* + a beta
+};
+
+// How far the scores of a pass can be from the truth: a multiple of |x||w|, and of single numbers.
+struct ScoreError {
+    double norm_w, bias;
+
+    // A sum of `size` products runs in at least two chains.
+    double of(double norm_x, double size, double z, double target) const {
+        return unit_roundoff * ((0.5 * size + 8.0) * norm_x * norm_w +
+                                4.0 * (std::abs(bias) + std::abs(z) + std::abs(target)));
+    }
+};
+
+inline ScoreError score_error(const Problem& problem, const double* w, double bias) {
+    double square = 0;
+#pragma omp simd reduction(+ : square)
+    for (std::int64_t j = 0; j < problem.d; ++j) square += w[j] * w[j];
+    return {std::sqrt(square), bias};
+}
+
+// A function of its own with the loss by value: only so is the loop vectorised.
+template <class LossType>
+GapSums gap_sums(const LossType loss, RowBlock& rows, const ScoreError error,
+                 double lambda_total) {
+    double value = 0, excess = 0, slip = 0, blur = 0, mass = 0;
+    const std::int64_t count = rows.count;
+#pragma omp simd reduction(+ : value, excess, slip, blur, mass)
+    for (std::int64_t k = 0; k < count; ++k) {
+        const double z = rows.z[k], b = rows.b[k], t = rows.target[k], c = rows.c[k];
+        const double norm = std::sqrt(rows.q[k] * lambda_total / std::max(c, 1e-300));
+        const double delta = error.of(norm, rows.length[k], z, t);
+        const double s = loss.ascent(z, t);
+        rows.share[k] = loss.excess(z, b, t);
+        rows.residue[k] = rows.sign[k] * (b - s);
+        value += c * loss.value(z, t);
+        excess += c * rows.share[k];
+        slip += c * delta * (std::abs(s - b) + loss.variation(z, t, delta));
+        blur += c * delta * (std::abs(s) + loss.variation(z, t, delta));
+        mass += c * std::abs(b) * norm;
+    }
+    return {value, excess, slip, blur, mass};
+}
+
+inline GapSums total_of(const std::vector<GapSums>& parts) {
+    Sum value, excess;
+    GapSums total;
+    for (const GapSums& part : parts) {
+        value.add(part.value);
+        excess.add(part.excess);
+        total.slip += part.slip;
+        total.blur += part.blur;
+        total.mass += part.mass;
+    }
+    total.value = value.value();
+    total.excess = excess.value();
+    return total;
+}
+
+// `u` is the sum of the rows by their duals, taken in chains of `chain` additions.
+inline Certified certified(const Problem& problem, const GapSums& sums, const double* w,
+                           const double* u, std::int64_t chain) {
+    const double n = problem.total, lambda = problem.lambda;
+    Certified result;
+    double penalty = 0, apart = 0;
+    std::visit(
+        [&](const auto& g) {
+            penalty = lambda * regularizer_value(g, w, problem.d);
+            apart = lambda * regularizer_excess(g, w, u, problem.d);
+        },
+        problem.regularizer);
+    const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
+    const double relative = 4.0 * unit_roundoff * terms;
+    // |u - truth|, of which g* is a 1-smooth function.
+    const double lost = 2.0 * unit_roundoff * static_cast<double>(chain + 8) * sums.mass /
+                        (lambda * n);
+    const double off = std::sqrt(2.0 * lambda * apart) * lost + 0.5 * lambda * lost * lost;
+    result.primal = sums.value / n + penalty;
+    const double gap = sums.excess / n + apart;
+    result.rounding = 1.001 * (sums.slip / n + off + relative * gap);
+    result.gap = gap + result.rounding;
+    result.blur = 1.001 * (sums.blur / n + relative * result.primal);
+    return result;
+}
+
+}  // namespace adasdca
