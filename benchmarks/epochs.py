@@ -27,7 +27,7 @@ import adasdca
 from adasdca import _core
 from adasdca.backend import LocalBackend
 from adasdca.methods import AdaSDCAPlus
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.schedules import AdaptiveSchedule
 from benchmarks import counts, memory, output
 from benchmarks.measure import Task, interleaved, machine

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from adasdca.backend import LocalBackend
 from adasdca.methods import AdaSDCAPlus
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.schedules import AdaptiveSchedule
 from benchmarks import output
 from benchmarks.measure import (

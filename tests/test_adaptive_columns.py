@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import reference as ref
 from adasdca import SmoothedHinge
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from cases import REGULARIZERS, VALUES
 from test_kernels import FOREVER, adaptive_law, adaptive_steps, agrees
 

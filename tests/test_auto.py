@@ -9,7 +9,7 @@ import cases
 import reference as ref
 from adasdca import Auto, solve
 from adasdca.finishes.newton import Newton
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 
 LAM = 0.02
 

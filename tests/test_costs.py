@@ -9,8 +9,8 @@ import pytest
 
 import adasdca
 from adasdca.costs import Costs, Rates, __main__, calibrate, current, use
-from adasdca.data import DenseRows
-from adasdca.problem import Problem
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
 
 
 def names_of_phases(**options):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import reference as ref
 from adasdca import _core, solve, theory
 from adasdca.backend import LocalBackend
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
 
 FOREVER = 1e18

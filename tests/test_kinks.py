@@ -14,7 +14,7 @@ from adasdca.costs import Costs
 from adasdca.finishes.kinks import FreeDuals
 from adasdca.finishes.patch import Kinks, Line, Patch, Point, take_rows
 from adasdca.finishes.plans import KinkFinish, NewtonFinish, SpanFinish, make_finish
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 
 KINKED = [name for name in cases.LOSSES if name not in cases.SMOOTH]
 NEEDS = frozenset({"adaptive"})

@@ -10,10 +10,10 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
 import adasdca.multinomial
-import adasdca.products
+import adasdca.problem.products
 from adasdca import Status
 from adasdca.multinomial import solve_multinomial
-from adasdca.products import RowProducts
+from adasdca.problem.products import RowProducts
 
 
 def blobs(n=60, d=5, k=4, seed=0):
@@ -128,7 +128,7 @@ def test_integer_weights_are_repeated_rows():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
 def test_float32_and_sparse_rows(form, monkeypatch):
-    monkeypatch.setattr(adasdca.products, "BLOCK", 1000)  # ten blocks of values
+    monkeypatch.setattr(adasdca.problem.products, "BLOCK", 1000)  # ten blocks of values
     X, codes = blobs(n=2000)
     X = X.astype(np.float32)
     problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True, "tol": 1e-12}
@@ -168,7 +168,7 @@ def test_warm_start_goes_on():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_products(dtype, form, monkeypatch):
-    monkeypatch.setattr(adasdca.products, "BLOCK", 1000)
+    monkeypatch.setattr(adasdca.problem.products, "BLOCK", 1000)
     rng = np.random.default_rng(0)
     n, d = 61, 50
     dense = np.where(rng.random((n, d)) < 0.5, rng.normal(size=(n, d)), 0.0).astype(dtype)

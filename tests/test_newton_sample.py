@@ -7,7 +7,7 @@ from adasdca import certify, solve
 from adasdca.backend import LocalBackend
 from adasdca.costs import Costs
 from adasdca.finishes.newton import Newton
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 
 N, D = 20_000, 6
 

@@ -17,8 +17,8 @@ from adasdca import (
     register_rule,
     solve,
 )
-from adasdca.losses import get_loss
 from adasdca.methods import METHODS as METHODS_BY_NAME
+from adasdca.problem.losses import get_loss
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
 
 LAM = 0.1

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca.backend import LocalBackend
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 
 
 @pytest.mark.parametrize("pack", [False, True], ids=["plain", "packed"])

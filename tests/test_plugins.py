@@ -13,8 +13,8 @@ import pytest
 import adasdca
 from adasdca import AdaSDCAPlus, datasets, methods, plugins, solve
 from adasdca.backend import LocalBackend
-from adasdca.losses import LOSSES, PiecewiseQuadratic
-from adasdca.problem import Problem
+from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
+from adasdca.problem.problem import Problem
 from adasdca.sampling import RULES
 from adasdca.schedules import Ascent
 

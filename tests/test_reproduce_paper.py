@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from adasdca.duality.theory import optimal_probabilities
 from adasdca.reproduce.experiments import DATA, EXPERIMENTS, LOSSES, constrained, synthetic
 from adasdca.reproduce.figures import NAMES, STYLES
 from adasdca.reproduce.paper import CLAIMS, FIGURES
 from adasdca.reproduce.problems import problem
 from adasdca.reproduce.questions import QUESTIONS
-from adasdca.theory import optimal_probabilities
 
 ALL = (*CLAIMS, *QUESTIONS)
 

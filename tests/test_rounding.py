@@ -8,7 +8,7 @@ from adasdca import solve
 from adasdca.backend import LocalBackend
 from adasdca.finishes.kinks import FreeDuals
 from adasdca.finishes.rounding import ElasticBox, Ridge, regulariser
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 
 KINKED = [name for name in cases.LOSSES if name not in cases.SMOOTH]
 REGULARISERS = [

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 import adasdca
 import cases
 from adasdca.costs import Costs
-from adasdca.data import DenseRows
 from adasdca.finishes.kernel_matrix import KernelMatrix
 from adasdca.finishes.systems import DualSystem, Equations, IterativeSystem, PrimalSystem
-from adasdca.problem import Problem
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
 
 FOREVER = 1e18
 STORAGES = {

@@ -8,8 +8,9 @@ import numpy as np
 
 from adasdca import _core
 from adasdca.costs import Costs
+from adasdca.duality.certificate import relative_gap
 from adasdca.finishes import Finish, make_finish
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.schedules import Ascent, Decay, Plan
 from adasdca.survey import Survey
 
@@ -65,7 +66,7 @@ class AutoSchedule:
         apart = self._last is not None and self._last[0] == "finish"
         if survey.active == 0 and not apart and not self._intercept:
             return None
-        relative = survey.gap / survey.primal if survey.primal > 0 else math.inf
+        relative = relative_gap(survey.gap, survey.primal)
         self._learn(relative)
         # On few rows the planning would cost more than all its picks.
         adaptive = not self._wide and survey.spread < 0.6 and n >= 1000 and survey.active > 0

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.problem import Problem
+from adasdca.duality.certificate import certified_gap
+from adasdca.problem.problem import Problem
 from adasdca.schedules import Plan, Schedule
-from adasdca.survey import Survey, certified_gap
+from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
 FOREVER = 1e18

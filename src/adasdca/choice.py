@@ -14,7 +14,7 @@ from adasdca.methods import (
     Quartz,
     SDCAPerm,
 )
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.schedules import (
     AdaptiveSchedule,
     ImportanceSchedule,

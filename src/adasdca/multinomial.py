@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from adasdca.data import check_weights
+from adasdca.duality.certificate import radius, relative_gap
 from adasdca.loop import Callback, StopRule
-from adasdca.products import RowProducts
+from adasdca.problem.data import check_weights
+from adasdca.problem.products import RowProducts
 from adasdca.softmax import Hessian, Multinomial
-from adasdca.solution import History, Record, Status, radius
+from adasdca.solution import History, Record, Status
 
 Array = NDArray[np.float64]
 
@@ -202,7 +203,7 @@ def step(problem: Multinomial, at: Point, stop: StopRule) -> Point | None:
     else:
         # The usual forcing term: loose far away, tight near the optimum, so that steps end
         # quadratic.
-        accuracy = min(FORCING, math.sqrt(at.gap / at.primal))
+        accuracy = min(FORCING, math.sqrt(relative_gap(at.gap, at.primal)))
         move, shift = hessian.descent(gradient, accuracy, lambda: stop.seconds_left() > 0)
     change = problem.rows.times(move) + shift
     slope = float(np.vdot(gradient, move))

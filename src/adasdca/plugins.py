@@ -17,8 +17,8 @@ from pathlib import Path
 from types import ModuleType
 
 from adasdca import datasets
-from adasdca.losses import LOSSES
 from adasdca.methods import PICKERS, REGISTERED
+from adasdca.problem.losses import LOSSES
 from adasdca.sampling import RULES
 
 

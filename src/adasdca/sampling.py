@@ -17,13 +17,14 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.data import as_doubles
+from adasdca.names import check_name, decorator
+from adasdca.problem.data import as_doubles
 from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
@@ -50,24 +51,6 @@ def importance_weights(curvature: Array, gamma: float, weight: Array) -> Array:
 
 
 RULES: dict[str, Rule] = {"I": adaptive, "II": importance}
-
-
-def check_name(name: object, taken: Container[object]) -> None:
-    """Refuse what cannot name a thing of one's own."""
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"name = {name!r} is not allowed; choose a non-empty string.")
-    if name in taken:
-        raise ValueError(f"name = {name!r} belongs to the package; choose another name.")
-
-
-def decorator(register: Callable[[str, Any], None], name: str) -> Callable[[R], R]:
-    """Return the decorator that registers under a name."""
-
-    def decorate(given: R) -> R:
-        register(name, given)
-        return given
-
-    return decorate
 
 
 @overload

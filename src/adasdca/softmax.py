@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
-from adasdca.products import RowProducts
+from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from adasdca.backend import LocalBackend
 from adasdca.choice import make_schedule
+from adasdca.duality.certificate import radius
 from adasdca.loop import Callback, Loop, StopRule
-from adasdca.losses import Loss
 from adasdca.methods import Method, get_method
-from adasdca.problem import Problem, check_count, check_number
-from adasdca.solution import History, Solution, as_beta, radius
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem, check_count, check_number
+from adasdca.solution import History, Solution, as_beta
 
 
 def solve(

@@ -2,49 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
-
-def rounding(magnitude: float, terms: int) -> float:
-    """Return the size of rounding in an objective summed from so many terms of such a magnitude.
-
-    Errors of a sum grow like the root of the number of its terms.
-    """
-    return float(np.finfo(np.float64).eps) * (64 + 4 * math.sqrt(terms)) * magnitude
-
-
-class CertificateError(ArithmeticError):
-    """The dual exceeds the primal by more than rounding: the numbers cannot be trusted."""
-
-
-def certified_gap(primal: float, dual: float, magnitude: float, terms: int = 1) -> float:
-    """Return primal − dual; a negative value within rounding is 0, one beyond it an error.
-
-    Parameters
-    ----------
-    primal, dual : float
-        Values of the two objectives.
-    magnitude : float
-        Size of the terms of which they are sums, which sets the size of rounding.
-    terms : int
-        Number of those terms.
-    """
-    gap = primal - dual
-    if gap >= 0:
-        return gap
-    if gap >= -rounding(magnitude, terms):
-        return 0.0
-    raise CertificateError(
-        f"primal {primal!r} is below dual {dual!r} by more than rounding; the values are too large "
-        "or too different in size for double precision: scale the features or the targets to "
-        "about 1."
-    )
 
 
 @dataclass(frozen=True)

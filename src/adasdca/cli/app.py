@@ -20,7 +20,7 @@ from adasdca.cli.path import path
 from adasdca.cli.predict import predict
 from adasdca.cli.refusals import name_value, refusal
 from adasdca.cli.reproduce import reproduce
-from adasdca.survey import CertificateError
+from adasdca.duality.certificate import CertificateError
 
 CODES = """\b
 Exit codes:

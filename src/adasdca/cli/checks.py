@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from adasdca.choice import make_schedule
 from adasdca.cli.refusals import blame
-from adasdca.losses import Loss
 from adasdca.methods import get_method
-from adasdca.problem import Problem
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem
 
 
 def check_problem(

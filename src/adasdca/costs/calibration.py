@@ -17,7 +17,7 @@ from adasdca.blas import one_thread
 from adasdca.costs.model import Costs
 from adasdca.costs.rates import Rates, use
 from adasdca.finishes.systems import PrimalSystem, cholesky
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.solver import solve
 
 REPEATS = 7

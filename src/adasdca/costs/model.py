@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.costs.rates import current
-from adasdca.data import DenseRows
-from adasdca.problem import Problem
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
 
 #: Bytes that stay close to a core.
 CACHE = 2**24

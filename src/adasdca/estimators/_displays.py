@@ -129,7 +129,7 @@ class ConvergenceDisplay:
         self.figure_ = self.ax_.figure
         self.lines_ = []
         for history, name in zip(self.histories, self.names, strict=True):
-            gap = history.gap / np.where(history.primal > 0, history.primal, 1.0)
+            gap = history.relative_gap
             # A gap of exactly 0 has no place on a logarithmic scale.
             shown = np.where(gap > 0, gap, np.nan)
             across = getattr(history, {"epochs": "epoch"}.get(x, x))

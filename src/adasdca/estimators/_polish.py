@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.losses import Loss
-from adasdca.products import RowProducts
+from adasdca.problem.losses import Loss
+from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.data import DenseRows, Rows
+from adasdca.problem.data import DenseRows, Rows
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.finishes.patch import Kinks, Patch, Point, dot
 from adasdca.finishes.rounding import Ridge, regulariser
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.survey import Survey
 
 Array = NDArray[np.float64]

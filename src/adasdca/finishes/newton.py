@@ -22,7 +22,7 @@ from adasdca import _core
 from adasdca.costs import Costs
 from adasdca.finishes.kernel_matrix import KernelMatrix
 from adasdca.finishes.systems import DualSystem, Equations, IterativeSystem, PrimalSystem, System
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.survey import Survey
 
 Array = NDArray[np.float64]

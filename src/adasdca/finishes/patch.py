@@ -25,11 +25,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.data import CsrRows, DenseRows, Rows
 from adasdca.finishes.rounding import regulariser
 from adasdca.finishes.systems import bordered, cholesky
-from adasdca.losses import PiecewiseQuadratic
-from adasdca.problem import Problem
+from adasdca.problem.data import CsrRows, DenseRows, Rows
+from adasdca.problem.losses import PiecewiseQuadratic
+from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

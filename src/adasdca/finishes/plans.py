@@ -12,12 +12,13 @@ import numpy as np
 from adasdca import _core
 from adasdca.blas import GAINING, THREADED, one_thread
 from adasdca.costs import Costs
-from adasdca.data import DenseRows
+from adasdca.duality.certificate import relative_gap
 from adasdca.finishes.kernel_matrix import KernelMatrix
 from adasdca.finishes.kinks import FreeDuals
 from adasdca.finishes.newton import MOST_FEATURES, Newton
 from adasdca.finishes.span import Span, fits
-from adasdca.problem import Problem
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
 from adasdca.schedules import Plan
 from adasdca.survey import Survey
 
@@ -127,7 +128,7 @@ class KinkFinish:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
         costs = self.costs
         n, d = self.problem.rows.shape
-        relative = min(survey.gap / survey.primal, 1.0) if survey.primal > 0 else 1.0
+        relative = min(relative_gap(survey.gap, survey.primal), 1.0)
         decades = max(math.log10(relative / self.tol), 0.0)
         # Newton steps are fewer from a point where most free duals are known.
         newton = 5.0 + 8.0 * decades + 8.0 * max(math.log10(relative / 1e-5), 0.0)
@@ -185,7 +186,7 @@ class SpanFinish:
         """Price it; when it has been solved to the accuracy asked for, the other one."""
         if not self.span.exhausted:
             return self.costs.span(self.span.kernel.size)
-        relative = survey.gap / survey.primal if survey.primal > 0 else math.inf
+        relative = relative_gap(survey.gap, survey.primal)
         if self.other is None or not self.other.ready(relative):
             return math.inf
         return self.other.cost(survey, steps)

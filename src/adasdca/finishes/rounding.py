@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 

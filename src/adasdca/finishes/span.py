@@ -19,10 +19,10 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from adasdca import _core
-from adasdca.data import DenseRows
 from adasdca.finishes.kernel_matrix import KernelMatrix
-from adasdca.problem import Problem
-from adasdca.products import RowProducts
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
+from adasdca.problem.products import RowProducts
 from adasdca.survey import Survey
 
 Array = NDArray[np.float64]

@@ -22,9 +22,9 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from adasdca import _core
-from adasdca.data import DenseRows
 from adasdca.finishes.kernel_matrix import KernelMatrix
-from adasdca.problem import Problem
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 

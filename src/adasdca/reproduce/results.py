@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.duality.certificate import relative_gap
 from adasdca.reproduce.experiments import DATA, EXPERIMENTS, LOSSES, METHODS
 from adasdca.reproduce.store import Record, standing
 
@@ -42,8 +43,8 @@ class Run:
     def of(cls, record: Record) -> Run:
         """Take what figures and verdicts need from a stored run."""
         history = {name: np.array(column) for name, column in record["history"].items()}
-        primal, gap = history["primal"], history["gap"]
-        relative = np.divide(gap, primal, out=np.full(len(gap), np.inf), where=primal > 0)
+        pairs = zip(history["gap"].tolist(), history["primal"].tolist(), strict=True)
+        relative = np.array([relative_gap(gap, primal) for gap, primal in pairs])
         return cls(
             history["updates"] / record["n"],
             history["seconds"].astype(np.float64),

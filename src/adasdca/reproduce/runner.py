@@ -15,8 +15,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from adasdca.losses import get_loss
 from adasdca.plugins import load_all
+from adasdca.problem.losses import get_loss
 from adasdca.reproduce import problems
 from adasdca.reproduce.experiments import SHAPE, method_of
 from adasdca.reproduce.grid import Task

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from adasdca.duality.theory import epoch_cost
 from adasdca.reproduce.experiments import EXPERIMENTS, METHODS, MS, with_m
 from adasdca.reproduce.results import Problem, Results
-from adasdca.theory import epoch_cost
 
 #: Table 2 of the paper: d, n, density in per cent and the decimals it is printed with.
 PAPER_SHAPES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,48 +11,14 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from adasdca.backend import LocalBackend
-from adasdca.data import as_doubles
-from adasdca.losses import Loss
-from adasdca.problem import Problem, check_count
+from adasdca.duality.certificate import Certificate, certified_gap, radius
+from adasdca.problem.data import as_doubles
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem, check_count
 from adasdca.schedules import PermutationSchedule
-from adasdca.solution import as_beta, radius
-from adasdca.survey import certified_gap
+from adasdca.solution import as_beta
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A proof of how far a point can be from the optimum.
-
-    Attributes
-    ----------
-    primal : float
-        P at the point.
-    dual : float
-        A lower bound on min P.
-    gap : float
-        primal − dual ≥ P − min P.
-    radius : float
-        No optimal w is farther from the point's than this.
-    """
-
-    primal: float
-    dual: float
-    gap: float
-    radius: float
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap over the primal value."""
-        return self.gap / self.primal if self.primal > 0 else float(self.gap > 0)
-
-    def __str__(self) -> str:
-        return (
-            f"The objective is {self.primal:.8g}; no model has less than {self.dual:.8g}. "
-            f"This one is within {self.gap:.2e} ({100 * self.relative_gap:.2g} %) of the best, "
-            f"and its coefficients within {self.radius:.2e} of the best ones."
-        )
 
 
 def certify(

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.losses import Logistic, Loss, Squared
-from adasdca.products import RowProducts
+from adasdca.problem.losses import Logistic, Loss, Squared
+from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 

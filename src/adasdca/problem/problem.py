@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.data import (
+from adasdca.problem.data import (
     CsrRows,
     DenseRows,
     Rows,
@@ -28,7 +28,7 @@ from adasdca.data import (
     check_targets,
     check_weights,
 )
-from adasdca.losses import Loss, get_loss
+from adasdca.problem.losses import Loss, get_loss
 
 Array = NDArray[np.float64]
 
