@@ -163,7 +163,7 @@ METHODS = {
 def method(request, monkeypatch):
     if request.param != "adasdca+rule":
         return METHODS[request.param]
-    monkeypatch.setattr("adasdca.sampling.RULES", {})
+    monkeypatch.setattr("adasdca.ascent.sampling.RULES", {})
     register_rule("sharp", sharp)
     return AdaSDCAPlus("sharp")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from adasdca.backend import LocalBackend
+from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.problem import Problem
 
 

@@ -11,7 +11,8 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from adasdca import datasets, methods, sampling
+from adasdca import datasets, methods
+from adasdca.ascent import sampling
 from adasdca.cli.app import app
 from adasdca.reproduce import grid, page, runner
 from adasdca.reproduce.experiments import EXPERIMENTS, METHODS

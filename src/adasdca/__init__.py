@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from adasdca import datasets, files, methods
+from adasdca.ascent.sampling import register_rule
+from adasdca.ascent.survey import Survey
 from adasdca.certification import certify
 from adasdca.duality import theory
 from adasdca.duality.certificate import Certificate, CertificateError
@@ -23,10 +25,8 @@ from adasdca.problem.losses import (
     SquaredHinge,
 )
 from adasdca.registration import register_loss, register_method
-from adasdca.sampling import register_rule
 from adasdca.solution import History, Phase, Record, Solution, State, Status
 from adasdca.solver import solve
-from adasdca.survey import Survey
 
 if TYPE_CHECKING:
     from adasdca.estimators import (

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from adasdca.backend import LocalBackend
+from adasdca.ascent.schedules import PermutationSchedule
+from adasdca.backends.cpu import LocalBackend
 from adasdca.duality.certificate import Certificate, certified_gap, radius
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
-from adasdca.schedules import PermutationSchedule
 from adasdca.solution import as_beta
 
 Array = NDArray[np.float64]

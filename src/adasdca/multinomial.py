@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from adasdca.duality.certificate import radius, relative_gap
-from adasdca.loop import Callback, StopRule
+from adasdca.engine.stop import Callback, StopRule
 from adasdca.problem.data import check_weights
 from adasdca.problem.products import RowProducts
 from adasdca.softmax import Hessian, Multinomial

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adasdca.loop import Callback
+from adasdca.engine.stop import Callback
 from adasdca.methods import Method
 from adasdca.problem.data import DenseRows
 from adasdca.problem.losses import Loss

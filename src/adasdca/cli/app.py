@@ -10,7 +10,7 @@ import typer
 import typer.core
 
 import adasdca
-from adasdca.backend import ScaleError
+from adasdca.backends.base import ScaleError
 from adasdca.cli.certify import certify
 from adasdca.cli.compare import compare
 from adasdca.cli.datasets import app as datasets_app

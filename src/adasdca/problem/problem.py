@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,10 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca import _core
 from adasdca.problem.data import (
-    CsrRows,
-    DenseRows,
     Rows,
     as_doubles,
     check_rows,
@@ -114,41 +110,6 @@ class Problem:
             float(np.einsum("i,i->", values, values, dtype=np.float64)) / self.rows.shape[0]
         )
         return 0.5 * math.sqrt(mean_square) if mean_square > 0 else 0.5
-
-    def workspace(self, pack: bool | str = "auto") -> _core.Workspace:
-        """Lay the rows out for the kernels, at β = 0."""
-        lower, upper = self.bounds or (None, None)
-        sigma = self.l1_ratio / (1.0 - self.l1_ratio)
-        if sigma > 0 and lower is None:
-            d = self.rows.shape[1]
-            lower, upper = np.full(d, -math.inf), np.full(d, math.inf)
-        common = (
-            self.y,
-            self.weight,
-            self.loss.kernel,
-            self.strength,
-            sigma,
-            lower,
-            upper,
-            self.intercept_scale,
-        )
-        if isinstance(self.rows, DenseRows):
-            return _core.Workspace.dense(self.rows.values, *common)
-        packed = _packing_fits(self.rows) if pack == "auto" else bool(pack)
-        rows = self.rows
-        return _core.Workspace.csr(
-            rows.values, rows.columns, rows.start, rows.shape[1], *common, packed
-        )
-
-
-def _packing_fits(rows: CsrRows) -> bool:
-    """Whether a packed copy leaves half of the free memory alone."""
-    need = rows.n_stored * (4 + rows.values.itemsize) + 72 * rows.shape[0]
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return need < 2**31
-    return need < free / 2
 
 
 def check_number(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.ascent.survey import Survey
 from adasdca.duality.theory import water_fill
 from adasdca.methods import (
     SDCA,
@@ -23,7 +24,6 @@ from adasdca.methods import (
     SDCAPerm,
     get_method,
 )
-from adasdca.survey import Survey
 
 DATA = ("w8a", "dorothea", "mushrooms", "cov1", "ijcnn1")
 LOSSES = ("squared", "smoothed_hinge")

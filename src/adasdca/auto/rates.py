@@ -80,13 +80,13 @@ class Rates:
         except (OSError, ValueError) as error:
             raise ValueError(
                 f"{os.fspath(path)!r} cannot be read as rates ({error}); write such a file with "
-                f"python -m adasdca.costs -o {os.fspath(path)}."
+                f"python -m adasdca.calibration -o {os.fspath(path)}."
             ) from error
         names = [field.name for field in fields(cls)]
         if not isinstance(found, dict):
             raise ValueError(
                 f"{os.fspath(path)!r} holds {type(found).__name__}, not rates by name; write such "
-                f"a file with python -m adasdca.costs -o {os.fspath(path)}."
+                f"a file with python -m adasdca.calibration -o {os.fspath(path)}."
             )
         unknown = sorted(set(found) - set(names))
         if unknown:

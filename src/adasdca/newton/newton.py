@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.costs import Costs
-from adasdca.finishes.kernel_matrix import KernelMatrix
-from adasdca.finishes.systems import DualSystem, Equations, IterativeSystem, PrimalSystem, System
+from adasdca.ascent.survey import Survey
+from adasdca.auto.costs import Costs
+from adasdca.newton.kernel_matrix import KernelMatrix
+from adasdca.newton.systems import DualSystem, Equations, IterativeSystem, PrimalSystem, System
 from adasdca.problem.problem import Problem
-from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
 

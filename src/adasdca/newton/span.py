@@ -19,11 +19,11 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from adasdca import _core
-from adasdca.finishes.kernel_matrix import KernelMatrix
+from adasdca.ascent.survey import Survey
+from adasdca.newton.kernel_matrix import KernelMatrix
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 from adasdca.problem.products import RowProducts
-from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
 
@@ -79,9 +79,10 @@ class Span:
         Leaves the workspace at the result, or untouched if that is no better or time ran out.
         """
         # These choose among finishes, of which this is one.
-        from adasdca.auto import AutoSchedule
-        from adasdca.backend import LocalBackend
-        from adasdca.loop import Loop, StopRule
+        from adasdca.auto.schedule import AutoSchedule
+        from adasdca.backends.cpu import LocalBackend
+        from adasdca.engine.loop import Loop
+        from adasdca.engine.stop import StopRule
         from adasdca.solution import Status
 
         start = time.perf_counter()

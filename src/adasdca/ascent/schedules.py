@@ -7,18 +7,20 @@ Algorithm 1, which cannot know its rows beforehand, a number of steps.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.methods import AdaSDCAPlus, Custom
-from adasdca.sampling import check_law, get_rule, importance_weights
-from adasdca.survey import Survey
+from adasdca.ascent.sampling import Rule, check_law, get_rule, importance_weights
+from adasdca.ascent.survey import Survey
 
 Picks = NDArray[np.int32]
+#: From a survey and a generator to the rows that the next epoch visits, in order.
+Picker = Callable[[Survey, np.random.Generator], Any]
 Array = NDArray[np.float64]
 
 
@@ -181,19 +183,34 @@ class StepwiseSchedule:
 
 
 class AdaptiveSchedule:
-    """Algorithm 2: a law at the start of each epoch, thinned m-fold at each visit."""
+    """Algorithm 2: a law at the start of each epoch, thinned m-fold at each visit.
 
-    def __init__(self, method: AdaSDCAPlus, intercept: bool = False) -> None:
+    Parameters
+    ----------
+    option, m, epoch, sampler
+        The parameters of `AdaSDCAPlus`.
+    intercept : bool
+        Whether an intercept is fitted.
+    """
+
+    def __init__(
+        self,
+        option: str | Rule = "I",
+        m: float | Literal["auto"] = 2.0,
+        epoch: float = 1.0,
+        sampler: str = "plan",
+        intercept: bool = False,
+    ) -> None:
         self._intercept = intercept
-        self._rule = get_rule(method.option)
-        self._name = repr(method.option)
-        self._epoch = method.epoch
-        self._tree = method.sampler == "tree"
+        self._rule = get_rule(option)
+        self._name = repr(option)
+        self._epoch = epoch
+        self._tree = sampler == "tree"
         self._draw = _core.draw_tree if self._tree else _core.Planner().plan
-        self._decay = Decay() if method.m == "auto" else None
-        self._m = 2.0 if method.m == "auto" else float(method.m)
+        self._decay = Decay() if m == "auto" else None
+        self._m = 2.0 if m == "auto" else float(m)
         builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set()}
-        needs = builtin.get(method.option, {"adaptive", "score", "residue", "share"})
+        needs = builtin.get(option, {"adaptive", "score", "residue", "share"})
         self.needs = frozenset(needs | ({"adaptive"} if self._decay else set()))
 
     def plan(self, survey: Survey, key: int) -> Plan | None:
@@ -221,9 +238,9 @@ class PickSchedule:
 
     needs = frozenset({"adaptive", "score", "residue", "share"})
 
-    def __init__(self, method: Custom) -> None:
-        self._name = method.name
-        self._pick = method.picker()
+    def __init__(self, name: str, picker: Picker) -> None:
+        self._name = name
+        self._pick = picker
 
     def plan(self, survey: Survey, key: int) -> Plan | None:
         """Plan the next epoch; None if no row was picked."""

@@ -1,4 +1,9 @@
-"""The cost of the steps of a solve on a problem."""
+"""What the steps of a solve cost on a problem, so that `auto` can choose between them.
+
+Costs are nanoseconds by rates of this package's kernels (`Rates`), which microbenchmarks measure
+(`calibration`). The published ones are in force by default and no clock is read, so that the same
+seed takes the same path on every run.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.costs.rates import current
+from adasdca.auto.rates import current
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 

@@ -25,8 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.finishes.rounding import regulariser
-from adasdca.finishes.systems import bordered, cholesky
+from adasdca.backends.cpu import make_workspace
+from adasdca.newton.rounding import regulariser
+from adasdca.newton.systems import bordered, cholesky
 from adasdca.problem.data import CsrRows, DenseRows, Rows
 from adasdca.problem.losses import PiecewiseQuadratic
 from adasdca.problem.problem import Problem
@@ -153,7 +154,7 @@ class Patch:
             bounds=None,
             fit_intercept=False,
         )
-        self.workspace = part.workspace(pack=False)
+        self.workspace = make_workspace(part, pack=False)
         self.centre, self.u = point.dual[rows], point.u
         self.fixed = point.u - self.combine(self.centre)
         held = dot(kinks.weight, kinks.sign * point.dual)

@@ -10,17 +10,17 @@ from typing import Protocol
 import numpy as np
 
 from adasdca import _core
-from adasdca.blas import GAINING, THREADED, one_thread
-from adasdca.costs import Costs
+from adasdca.ascent.schedules import Plan
+from adasdca.ascent.survey import Survey
+from adasdca.auto.costs import Costs
+from adasdca.backends.blas import GAINING, THREADED, one_thread
 from adasdca.duality.certificate import relative_gap
-from adasdca.finishes.kernel_matrix import KernelMatrix
-from adasdca.finishes.kinks import FreeDuals
-from adasdca.finishes.newton import MOST_FEATURES, Newton
-from adasdca.finishes.span import Span, fits
+from adasdca.newton.kernel_matrix import KernelMatrix
+from adasdca.newton.kinks import FreeDuals
+from adasdca.newton.newton import MOST_FEATURES, Newton
+from adasdca.newton.span import Span, fits
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
-from adasdca.schedules import Plan
-from adasdca.survey import Survey
 
 #: Stored entries that the finish of kinks may copy, below 1 GB.
 COPY = 2**26

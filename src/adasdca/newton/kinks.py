@@ -5,7 +5,7 @@ their kinks are free, and few. The method of multipliers finds both: it solves t
 kinks rounded over a length γ about the duals at hand, takes the duals of that solution, and repeats
 this with a smaller γ. D rises from one to the next whatever γ is, so nothing can cycle, and the
 smaller γ the fewer are needed. Rows that are far from their kinks, and right about it, keep their
-duals and need not be read, so each problem is one of a few rows (`adasdca.finishes.patch`).
+duals and need not be read, so each problem is one of a few rows (`adasdca.newton.patch`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.finishes.patch import Kinks, Patch, Point, dot
-from adasdca.finishes.rounding import Ridge, regulariser
+from adasdca.ascent.survey import Survey
+from adasdca.newton.patch import Kinks, Patch, Point, dot
+from adasdca.newton.rounding import Ridge, regulariser
 from adasdca.problem.problem import Problem
-from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

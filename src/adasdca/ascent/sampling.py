@@ -23,9 +23,9 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.ascent.survey import Survey
 from adasdca.names import check_name, decorator
 from adasdca.problem.data import as_doubles
-from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
 Rule = Callable[[Survey], Any]

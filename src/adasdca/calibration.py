@@ -1,10 +1,17 @@
-"""Microbenchmarks of the rates: each kernel on small data, the best of several runs."""
+"""Measure the rates of this machine: each kernel on small data, the best of several runs.
+
+``python -m adasdca.calibration [-o FILE]`` prints them beside the published ones. Only their ratios
+matter to `auto`. ``ADASDCA_RATES`` or `use` puts them in force.
+"""
 
 from __future__ import annotations
 
+import argparse
 import math
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,13 +19,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backend import LocalBackend
-from adasdca.blas import one_thread
-from adasdca.costs.model import Costs
-from adasdca.costs.rates import Rates, use
-from adasdca.finishes.systems import PrimalSystem, cholesky
+from adasdca.auto.costs import Costs
+from adasdca.auto.rates import VARIABLE, Rates, use
+from adasdca.backends.blas import one_thread
+from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.systems import PrimalSystem, cholesky
 from adasdca.problem.problem import Problem
 from adasdca.solver import solve
+
+__all__ = ["Rates", "calibrate", "main", "use"]
 
 REPEATS = 7
 FOREVER = 1e18
@@ -89,8 +98,12 @@ def _visit(X: Any, loss: str) -> float:
     return float(min(times)) / (3.0 * float(n))
 
 
-def measure() -> Rates:
-    """Measure all rates."""
+def calibrate() -> Rates:
+    """Measure the rates of this machine, in less than a second, and return them.
+
+    Timings vary from run to run, and with them the paths that solves take: save the rates and load
+    them where runs are to be repeated.
+    """
     published = Rates()
 
     def difference(value: float, name: str) -> float:
@@ -176,3 +189,29 @@ def _factor(m: int) -> float:
     """Time a factorisation; its matrix is lost each time, so a copy goes in."""
     matrix = np.full((m, m), 0.5)
     return best(lambda: cholesky(matrix.copy(), float(m))) / float(m) ** 3
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print a table, and write the file that was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m adasdca.calibration",
+        description="Print the rates of this machine beside the published ones.",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the rates to this JSON file")
+    output = parser.parse_args(arguments).output
+    measured, published = calibrate(), asdict(Rates())
+    lines = [f"{'nanoseconds':<16}{'measured':>12}{'published':>12}{'ratio':>8}"]
+    for name, rate in asdict(measured).items():
+        usual = published[name]
+        lines.append(f"{name:<16}{rate:>12.4g}{usual:>12.4g}{rate / usual:>8.2f}")
+    if output is not None:
+        try:
+            measured.save(output)
+        except OSError as error:
+            parser.error(f"{output!r} cannot be written ({error}); choose another file.")
+        lines.append(f"Written; {VARIABLE}={output} makes `solve` use them.")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

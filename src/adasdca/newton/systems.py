@@ -22,7 +22,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from adasdca import _core
-from adasdca.finishes.kernel_matrix import KernelMatrix
+from adasdca.newton.kernel_matrix import KernelMatrix
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 

@@ -1,49 +1,23 @@
-"""Where the rows live: the protocol between the loop and the rows, and the rows of this process.
-
-The loop in `solver` knows only `Backend`. A backend whose rows are elsewhere (workers, a device)
-surveys them in parts and adds the parts, plans each part by the same schedule, and adds the changes
-of u.
-"""
+"""Rows in the memory of this process, ascended by the compiled core."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import math
+import os
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.ascent.schedules import Plan, Schedule
+from adasdca.ascent.survey import Survey
+from adasdca.backends.base import FOREVER, ScaleError
 from adasdca.duality.certificate import certified_gap
+from adasdca.problem.data import CsrRows, DenseRows
 from adasdca.problem.problem import Problem
-from adasdca.schedules import Plan, Schedule
-from adasdca.survey import Survey
 
 Array = NDArray[np.float64]
-FOREVER = 1e18
-
-
-class ScaleError(ValueError):
-    """The squares of the rows are beyond double precision."""
-
-
-class Backend(Protocol):
-    """Rows that can be surveyed and ascended."""
-
-    @property
-    def multiplier(self) -> float:
-        """b_k of the method of multipliers; 0 without an intercept."""
-
-    def restart(self, beta: Array, multiplier: float) -> None:
-        """Continue from these dual variables."""
-
-    def survey(self, needs: frozenset[str], seconds: float) -> Survey | None:
-        """Survey all rows; None if that took longer than the seconds given."""
-
-    def plan(self, schedule: Schedule, survey: Survey, key: int) -> Plan | None:
-        """Plan an epoch; None if there is no row left to visit."""
-
-    def ascend(self, plan: Plan, seconds: float) -> int:
-        """Carry a plan out for at most that many seconds; return the number of updates."""
 
 
 class LocalBackend:
@@ -63,7 +37,7 @@ class LocalBackend:
     def __init__(self, problem: Problem, n_threads: int = 1, pack: bool | str = "auto") -> None:
         self.problem = problem
         self._threads = n_threads
-        self.workspace = problem.workspace(pack)
+        self.workspace = make_workspace(problem, pack)
         n = self.workspace.n
         self._curvature = _core.vector(n)
         self.workspace.curvature(self._curvature)
@@ -151,3 +125,39 @@ class LocalBackend:
     def ascend(self, plan: Plan, seconds: float = FOREVER) -> int:
         """Carry a plan out."""
         return plan.run(self.workspace, seconds)
+
+
+def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspace:
+    """Lay the rows out for the kernels, at β = 0."""
+    lower, upper = problem.bounds or (None, None)
+    sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
+    if sigma > 0 and lower is None:
+        d = problem.rows.shape[1]
+        lower, upper = np.full(d, -math.inf), np.full(d, math.inf)
+    common = (
+        problem.y,
+        problem.weight,
+        problem.loss.kernel,
+        problem.strength,
+        sigma,
+        lower,
+        upper,
+        problem.intercept_scale,
+    )
+    if isinstance(problem.rows, DenseRows):
+        return _core.Workspace.dense(problem.rows.values, *common)
+    packed = _packing_fits(problem.rows) if pack == "auto" else bool(pack)
+    rows = problem.rows
+    return _core.Workspace.csr(
+        rows.values, rows.columns, rows.start, rows.shape[1], *common, packed
+    )
+
+
+def _packing_fits(rows: CsrRows) -> bool:
+    """Whether a packed copy leaves half of the free memory alone."""
+    need = rows.n_stored * (4 + rows.values.itemsize) + 72 * rows.shape[0]
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return need < 2**31
+    return need < free / 2

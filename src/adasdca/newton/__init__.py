@@ -6,6 +6,6 @@ the free duals on a `patch` of the rows, with the regulariser's own kinks in `ro
 turns few rows with many features into few features.
 """
 
-from adasdca.finishes.plans import Finish, make_finish
+from adasdca.newton.plans import Finish, make_finish
 
 __all__ = ["Finish", "make_finish"]

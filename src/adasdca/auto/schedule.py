@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from adasdca import _core
-from adasdca.costs import Costs
+from adasdca.ascent.schedules import Ascent, Decay, Plan
+from adasdca.ascent.survey import Survey
+from adasdca.auto.costs import Costs
 from adasdca.duality.certificate import relative_gap
-from adasdca.finishes import Finish, make_finish
+from adasdca.newton import Finish, make_finish
 from adasdca.problem.problem import Problem
-from adasdca.schedules import Ascent, Decay, Plan
-from adasdca.survey import Survey
 
 #: Plans in a row without any effect after which the finish is tried whatever it costs: with an
 #: intercept duals can rest at their bounds while it has far to go.
