@@ -85,7 +85,7 @@ def load_mushrooms() -> Data:
     >>> X.shape, X.dtype.name, sorted(set(y.tolist()))
     ((8124, 112), 'float32', [-1.0, 1.0])
     """
-    with resources.as_file(resources.files("adasdca") / "data" / "mushrooms.npz") as path:
+    with resources.as_file(resources.files("adasdca.datasets") / "data" / "mushrooms.npz") as path:
         return read_npz(path, "mushrooms")
 
 

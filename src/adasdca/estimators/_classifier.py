@@ -17,7 +17,7 @@ from adasdca.estimators._labels import class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
 from adasdca.methods import Method
-from adasdca.multinomial import solve_multinomial
+from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.losses import Logistic, Loss
 from adasdca.problem.products import RowProducts
 from adasdca.solution import Record

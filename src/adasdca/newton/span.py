@@ -78,7 +78,8 @@ class Span:
 
         Leaves the workspace at the result, or untouched if that is no better or time ran out.
         """
-        # These choose among finishes, of which this is one.
+        # These choose among finishes, of which this is one: the one known cycle of imports, which
+        # `tests/test_layout.py` lists.
         from adasdca.auto.schedule import AutoSchedule
         from adasdca.backends.cpu import LocalBackend
         from adasdca.engine.loop import Loop

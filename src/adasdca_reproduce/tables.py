@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from adasdca.duality.theory import epoch_cost
-from adasdca.reproduce.experiments import EXPERIMENTS, METHODS, MS, with_m
-from adasdca.reproduce.results import Problem, Results
+from adasdca_reproduce.experiments import EXPERIMENTS, METHODS, MS, with_m
+from adasdca_reproduce.results import Problem, Results
 
 #: Table 2 of the paper: d, n, density in per cent and the decimals it is printed with.
 PAPER_SHAPES = {

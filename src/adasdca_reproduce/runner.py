@@ -17,13 +17,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from adasdca.plugins import load_all
 from adasdca.problem.losses import get_loss
-from adasdca.reproduce import problems
-from adasdca.reproduce.experiments import SHAPE, method_of
-from adasdca.reproduce.grid import Task
-from adasdca.reproduce.machine import machine, versions
-from adasdca.reproduce.store import Record, Store, identity
 from adasdca.solution import Solution, Status
 from adasdca.solver import solve
+from adasdca_reproduce import problems
+from adasdca_reproduce.experiments import SHAPE, method_of
+from adasdca_reproduce.grid import Task
+from adasdca_reproduce.machine import machine, versions
+from adasdca_reproduce.store import Record, Store, identity
 
 #: What the history of a stored run holds, the fields of `History`.
 _MICROSECONDS = 6

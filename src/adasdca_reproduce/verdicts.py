@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adasdca.reproduce.results import Measure, Need, Problem, Results
+from adasdca_reproduce.results import Measure, Need, Problem, Results
 
 
 class Verdict(enum.Enum):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from adasdca.reproduce.experiments import DATA, EXPERIMENTS, SHAPE, Experiment
+from adasdca_reproduce.experiments import DATA, EXPERIMENTS, SHAPE, Experiment
 
 Key = tuple[str, str, str, str, int]
 

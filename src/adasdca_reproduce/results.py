@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.duality.certificate import relative_gap
-from adasdca.reproduce.experiments import DATA, EXPERIMENTS, LOSSES, METHODS
-from adasdca.reproduce.store import Record, standing
+from adasdca_reproduce.experiments import DATA, EXPERIMENTS, LOSSES, METHODS
+from adasdca_reproduce.store import Record, standing
 
 Array = NDArray[np.float64]
 Measure = Literal["epochs", "seconds"]

@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from adasdca.reproduce import words
-from adasdca.reproduce.claims import GAPS, Claim
-from adasdca.reproduce.document import (
+from adasdca_reproduce import words
+from adasdca_reproduce.claims import GAPS, Claim
+from adasdca_reproduce.document import (
     Block,
     Heading,
     Image,
@@ -19,12 +19,12 @@ from adasdca.reproduce.document import (
     as_html,
     as_markdown,
 )
-from adasdca.reproduce.experiments import EXPERIMENTS, MS, with_m
-from adasdca.reproduce.figures import NAMES, Picture, draw, pictures
-from adasdca.reproduce.paper import CLAIMS
-from adasdca.reproduce.questions import QUESTIONS
-from adasdca.reproduce.results import Measure, Problem, Results
-from adasdca.reproduce.tables import (
+from adasdca_reproduce.experiments import EXPERIMENTS, MS, with_m
+from adasdca_reproduce.figures import NAMES, Picture, draw, pictures
+from adasdca_reproduce.paper import CLAIMS
+from adasdca_reproduce.questions import QUESTIONS
+from adasdca_reproduce.results import Measure, Problem, Results
+from adasdca_reproduce.tables import (
     PAPER_COSTS,
     PAPER_SHAPES,
     epoch_costs,
@@ -32,7 +32,7 @@ from adasdca.reproduce.tables import (
     m_ratios,
     shapes,
 )
-from adasdca.reproduce.verdicts import Case, Verdict, shown, summary
+from adasdca_reproduce.verdicts import Case, Verdict, shown, summary
 
 FOLDER = "figures"
 SHORT = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from adasdca.reproduce import tables
-from adasdca.reproduce.experiments import with_m
-from adasdca.reproduce.results import Measure, Problem, Results
-from adasdca.reproduce.verdicts import Case, Verdict, alike, case_of_first, first, shown
+from adasdca_reproduce import tables
+from adasdca_reproduce.experiments import with_m
+from adasdca_reproduce.results import Measure, Problem, Results
+from adasdca_reproduce.verdicts import Case, Verdict, alike, case_of_first, first, shown
 
 #: Relative gaps at which methods are compared; the last is what all methods reach in doubles.
 GAPS = (1e-3, 1e-6, 1e-10, 1e-13)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adasdca.reproduce.claims import (
+from adasdca_reproduce.claims import (
     Claim,
     Costs,
     Depends,
@@ -12,10 +12,10 @@ from adasdca.reproduce.claims import (
     Shapes,
     Within,
 )
-from adasdca.reproduce.experiments import DATA, LOSSES
-from adasdca.reproduce.reasons import ALL_MATTER, SAME_NORMS, SURVEY, THINNING, WIDE
-from adasdca.reproduce.results import Measure
-from adasdca.reproduce.verdicts import Verdict
+from adasdca_reproduce.experiments import DATA, LOSSES
+from adasdca_reproduce.reasons import ALL_MATTER, SAME_NORMS, SURVEY, THINNING, WIDE
+from adasdca_reproduce.results import Measure
+from adasdca_reproduce.verdicts import Verdict
 
 _FIXED = ("sdca", "iprox-sdca")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from adasdca.reproduce.experiments import EXPERIMENTS
-from adasdca.reproduce.results import Problem, Results
-from adasdca.reproduce.store import Record
-from adasdca.reproduce.verdicts import Case, Verdict, summary
+from adasdca_reproduce.experiments import EXPERIMENTS
+from adasdca_reproduce.results import Problem, Results
+from adasdca_reproduce.store import Record
+from adasdca_reproduce.verdicts import Case, Verdict, summary
 
 OPENING = (
     "Section 6 of Csiba, Qu and Richtárik, *Stochastic Dual Coordinate Ascent with Adaptive "

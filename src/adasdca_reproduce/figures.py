@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adasdca.reproduce.experiments import EXPERIMENTS, MS, with_m
-from adasdca.reproduce.paper import FIGURES
-from adasdca.reproduce.results import Measure, Problem, Results, Run
-from adasdca.reproduce.tables import epoch_costs
+from adasdca_reproduce.experiments import EXPERIMENTS, MS, with_m
+from adasdca_reproduce.paper import FIGURES
+from adasdca_reproduce.results import Measure, Problem, Results, Run
+from adasdca_reproduce.tables import epoch_costs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,9 +24,9 @@ from scipy.special import softmax
 
 from adasdca.duality.certificate import radius, relative_gap
 from adasdca.engine.stop import Callback, StopRule
+from adasdca.multinomial.risk import Hessian, Multinomial
 from adasdca.problem.data import check_weights
 from adasdca.problem.products import RowProducts
-from adasdca.softmax import Hessian, Multinomial
 from adasdca.solution import History, Record, Status
 
 Array = NDArray[np.float64]

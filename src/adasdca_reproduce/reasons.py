@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adasdca.reproduce.claims import Explanation
+from adasdca_reproduce.claims import Explanation
 
 WIDE = Explanation(
     "dorothea has far more features than rows, so that rows hardly disturb each other: one visit "

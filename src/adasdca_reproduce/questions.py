@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from adasdca.reproduce.claims import Alike, Claim, Explanation, First
-from adasdca.reproduce.experiments import with_m
-from adasdca.reproduce.reasons import ALL_MATTER, WIDE
-from adasdca.reproduce.results import Measure
-from adasdca.reproduce.verdicts import Verdict
+from adasdca_reproduce.claims import Alike, Claim, Explanation, First
+from adasdca_reproduce.experiments import with_m
+from adasdca_reproduce.reasons import ALL_MATTER, WIDE
+from adasdca_reproduce.results import Measure
+from adasdca_reproduce.verdicts import Verdict
 
 _FIXED = ("sdca", "iprox-sdca")
 _MEASURES: tuple[Measure, ...] = ("epochs", "seconds")
