@@ -305,7 +305,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
 
     Examples
     --------
-    >>> from adasdca.losses import get_loss
+    >>> from adasdca.problem.losses import get_loss
     >>> get_loss("smoothed_hinge", gamma=0.5)
     SmoothedHinge(gamma=0.5)
     """
