@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from adasdca import _core, datasets, losses, methods, sampling
+from adasdca import _core, datasets, losses, methods
+from adasdca.ascent import sampling
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -25,10 +25,9 @@ import numpy as np
 
 import adasdca
 from adasdca import _core
-from adasdca.backend import LocalBackend
-from adasdca.methods import AdaSDCAPlus
-from adasdca.problem import Problem
-from adasdca.schedules import AdaptiveSchedule
+from adasdca.ascent.schedules import AdaptiveSchedule
+from adasdca.backends.cpu import LocalBackend, make_workspace
+from adasdca.problem.problem import Problem
 from benchmarks import counts, memory, output
 from benchmarks.measure import Task, interleaved, machine
 
@@ -68,7 +67,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
         return Task(lambda: backend.workspace.ascend(rows, FOREVER), restart(backend))
 
     def epoch(sampler: Any) -> Task:
-        schedule = AdaptiveSchedule(AdaSDCAPlus(m=M, sampler=sampler))
+        schedule = AdaptiveSchedule(m=M, sampler=sampler)
 
         def run() -> None:
             survey = packed.survey(schedule.needs)
@@ -92,7 +91,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
             "ascent_in_order": ascent(packed, in_order),
             "ascent_unpacked": ascent(plain, picks),
             "ascent_unpacked_in_order": ascent(plain, in_order),
-            "pack": Task(lambda: problem.workspace(True).pack()),
+            "pack": Task(lambda: make_workspace(problem, True).pack()),
             "epoch_plan": epoch("plan"),
             "epoch_tree": epoch("tree"),
         },

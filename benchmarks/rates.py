@@ -1,8 +1,8 @@
 """`auto` by published rates and by measured ones: `python -m benchmarks.rates [--data NAME ...]`.
 
 The cost model decides when the epochs end and how a finish is solved. Its rates are published
-ones; `adasdca.costs.calibrate` measures those of the machine at hand. Here both decide the same
-solves in turn: a ratio above 1 says that measured rates would be faster.
+ones; `adasdca.calibration` measures those of the machine at hand. Here both decide the same solves
+in turn: a ratio above 1 says that measured rates would be faster.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 import adasdca
-from adasdca.blas import one_thread
-from adasdca.costs import Rates, calibrate, use
+from adasdca.auto.rates import Rates, use
+from adasdca.backends.blas import one_thread
+from adasdca.calibration import calibrate
 from benchmarks import output
 from benchmarks.measure import Task, interleaved, machine
 from benchmarks.peers.solver import LOSSES

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from adasdca.backend import LocalBackend
-from adasdca.methods import AdaSDCAPlus
-from adasdca.problem import Problem
-from adasdca.schedules import AdaptiveSchedule
+from adasdca.ascent.schedules import AdaptiveSchedule
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.problem import Problem
 from benchmarks import output
 from benchmarks.measure import (
     Task,
@@ -61,7 +60,7 @@ def case(nnz: int, loss: str, repeats: int) -> dict[str, Any]:
     loaded = resident_bytes()
     problem = Problem.checked(X, y, loss=loss, lam=1 / n)
     backend = LocalBackend(problem, pack=True)
-    schedule = AdaptiveSchedule(AdaSDCAPlus())
+    schedule = AdaptiveSchedule()
     key = 0
 
     def look() -> Any:

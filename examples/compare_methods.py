@@ -30,7 +30,7 @@ for label, method in methods.items():
         X, y, loss="smoothed_hinge", lam=1 / len(y), method=method, tol=1e-6, random_state=0
     )
     seen = solution.history
-    curves.append(Curve(label, seen.epoch, seen.seconds, seen.gap / seen.primal))
+    curves.append(Curve(label, seen.epoch, seen.seconds, seen.relative_gap))
     print(f"{label:22}{solution.n_epochs:4} epochs  {solution.status.value}")
 
 # %%

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import adasdca
-from adasdca.losses import PiecewiseQuadratic
+from adasdca import losses
 
 # %%
 # The family has the conjugate φ*(−β) = −yβ + ε|β| + γβ²/2 on an interval. The pinball loss of
@@ -21,7 +21,7 @@ from adasdca.losses import PiecewiseQuadratic
 
 
 @dataclass(frozen=True)
-class SmoothQuantile(PiecewiseQuadratic):
+class SmoothQuantile(losses.PiecewiseQuadratic):
     """The pinball loss of level τ, rounded over a length of about γ."""
 
     quantile: float = 0.5

@@ -49,7 +49,7 @@ for option, dash in (("I", "k-o"), ("II", "k:"), ("sharp", "k--s"), (equal, "k-.
     )
     name = option if isinstance(option, str) else option.__name__
     history = solution.history
-    axes.loglog(history.epoch[1:], (history.gap / history.primal)[1:], dash, mfc="w", label=name)
+    axes.loglog(history.epoch[1:], history.relative_gap[1:], dash, mfc="w", label=name)
     print(f"{name:6} {solution.n_epochs:4} epochs, relative gap {solution.relative_gap:.1e}")
 axes.set_xlabel("epochs")
 axes.set_ylabel("relative gap")

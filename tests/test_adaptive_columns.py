@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 import reference as ref
 from adasdca import SmoothedHinge
-from adasdca.problem import Problem
+from adasdca.backends.cpu import make_workspace
+from adasdca.problem.problem import Problem
 from cases import REGULARIZERS, VALUES
 from test_kernels import FOREVER, adaptive_law, adaptive_steps, agrees
 
@@ -37,7 +38,7 @@ def test_columns_of_every_density(values, regularizer, loss):
     oracle = ref.Problem(X, y, loss, **options)
     beta = adaptive_steps(oracle, np.zeros(N), 50, 11)
     for rows, packed in [(X, False), (sp.csr_array(X), False), (sp.csr_array(X), True)]:
-        workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+        workspace = make_workspace(Problem.checked(rows, y, loss=loss, **options), packed)
         workspace.pack()
         assert workspace.ascend_adaptively(False, 50, 11, FOREVER) == 50
         agrees(workspace, oracle, beta, 1e-10)
@@ -55,7 +56,7 @@ def test_more_ones_in_a_row_than_a_byte_can_count(regularizer):
     oracle = ref.Problem(X, y, "squared", **options)
     beta = adaptive_steps(oracle, np.zeros(600), 30, 5)
     assert np.all(beta[[7, 550]] != 0)
-    workspace = Problem.checked(sp.csr_array(X), y, loss="squared", **options).workspace()
+    workspace = make_workspace(Problem.checked(sp.csr_array(X), y, loss="squared", **options))
     assert workspace.ascend_adaptively(False, 30, 5, FOREVER) == 30
     agrees(workspace, oracle, beta, 1e-9)
 
@@ -64,7 +65,7 @@ def test_more_ones_in_a_row_than_a_byte_can_count(regularizer):
 def test_the_optimal_law_over_many_blocks(loss):
     X, y = make_columns("single")
     oracle = ref.Problem(X, y, loss, lam=0.05)
-    workspace = Problem.checked(X, y, loss=loss, lam=0.05).workspace()
+    workspace = make_workspace(Problem.checked(X, y, loss=loss, lam=0.05))
     for seed in range(10):
         b = np.random.default_rng(seed).uniform(0.0, 1.0, N) * y
         workspace.set_beta(b, 1)
@@ -87,7 +88,7 @@ def test_many_steps_with_the_optimal_law():
     assert np.isin(beta[moved] * y[moved], [0.0, 1.0]).all()
     law = adaptive_law(oracle, ref.survey(oracle, start), optimal=True)
     assert 100 < np.count_nonzero(law == law[law > 0].min()) < 1000  # rows at the floor
-    workspace = Problem.checked(X, y, loss=SmoothedHinge(gamma), lam=lam).workspace()
+    workspace = make_workspace(Problem.checked(X, y, loss=SmoothedHinge(gamma), lam=lam))
     workspace.set_beta(start, 1)
     assert workspace.ascend_adaptively(True, 60, 3, FOREVER) == 60
     agrees(workspace, oracle, beta, 1e-11)

@@ -8,15 +8,16 @@ import adasdca
 import cases
 import reference as ref
 from adasdca import Auto, solve
-from adasdca.finishes.newton import Newton
-from adasdca.problem import Problem
+from adasdca.backends.cpu import make_workspace
+from adasdca.newton.newton import Newton
+from adasdca.problem.problem import Problem
 
 LAM = 0.02
 
 
 def surveyed(problem):
     """A backend at β = 0 with its survey."""
-    from adasdca.backend import LocalBackend
+    from adasdca.backends.cpu import LocalBackend
 
     backend = LocalBackend(problem)
     return backend, backend.survey(frozenset({"adaptive"}))
@@ -85,7 +86,7 @@ def test_gram(d, density, values):
         for pack in (False, True):
             problem = Problem.checked(rows, rng.normal(size=n), loss="squared", lam=LAM)
             found, sums = np.empty((d, d)), np.empty((2, d))
-            workspace = problem.workspace(pack)
+            workspace = make_workspace(problem, pack)
             workspace.pack()
             assert workspace.gram(h, factors, found, sums, 1, 1e9)
             np.testing.assert_allclose(np.tril(found), expected, rtol=1e-12, atol=1e-12)
@@ -102,7 +103,7 @@ def test_gram_in_parts():
     found = [np.empty((11, 11)) for _ in range(3)]
     sums = np.empty((3, 1, 11))
     for threads, matrix in enumerate(found, 1):
-        workspace = problem.workspace(False)
+        workspace = make_workspace(problem, False)
         assert workspace.gram(h, factor, matrix, sums[threads - 1], threads, 1e9)
     expected = np.tril((X.T @ X.multiply(h[:, None])).toarray())
     np.testing.assert_allclose(np.tril(found[0]), expected, rtol=1e-12)

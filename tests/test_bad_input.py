@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 import adasdca
 from adasdca import AdaSDCA, AdaSDCAPlus, Quartz, SmoothedHinge, State, certify, losses, solve
+from adasdca.ascent.sampling import RULES
 from adasdca.methods import METHODS
-from adasdca.sampling import RULES
 
 RNG = np.random.default_rng(0)
 N, D = 20, 3

@@ -6,10 +6,10 @@ import scipy.sparse as sp
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-import adasdca.certificate
+import adasdca.certification
 import reference as ref
 from adasdca import CertificateError, certify, solve
-from adasdca.survey import certified_gap, rounding
+from adasdca.duality.certificate import certified_gap, rounding
 from cases import LOSSES, REGULARIZERS, SMOOTH, make_data
 
 N, LAM = 60, 0.1
@@ -185,7 +185,7 @@ def test_a_dual_above_the_primal_is_an_error(monkeypatch):
         def bound(*_):
             return primal + excess, duals
 
-        monkeypatch.setattr(adasdca.certificate, "_best_multiple", bound)
+        monkeypatch.setattr(adasdca.certification, "_best_multiple", bound)
         return certify(X, y, coef, loss="logistic", **options)
 
     assert fabricated(1e-15).gap == 0.0

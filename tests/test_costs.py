@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import adasdca
-from adasdca.costs import Costs, Rates, __main__, calibrate, current, use
-from adasdca.data import DenseRows
-from adasdca.problem import Problem
+from adasdca.auto.costs import Costs
+from adasdca.auto.rates import Rates, current, use
+from adasdca.calibration import calibrate, main
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
 
 
 def names_of_phases(**options):
@@ -137,7 +139,7 @@ def test_prices_follow_every_rate():
 
 
 def test_command(tmp_path, capsys):
-    __main__.main(["-o", str(tmp_path / "rates.json")])
+    main(["-o", str(tmp_path / "rates.json")])
     table = capsys.readouterr().out
     measured = Rates.load(tmp_path / "rates.json")
     for name, value in asdict(measured).items():
@@ -146,5 +148,5 @@ def test_command(tmp_path, capsys):
             for line in table.splitlines()
         )
     with pytest.raises(SystemExit):
-        __main__.main(["-o", str(tmp_path / "no" / "such.json")])
+        main(["-o", str(tmp_path / "no" / "such.json")])
     assert "choose another file" in capsys.readouterr().err

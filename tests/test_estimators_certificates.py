@@ -12,7 +12,7 @@ import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor, Certificate, History
 from adasdca.estimators._conditioning import SMALL
 from adasdca.estimators._verdict import epochs_to_go
-from adasdca.losses import LOSSES
+from adasdca.problem.losses import LOSSES
 from bundled import cancer, diabetes, iris
 
 CLASSIFICATION = [name for name, loss in LOSSES.items() if loss.kind == "classification"]

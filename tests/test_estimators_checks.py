@@ -9,7 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_array_api_input, parametrize_with_checks
 
 import adasdca
-from adasdca.losses import LOSSES
+from adasdca.problem.losses import LOSSES
 
 MODELS = {
     "classification": (adasdca.AdaSDCAClassifier, adasdca.AdaSDCAClassifierCV),

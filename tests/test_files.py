@@ -211,7 +211,7 @@ def test_a_large_file_is_read_in_pieces(tmp_path):
 
 def test_solving_takes_what_was_read_as_it_is(tmp_path):
     """Sorted, in range, in double precision: nothing is copied."""
-    from adasdca.data import check_rows
+    from adasdca.problem.data import check_rows
 
     (tmp_path / "data.svm").write_text("1 3:1 1:2\n-1 2:5\n")
     X = files.read(tmp_path / "data.svm").X

@@ -57,7 +57,7 @@ def test_the_shipped_data_are_read():
     from importlib import resources
 
     X, y = load_mushrooms()
-    with resources.as_file(resources.files("adasdca") / "data" / "mushrooms.npz") as path:
+    with resources.as_file(resources.files("adasdca.datasets") / "data" / "mushrooms.npz") as path:
         table = files.read(path)
     assert (table.X != X).nnz == 0
     assert table.X.dtype == X.dtype

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca import certify, solve
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
 N, D = 60, 7

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 import reference as ref
 from adasdca import _core, solve, theory
-from adasdca.backend import LocalBackend
-from adasdca.problem import Problem
+from adasdca.backends.cpu import LocalBackend, make_workspace
+from adasdca.problem.problem import Problem
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
 
 FOREVER = 1e18
@@ -65,7 +65,7 @@ def test_ascent_equals_the_oracle(loss, regularizer, weighted, intercept):
         beta = ref.ascend(oracle, start, picks, offset)
         intercept = offset + oracle.s * oracle.average(beta)[-1]
         for rows, packed in storages(X, values):
-            workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+            workspace = make_workspace(Problem.checked(rows, y, loss=loss, **options), packed)
             workspace.set_beta(start, 1)
             workspace.multiplier = offset
             assert workspace.ascend(picks, FOREVER) == len(picks)
@@ -132,7 +132,7 @@ def test_survey_sums_u_anew(loss):
     """After many updates u has drifted; the survey puts it back, to the last places."""
     X, y = make_data(loss)
     oracle = ref.Problem(X, y, loss, lam=1e-4)
-    workspace = Problem.checked(X, y, loss=loss, lam=1e-4).workspace()
+    workspace = make_workspace(Problem.checked(X, y, loss=loss, lam=1e-4))
     picks = np.random.default_rng(0).integers(N, size=200_000).astype(np.int32)
     assert workspace.ascend(picks, FOREVER) == len(picks)
     beta, drifted = state(workspace)
@@ -158,7 +158,7 @@ def test_quartz_equals_the_oracle(loss, regularizer, sampling):
         picks = rng.choice(N, size=300, p=p).astype(np.int32)
         theta = float(np.min(p * oracle.loss.gamma / (oracle.loss.gamma + oracle.q)))
         for rows, packed in storages(X, values):
-            workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+            workspace = make_workspace(Problem.checked(rows, y, loss=loss, **options), packed)
             for part in np.split(picks, 3):  # the average lives on between calls
                 assert workspace.quartz(part, p, theta, FOREVER) == len(part)
             agrees(workspace, oracle, beta, 1e-11)
@@ -202,7 +202,7 @@ def test_algorithm_1_equals_the_oracle(loss, setting):
         start, key = make_start(oracle), 2**63 + 12345
         beta = adaptive_steps(oracle, start, 60, key, offset)
         for rows, packed in list(storages(X, values))[:3]:  # dense, CSR, packed
-            workspace = Problem.checked(rows, y, loss=loss, **options).workspace(packed)
+            workspace = make_workspace(Problem.checked(rows, y, loss=loss, **options), packed)
             workspace.set_beta(start, 1)
             workspace.multiplier = offset
             assert workspace.ascend_adaptively(False, 60, key, FOREVER) == 60
@@ -215,7 +215,7 @@ def test_algorithm_1_with_the_optimal_law(loss):
     X, y = make_data(loss)
     oracle = ref.Problem(X, y, loss, **make_options("l2", weighted=True, intercept=False))
     problem = Problem.checked(X, y, loss=loss, lam=0.05, sample_weight=oracle.c)
-    workspace = problem.workspace()
+    workspace = make_workspace(problem)
     for seed in range(40):
         start = make_start(oracle, seed)
         workspace.set_beta(start, 1)
@@ -227,14 +227,14 @@ def test_algorithm_1_over_many_blocks_of_rows():
     """More rows than one block of the law holds."""
     X, y = make_data("smoothed_hinge", n=600)
     oracle = ref.Problem(X, y, "smoothed_hinge", lam=0.05)
-    workspace = Problem.checked(X, y, loss="smoothed_hinge", lam=0.05).workspace()
+    workspace = make_workspace(Problem.checked(X, y, loss="smoothed_hinge", lam=0.05))
     assert workspace.ascend_adaptively(False, 500, 7, FOREVER) == 500
     agrees(workspace, oracle, adaptive_steps(oracle, np.zeros(600), 500, 7), 1e-10)
 
 
 def test_algorithm_1_stops_when_no_row_is_left():
     X, y = np.eye(3), np.array([1.0, 2.0, 0.0])
-    workspace = Problem.checked(X, y, loss="squared", lam=1.0).workspace()
+    workspace = make_workspace(Problem.checked(X, y, loss="squared", lam=1.0))
     assert workspace.ascend_adaptively(False, 100, 1, FOREVER) == 2
     assert workspace.ascend_adaptively(False, 100, 1, FOREVER) == 0
 

@@ -8,13 +8,13 @@ import adasdca
 import cases
 import reference as ref
 from adasdca import Status, solve
-from adasdca.backend import LocalBackend
-from adasdca.blas import _controller, one_thread
-from adasdca.costs import Costs
-from adasdca.finishes.kinks import FreeDuals
-from adasdca.finishes.patch import Kinks, Line, Patch, Point, take_rows
-from adasdca.finishes.plans import KinkFinish, NewtonFinish, SpanFinish, make_finish
-from adasdca.problem import Problem
+from adasdca.auto.costs import Costs
+from adasdca.backends.blas import _controller, one_thread
+from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.kinks import FreeDuals
+from adasdca.newton.patch import Kinks, Line, Patch, Point, take_rows
+from adasdca.newton.plans import KinkFinish, NewtonFinish, SpanFinish, make_finish
+from adasdca.problem.problem import Problem
 
 KINKED = [name for name in cases.LOSSES if name not in cases.SMOOTH]
 NEEDS = frozenset({"adaptive"})
@@ -59,7 +59,7 @@ def test_fewer_epochs_to_the_optimum(loss, storage, weighted, fit_intercept, mon
     )
     assert sol.primal == pytest.approx(value, rel=1e-8)
     np.testing.assert_allclose(sol.coef, coef, atol=1e-4)
-    monkeypatch.setattr("adasdca.auto.make_finish", lambda *_: None)
+    monkeypatch.setattr("adasdca.auto.schedule.make_finish", lambda *_: None)
     assert solve(storage(X), y, **options, **call).n_epochs > sol.n_epochs
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import reference_losses as ref
 from adasdca import _core, losses
-from adasdca.losses import LOSSES, get_loss
+from adasdca.problem.losses import LOSSES, get_loss
 
 EPS = np.finfo(np.float64).eps
 PARAMETERS = [

@@ -19,7 +19,7 @@ PROGRAM = """
 import json, resource, sys
 import numpy as np, scipy.sparse as sp
 from adasdca import solve
-from adasdca.backend import LocalBackend
+from adasdca.backends.cpu import LocalBackend
 
 options = json.loads(sys.argv[1])
 n, d, row, kind = (options.pop(name) for name in ("n", "d", "row", "kind"))

@@ -11,8 +11,8 @@ import pytest
 
 import adasdca
 from adasdca import models
-from adasdca.losses import LOSSES, PiecewiseQuadratic
 from adasdca.models import Model, ModelError
+from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
 
 
 def example(**changes):

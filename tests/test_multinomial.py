@@ -9,11 +9,11 @@ from scipy.stats import entropy
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
-import adasdca.multinomial
-import adasdca.products
+import adasdca.multinomial.solver
+import adasdca.problem.products
 from adasdca import Status
-from adasdca.multinomial import solve_multinomial
-from adasdca.products import RowProducts
+from adasdca.multinomial.solver import solve_multinomial
+from adasdca.problem.products import RowProducts
 
 
 def blobs(n=60, d=5, k=4, seed=0):
@@ -69,7 +69,7 @@ def test_equals_logistic_regression(load, fit_intercept):
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_every_certificate_on_the_way_encloses_the_optimum(direct, monkeypatch):
-    monkeypatch.setattr(adasdca.multinomial, "DIRECT", 10**6 if direct else 0)
+    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 10**6 if direct else 0)
     X, codes = blobs(n=200, seed=2)
     problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True}
     best = solve_multinomial(X, codes, **problem, tol=1e-14)
@@ -108,9 +108,9 @@ def test_conjugate_gradients_and_the_direct_solve_agree(monkeypatch):
     X, y = load_digits(n_class=4, return_X_y=True)
     X, y = X[:150, ::2] / 16.0, y[:150]
     problem = {"n_classes": 4, "lam": 1 / 150, "fit_intercept": True, "tol": 1e-13}
-    monkeypatch.setattr(adasdca.multinomial, "DIRECT", 10**6)
+    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 10**6)
     direct = solve_multinomial(X, y, **problem)
-    monkeypatch.setattr(adasdca.multinomial, "DIRECT", 0)
+    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 0)
     iterative = solve_multinomial(X, y, **problem)
     np.testing.assert_allclose(iterative.coef, direct.coef, atol=1e-6)
     np.testing.assert_allclose(iterative.intercept, direct.intercept, atol=1e-5)
@@ -128,7 +128,7 @@ def test_integer_weights_are_repeated_rows():
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
 def test_float32_and_sparse_rows(form, monkeypatch):
-    monkeypatch.setattr(adasdca.products, "BLOCK", 1000)  # ten blocks of values
+    monkeypatch.setattr(adasdca.problem.products, "BLOCK", 1000)  # ten blocks of values
     X, codes = blobs(n=2000)
     X = X.astype(np.float32)
     problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True, "tol": 1e-12}
@@ -168,7 +168,7 @@ def test_warm_start_goes_on():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_products(dtype, form, monkeypatch):
-    monkeypatch.setattr(adasdca.products, "BLOCK", 1000)
+    monkeypatch.setattr(adasdca.problem.products, "BLOCK", 1000)
     rng = np.random.default_rng(0)
     n, d = 61, 50
     dense = np.where(rng.random((n, d)) < 0.5, rng.normal(size=(n, d)), 0.0).astype(dtype)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from adasdca import certify, solve
-from adasdca.backend import LocalBackend
-from adasdca.costs import Costs
-from adasdca.finishes.newton import Newton
-from adasdca.problem import Problem
+from adasdca.auto.costs import Costs
+from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.newton import Newton
+from adasdca.problem.problem import Problem
 
 N, D = 20_000, 6
 

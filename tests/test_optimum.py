@@ -17,8 +17,8 @@ from adasdca import (
     register_rule,
     solve,
 )
-from adasdca.losses import get_loss
 from adasdca.methods import METHODS as METHODS_BY_NAME
+from adasdca.problem.losses import get_loss
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
 
 LAM = 0.1
@@ -163,7 +163,7 @@ METHODS = {
 def method(request, monkeypatch):
     if request.param != "adasdca+rule":
         return METHODS[request.param]
-    monkeypatch.setattr("adasdca.sampling.RULES", {})
+    monkeypatch.setattr("adasdca.ascent.sampling.RULES", {})
     register_rule("sharp", sharp)
     return AdaSDCAPlus("sharp")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from adasdca.backend import LocalBackend
-from adasdca.problem import Problem
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.problem import Problem
 
 
 @pytest.mark.parametrize("pack", [False, True], ids=["plain", "packed"])

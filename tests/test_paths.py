@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import adasdca
 import adasdca.paths
 from adasdca import PathDisplay, Status
-from adasdca.problem import Problem
+from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from bundled import cancer, diabetes
 

@@ -12,11 +12,11 @@ import pytest
 
 import adasdca
 from adasdca import AdaSDCAPlus, datasets, methods, plugins, solve
-from adasdca.backend import LocalBackend
-from adasdca.losses import LOSSES, PiecewiseQuadratic
-from adasdca.problem import Problem
-from adasdca.sampling import RULES
-from adasdca.schedules import Ascent
+from adasdca.ascent.sampling import RULES
+from adasdca.ascent.schedules import Ascent
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
+from adasdca.problem.problem import Problem
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 RESEARCH = EXAMPLES / "research"

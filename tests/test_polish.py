@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import adasdca
 from adasdca.estimators._polish import Corner
-from adasdca.losses import LOSSES
+from adasdca.problem.losses import LOSSES
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss().smoothness > 0]
 

@@ -11,13 +11,14 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from adasdca import datasets, methods, sampling
+from adasdca import datasets, methods
+from adasdca.ascent import sampling
 from adasdca.cli.app import app
-from adasdca.reproduce import grid, page, runner
-from adasdca.reproduce.experiments import EXPERIMENTS, METHODS
-from adasdca.reproduce.figures import pictures
-from adasdca.reproduce.results import Results
-from adasdca.reproduce.store import Store, compress
+from adasdca_reproduce import grid, page, runner
+from adasdca_reproduce.experiments import EXPERIMENTS, METHODS
+from adasdca_reproduce.figures import pictures
+from adasdca_reproduce.results import Results
+from adasdca_reproduce.store import Store, compress
 
 TINY = grid.Scope(
     only=("table2", "full", "methods", "m", "optimal", "samplers"),
@@ -281,3 +282,9 @@ def test_labels_are_known():
     for experiment in EXPERIMENTS.values():
         assert set(experiment.methods) <= METHODS.keys() | {"shape"}
         assert set(experiment.costs) <= set(experiment.methods)
+
+
+def test_the_help_names_all_experiments():
+    from adasdca.cli import reproduce
+
+    assert tuple(EXPERIMENTS) == reproduce.EXPERIMENTS

@@ -5,16 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from adasdca.reproduce import tables, words
-from adasdca.reproduce.claims import GAPS, Depends, Explanation, First, Greatest, Within
-from adasdca.reproduce.experiments import (
-    synthetic,
-    with_m,
-)
-from adasdca.reproduce.paper import CLAIMS
-from adasdca.reproduce.results import Need, Results, Run, need
-from adasdca.reproduce.store import standing
-from adasdca.reproduce.verdicts import Case, Verdict, alike, first, overlapping, shown, summary
+from adasdca_reproduce import tables, words
+from adasdca_reproduce.claims import GAPS, Depends, Explanation, First, Greatest, Within
+from adasdca_reproduce.experiments import synthetic, with_m
+from adasdca_reproduce.paper import CLAIMS
+from adasdca_reproduce.results import Need, Results, Run, need
+from adasdca_reproduce.store import standing
+from adasdca_reproduce.verdicts import Case, Verdict, alike, first, overlapping, shown, summary
 
 
 def record(method, epochs, *, data="mushrooms", loss="squared", seed=0, **more):

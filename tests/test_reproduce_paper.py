@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from adasdca.reproduce.experiments import DATA, EXPERIMENTS, LOSSES, constrained, synthetic
-from adasdca.reproduce.figures import NAMES, STYLES
-from adasdca.reproduce.paper import CLAIMS, FIGURES
-from adasdca.reproduce.problems import problem
-from adasdca.reproduce.questions import QUESTIONS
-from adasdca.theory import optimal_probabilities
+from adasdca.duality.theory import optimal_probabilities
+from adasdca_reproduce.experiments import DATA, EXPERIMENTS, LOSSES, constrained, synthetic
+from adasdca_reproduce.figures import NAMES, STYLES
+from adasdca_reproduce.paper import CLAIMS, FIGURES
+from adasdca_reproduce.problems import problem
+from adasdca_reproduce.questions import QUESTIONS
 
 ALL = (*CLAIMS, *QUESTIONS)
 

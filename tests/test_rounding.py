@@ -5,10 +5,10 @@ import pytest
 
 import cases
 from adasdca import solve
-from adasdca.backend import LocalBackend
-from adasdca.finishes.kinks import FreeDuals
-from adasdca.finishes.rounding import ElasticBox, Ridge, regulariser
-from adasdca.problem import Problem
+from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.kinks import FreeDuals
+from adasdca.newton.rounding import ElasticBox, Ridge, regulariser
+from adasdca.problem.problem import Problem
 
 KINKED = [name for name in cases.LOSSES if name not in cases.SMOOTH]
 REGULARISERS = [
@@ -29,7 +29,7 @@ def test_the_optimum_where_epochs_crawl(loss, options, fit_intercept, monkeypatc
     how = {"method": "auto", "tol": 1e-9, "max_epochs": 300, "random_state": 0}
     sol = solve(X, y, **call, **how)
     assert sol.converged, sol
-    monkeypatch.setattr("adasdca.auto.make_finish", lambda *_: None)
+    monkeypatch.setattr("adasdca.auto.schedule.make_finish", lambda *_: None)
     alone = solve(X, y, **call, **how)
     assert not alone.converged
     assert alone.primal >= sol.dual

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 import adasdca
 import cases
 import reference as ref
-from adasdca.costs import Costs
-from adasdca.finishes.span import Coordinates
+from adasdca.auto.costs import Costs
+from adasdca.newton.span import Coordinates
 
 STORAGES = {
     "dense": lambda X: X,
@@ -94,7 +94,7 @@ def test_no_time_is_left(storage, always):
 
 
 def test_an_interrupt_inside_is_one_of_the_whole(always, monkeypatch):
-    from adasdca.auto import AutoSchedule
+    from adasdca.auto.schedule import AutoSchedule
 
     plan = AutoSchedule.plan
 

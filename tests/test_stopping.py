@@ -214,7 +214,7 @@ def test_ctrl_c(method, storage, tmp_path, record_property):
 @pytest.mark.parametrize("method", ["sdca-perm", "adasdca", "adasdca+", "auto"])
 def test_time_limit_inside_an_epoch(method, monkeypatch):
     # The finish of `auto` would be there before.
-    monkeypatch.setattr("adasdca.auto.make_finish", lambda *_: None)
+    monkeypatch.setattr("adasdca.auto.schedule.make_finish", lambda *_: None)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 30))
     y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1.0, -1.0)

@@ -8,11 +8,12 @@ import scipy.sparse as sp
 
 import adasdca
 import cases
-from adasdca.costs import Costs
-from adasdca.data import DenseRows
-from adasdca.finishes.kernel_matrix import KernelMatrix
-from adasdca.finishes.systems import DualSystem, Equations, IterativeSystem, PrimalSystem
-from adasdca.problem import Problem
+from adasdca.auto.costs import Costs
+from adasdca.backends.cpu import make_workspace
+from adasdca.newton.kernel_matrix import KernelMatrix
+from adasdca.newton.systems import DualSystem, Equations, IterativeSystem, PrimalSystem
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
 
 FOREVER = 1e18
 STORAGES = {
@@ -45,7 +46,7 @@ def test_directions(loss, storage, intercept, weighted):
     for d in (7, 90):
         X, _, _, problem = make_problem(loss, storage, intercept, weighted, d=d)
         n = len(X)
-        workspace = problem.workspace(False)
+        workspace = make_workspace(problem, False)
         rng = np.random.default_rng(2)
         h = np.empty(n)
         workspace.assess(rng.normal(size=n), 0.0, np.empty(n), h, 1)
@@ -71,7 +72,7 @@ def test_directions(loss, storage, intercept, weighted):
 @pytest.mark.parametrize("intercept", [False, True])
 def test_no_row_has_curvature(intercept):
     *_, problem = make_problem("squared_hinge", "sparse", intercept, False, d=90)
-    workspace = problem.workspace(False)
+    workspace = make_workspace(problem, False)
     right = np.arange(90.0)
     equations = Equations(np.zeros(40), right, 0.0)
     for way in WAYS:
@@ -86,7 +87,7 @@ def test_the_dual_intercept_where_the_rows_are_almost_fitted():
     X = rng.normal(size=(20, 200))
     y = rng.normal(size=20)
     problem = Problem.checked(X, y, loss="squared", lam=1e-8, fit_intercept=True)
-    workspace = problem.workspace(False)
+    workspace = make_workspace(problem, False)
     mu = problem.strength * problem.total
     equations = Equations(np.ones(20), X.T @ y, float(y.sum()))
     _, db = system("dual", problem, workspace).solve(equations, FOREVER)
@@ -104,7 +105,7 @@ def test_every_way_reaches_the_optimum(way, storage, monkeypatch):
         return way, 0.0
 
     monkeypatch.setattr(Costs, "equations", equations)
-    monkeypatch.setattr("adasdca.finishes.plans.fits", lambda problem: False)
+    monkeypatch.setattr("adasdca.newton.plans.fits", lambda problem: False)
     for loss in cases.SMOOTH:
         for intercept, weighted in ((False, True), (True, False)):
             X, y, options, _ = make_problem(loss, storage, intercept, weighted, d=90, lam=0.01)
@@ -125,18 +126,18 @@ def test_no_time_is_left(way):
         X, _, _, problem = make_problem("squared", storage, False, False, d=90)
         equations = Equations(np.ones(len(X)), np.ones(90), 0.0)
         late = time.perf_counter() - 1.0
-        assert system(way, problem, problem.workspace(False)).solve(equations, late) is None
+        assert system(way, problem, make_workspace(problem, False)).solve(equations, late) is None
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_inner_products_as_rows_join(storage, monkeypatch):
     X, _, _, problem = make_problem("squared", storage, False, False, d=90)
-    workspace = problem.workspace(False)
+    workspace = make_workspace(problem, False)
     kernel = KernelMatrix(problem.rows)
     rng = np.random.default_rng(0)
     expected = X @ X.T
     for most in (4096, 25):
-        monkeypatch.setattr("adasdca.finishes.kernel_matrix.MOST", most)
+        monkeypatch.setattr("adasdca.newton.kernel_matrix.MOST", most)
         for size in (3, 17, 1, 20, 40, 6):
             wanted = np.sort(rng.choice(40, size, replace=False))
             rows, matrix = kernel.among(wanted, workspace, 2, FOREVER)
@@ -153,7 +154,7 @@ def test_inner_products_do_not_depend_on_the_threads():
     found = [np.zeros((300, 300)) for _ in range(3)]
     for threads, matrix in enumerate(found, 1):
         rows = np.arange(300)[::-1].copy()
-        assert problem.workspace(False).products(rows, 0, matrix, threads, FOREVER)
+        assert make_workspace(problem, False).products(rows, 0, matrix, threads, FOREVER)
     np.testing.assert_allclose(
         np.tril(found[0]), np.tril((X @ X.T).toarray()[::-1, ::-1]), rtol=1e-12, atol=1e-14
     )
@@ -162,7 +163,7 @@ def test_inner_products_do_not_depend_on_the_threads():
 
 def test_bad_arguments_of_inner_products():
     problem = Problem.checked(np.eye(3), np.ones(3), loss="squared", lam=1.0)
-    workspace = problem.workspace(False)
+    workspace = make_workspace(problem, False)
     for rows, first in (([0, 3], 0), ([-1, 0], 0), ([0, 1, 2], 0), ([0, 1], 3)):
         with pytest.raises(ValueError, match=r"rows must|out:|first must"):
             workspace.products(np.array(rows), first, np.zeros((2, 2)), 1, FOREVER)

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from adasdca.reproduce.store import Store, compress
+from adasdca_reproduce.store import Store, compress
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "reproduction"
 

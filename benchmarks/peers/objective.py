@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import adasdca
-from adasdca.losses import get_loss
+from adasdca.problem.losses import get_loss
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
-from adasdca import datasets, files, losses, methods, theory
-from adasdca.certificate import Certificate, certify
-from adasdca.losses import (
+from adasdca import datasets, files, methods
+from adasdca.ascent.sampling import register_rule
+from adasdca.ascent.survey import Survey
+from adasdca.certification import certify
+from adasdca.duality import theory
+from adasdca.duality.certificate import Certificate, CertificateError
+from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Quartz, SDCAPerm
+from adasdca.paths import Path, path
+from adasdca.problem import losses
+from adasdca.problem.losses import (
     Absolute,
     EpsilonInsensitive,
     Hinge,
@@ -17,13 +24,9 @@ from adasdca.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Quartz, SDCAPerm
-from adasdca.paths import Path, path
 from adasdca.registration import register_loss, register_method
-from adasdca.sampling import register_rule
 from adasdca.solution import History, Phase, Record, Solution, State, Status
 from adasdca.solver import solve
-from adasdca.survey import CertificateError, Survey
 
 if TYPE_CHECKING:
     from adasdca.estimators import (

@@ -16,7 +16,7 @@ from adasdca.estimators import (
     AdaSDCARegressor,
     AdaSDCARegressorCV,
 )
-from adasdca.losses import Logistic
+from adasdca.problem.losses import Logistic
 
 #: Options that skl2onnx passes on: a map of probabilities instead of an array, or scores instead.
 OPTIONS = {"zipmap": [True, False, "columns"], "raw_scores": [True, False], "nocl": [True, False]}

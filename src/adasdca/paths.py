@@ -10,11 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adasdca.data import DenseRows
-from adasdca.loop import Callback
-from adasdca.losses import Loss
+from adasdca.engine.stop import Callback
 from adasdca.methods import Method
-from adasdca.problem import Problem
+from adasdca.problem.data import DenseRows
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from adasdca.solution import Solution, State, Status
 from adasdca.solver import solve

@@ -96,6 +96,54 @@ def convergence(
     return figure
 
 
+def coefficient_path(
+    Cs: NDArray[np.float64], coefs: NDArray[np.float64], names: Sequence[str] | None = None
+) -> Figure:
+    """Draw coefficients along C in a new figure that belongs to no window.
+
+    Parameters
+    ----------
+    Cs : (k,) array
+        The values of C.
+    coefs : (k, d) array
+        Coefficients at each.
+    names : sequence of str, optional
+        Names of the features, for the legend.
+    """
+    from matplotlib import figure as figures
+
+    figure = figures.Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
+    axes = figure.subplots()
+    draw_coefficients(axes, Cs, coefs, names)
+    finish_path(axes)
+    return figure
+
+
+def draw_coefficients(
+    axes: Axes,
+    Cs: NDArray[np.float64],
+    coefs: NDArray[np.float64],
+    names: Sequence[str] | None = None,
+    count: int = 8,
+    **kwargs: Any,
+) -> list[Any]:
+    """Draw coefficients along C, the largest ones named; return the lines."""
+    lines: list[Any] = axes.plot(Cs, coefs, **kwargs)
+    axes.set_ylabel("coefficient")
+    if names is not None:
+        largest = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:count]
+        for j in largest:
+            lines[j].set_label(str(names[j]))
+    return lines
+
+
+def finish_path(axes: Axes) -> None:
+    """Label the axis of C, and add the legend if there is something in it."""
+    axes.set(xlabel="C", xscale="log")
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend()
+
+
 def check_path(path: Path) -> None:
     """Refuse a path that a picture cannot be written to, before anything is computed."""
     if path.suffix.lower() not in SUFFIXES:

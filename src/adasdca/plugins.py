@@ -17,9 +17,9 @@ from pathlib import Path
 from types import ModuleType
 
 from adasdca import datasets
-from adasdca.losses import LOSSES
+from adasdca.ascent.sampling import RULES
 from adasdca.methods import PICKERS, REGISTERED
-from adasdca.sampling import RULES
+from adasdca.problem.losses import LOSSES
 
 
 class PluginError(ValueError):

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
-from adasdca.losses import LOSSES, Loss, PiecewiseQuadratic
 from adasdca.methods import METHODS, PICKERS, REGISTERED, Custom, Method
-from adasdca.sampling import check_name, decorator
+from adasdca.names import check_name, decorator
+from adasdca.problem.losses import LOSSES, Loss, PiecewiseQuadratic
 
 BUILT_IN_LOSSES = frozenset(LOSSES)
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.problem import Problem
-from adasdca.products import RowProducts
-from adasdca.region import intercept_error
+from adasdca.duality.error_bounds import intercept_error
+from adasdca.problem.problem import Problem
+from adasdca.problem.products import RowProducts
 from adasdca.solution import Solution
 
 Array = NDArray[np.float64]

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.data import as_doubles
+from adasdca.duality.certificate import relative_gap
+from adasdca.problem.data import as_doubles
 
 Array = NDArray[np.float64]
 
@@ -81,6 +82,12 @@ class History:
     def of(cls, records: list[Record]) -> History:
         """Gather records into columns."""
         return cls(*(np.array(column) for column in zip(*records, strict=True)))
+
+    @property
+    def relative_gap(self) -> Array:
+        """The gaps over the primal values."""
+        pairs = zip(self.gap.tolist(), self.primal.tolist(), strict=True)
+        return np.array([relative_gap(gap, primal) for gap, primal in pairs])
 
     def __len__(self) -> int:
         return len(self.epoch)
@@ -190,7 +197,7 @@ class Solution:
     @property
     def relative_gap(self) -> float:
         """The gap over the primal value, which is compared with tol."""
-        return self.gap / self.primal if self.primal > 0 else (math.inf if self.gap > 0 else 0.0)
+        return relative_gap(self.gap, self.primal)
 
     def __repr__(self) -> str:
         n, d = len(self.dual_coef), len(self.coef)
@@ -202,11 +209,6 @@ class Solution:
 
     def __str__(self) -> str:
         return f"{self!r}\n{self.status.message}"
-
-
-def radius(gap: float, strength: float) -> float:
-    """Return √(2·gap/λ), within which every minimiser of a λ-strongly convex primal lies."""
-    return math.sqrt(2.0 * gap / strength)
 
 
 def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from adasdca.backend import LocalBackend
-from adasdca.choice import make_schedule
-from adasdca.loop import Callback, Loop, StopRule
-from adasdca.losses import Loss
+from adasdca.backends.cpu import LocalBackend
+from adasdca.duality.certificate import radius
+from adasdca.engine.loop import Loop
+from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
-from adasdca.problem import Problem, check_count, check_number
-from adasdca.solution import History, Solution, as_beta, radius
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem, check_count, check_number
+from adasdca.solution import History, Solution, as_beta
 
 
 def solve(
@@ -123,7 +124,7 @@ def solve(
     )
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     threads = (os.cpu_count() or 1) if n_threads == -1 else check_count("n_threads", n_threads, 1)
-    schedule = make_schedule(get_method(method), problem, tol, threads)
+    schedule = get_method(method).schedule(problem, tol, threads)
     stop = StopRule(
         start=start,
         tol=tol,

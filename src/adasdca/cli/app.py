@@ -10,7 +10,7 @@ import typer
 import typer.core
 
 import adasdca
-from adasdca.backend import ScaleError
+from adasdca.backends.base import ScaleError
 from adasdca.cli.certify import certify
 from adasdca.cli.compare import compare
 from adasdca.cli.datasets import app as datasets_app
@@ -20,7 +20,7 @@ from adasdca.cli.path import path
 from adasdca.cli.predict import predict
 from adasdca.cli.refusals import name_value, refusal
 from adasdca.cli.reproduce import reproduce
-from adasdca.survey import CertificateError
+from adasdca.duality.certificate import CertificateError
 
 CODES = """\b
 Exit codes:

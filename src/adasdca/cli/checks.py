@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.choice import make_schedule
 from adasdca.cli.refusals import blame
-from adasdca.losses import Loss
 from adasdca.methods import get_method
-from adasdca.problem import Problem
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem
 
 
 def check_problem(
@@ -35,4 +34,4 @@ def check_problem(
         )
     if method is not None:
         with blame("--method"):
-            make_schedule(get_method(method), problem, 0.0, 1)
+            get_method(method).schedule(problem, 0.0, 1)

@@ -18,8 +18,8 @@ from adasdca import datasets, plugins
 from adasdca.cli.output import busy, plain
 from adasdca.cli.refusals import blame, only_finite, refusal
 from adasdca.files import FORMATS, Table, read
-from adasdca.losses import LOSSES, Loss, get_loss
 from adasdca.methods import METHODS
+from adasdca.problem.losses import LOSSES, Loss, get_loss
 
 
 def complete_loss(incomplete: str) -> list[str]:

@@ -191,10 +191,4 @@ def _print(title: str, result: paths.Path) -> None:
 
 
 def _draw(result: paths.Path, names: list[str] | None, output: Path) -> None:
-    from matplotlib.figure import Figure
-
-    from adasdca.estimators import PathDisplay
-
-    figure = Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
-    PathDisplay.from_path(result, feature_names=names, ax=figure.subplots())
-    figure.savefig(output)
+    plotting.coefficient_path(result.Cs, result.coefs, names).savefig(output)

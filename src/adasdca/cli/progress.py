@@ -10,6 +10,7 @@ from types import TracebackType
 import rich.console
 import rich.progress
 
+from adasdca.duality.certificate import relative_gap
 from adasdca.solution import Record
 
 
@@ -59,7 +60,7 @@ class Progress:
 
         def look(record: Record) -> None:
             nonlocal start, due
-            gap = record.gap / record.primal if record.primal > 0 else 0.0
+            gap = relative_gap(record.gap, record.primal)
             start = gap if math.isnan(start) else start
             now = time.perf_counter()
             if now < due:
@@ -73,7 +74,9 @@ class Progress:
     def _share(self, start: float, gap: float) -> float:
         if gap <= self._tol:
             return 1.0
-        way = math.log(start / self._tol) if start > 0 else 0.0
+        if not 0 < start < math.inf or math.isinf(gap):
+            return 0.0
+        way = math.log(start / self._tol)
         return max(0.0, math.log(start / gap) / way) if way > 0 else 0.0
 
     def finish(self, label: str, relative_gap: float, epochs: int, converged: bool) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import scipy.sparse as sp
 
-from adasdca.losses import Loss
+from adasdca.duality.theory import epoch_cost
 from adasdca.methods import (
     REGISTERED,
     SDCA,
@@ -22,9 +21,9 @@ from adasdca.methods import (
     SDCAPerm,
 )
 from adasdca.plotting import Curve
+from adasdca.problem.losses import Loss
 from adasdca.solution import Record, Solution, Status
 from adasdca.solver import solve
-from adasdca.theory import epoch_cost
 
 #: Most operations of an epoch of Algorithm 1: a few seconds.
 AFFORDABLE = 3e9
@@ -109,10 +108,7 @@ class Run:
     def curve(self) -> Curve:
         """Return the relative gap from survey to survey."""
         history = self.solution.history
-        ratio = np.divide(
-            history.gap, history.primal, out=np.full(len(history), np.nan), where=history.primal > 0
-        )
-        return Curve(self.label, history.epoch, history.seconds, ratio)
+        return Curve(self.label, history.epoch, history.seconds, history.relative_gap)
 
 
 class Watch(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import rich.console
 import rich.progress
@@ -13,15 +13,16 @@ from adasdca import datasets
 from adasdca.cli.output import emit, emit_json, note
 from adasdca.cli.refusals import blame, only_finite
 from adasdca.plugins import load_all
-from adasdca.reproduce import grid, page, runner
-from adasdca.reproduce.experiments import EXPERIMENTS
-from adasdca.reproduce.paper import CLAIMS
-from adasdca.reproduce.questions import QUESTIONS
-from adasdca.reproduce.results import Results
-from adasdca.reproduce.store import Record, Store
-from adasdca.reproduce.verdicts import Case, summary
+
+if TYPE_CHECKING:
+    from adasdca_reproduce.grid import Scope, Task
+    from adasdca_reproduce.results import Results
+    from adasdca_reproduce.store import Record, Store
+    from adasdca_reproduce.verdicts import Case
 
 FAILED, INTERRUPTED = 1, 130
+#: The experiments, for the help: their own package is imported only when the command runs.
+EXPERIMENTS = ("table1", "table2", "full", "methods", "m", "optimal", "samplers")
 
 
 def reproduce(
@@ -69,6 +70,10 @@ def reproduce(
     Results are JSON lines in DIR/runs.jsonl, written run by run: after an interruption the same
     command goes on where it was. The page is DIR/index.html, and DIR/index.md with DIR/figures.
     """
+    from adasdca_reproduce import grid, page, runner
+    from adasdca_reproduce.results import Results
+    from adasdca_reproduce.store import Store
+
     store = Store(output)
     with blame("--only"):
         for name in only or ():
@@ -150,7 +155,7 @@ class _Progress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def see(self, task: grid.Task, record: Record) -> None:
+    def see(self, task: Task, record: Record) -> None:
         """Count a run."""
         words = " ".join(filter(None, (task.experiment, task.data, task.loss, task.method)))
         if record["status"] == "failed":
@@ -158,8 +163,10 @@ class _Progress:
         self._bar.update(self._task, advance=1, description=words, refresh=True)
 
 
-def _announce(scope: grid.Scope, todo: list[grid.Task], left: list[grid.Task], jobs: int) -> None:
+def _announce(scope: Scope, todo: list[Task], left: list[Task], jobs: int) -> None:
     """Say what is going to happen and how long it can take."""
+    from adasdca_reproduce import grid
+
     minutes = grid.most_seconds(left, jobs) / 60
     stored = f", {len(todo) - len(left)} stored already" if len(left) < len(todo) else ""
     note(f"{len(left)} runs{stored}; at most {minutes:.1f} minutes.")
@@ -172,6 +179,10 @@ def _announce(scope: grid.Scope, todo: list[grid.Task], left: list[grid.Task], j
 
 
 def _report(results: Results, store: Store, output: Path, files: list[Path], as_json: bool) -> None:
+    from adasdca_reproduce.paper import CLAIMS
+    from adasdca_reproduce.questions import QUESTIONS
+    from adasdca_reproduce.verdicts import summary
+
     judged = {claim.name: claim.cases(results) for claim in (*CLAIMS, *QUESTIONS)}
     if as_json:
         document = {

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from adasdca.certificate import Certificate
 from adasdca.cli.checks import check_problem
 from adasdca.cli.output import certificate, plain
 from adasdca.cli.refusals import above_0, refusal
+from adasdca.duality.certificate import Certificate
 from adasdca.estimators import AdaSDCAClassifier, AdaSDCARegressor
-from adasdca.losses import Loss
 from adasdca.models import Model
+from adasdca.problem.losses import Loss
 from adasdca.solution import Record, Status
 
 Array = NDArray[np.float64]

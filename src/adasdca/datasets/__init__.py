@@ -18,6 +18,7 @@ import numpy as np
 from adasdca.datasets._content import Content
 from adasdca.datasets._folders import cache_directory, data_directory, find, read_npz, shipped
 from adasdca.datasets._sources import SOURCES, Data, Source
+from adasdca.names import check_name, decorator
 
 if TYPE_CHECKING:
     from adasdca.datasets._download import FetchError, Progress
@@ -84,7 +85,7 @@ def load_mushrooms() -> Data:
     >>> X.shape, X.dtype.name, sorted(set(y.tolist()))
     ((8124, 112), 'float32', [-1.0, 1.0])
     """
-    with resources.as_file(resources.files("adasdca") / "data" / "mushrooms.npz") as path:
+    with resources.as_file(resources.files("adasdca.datasets") / "data" / "mushrooms.npz") as path:
         return read_npz(path, "mushrooms")
 
 
@@ -243,8 +244,6 @@ def register(what: str | Source, function: Callable[[], Any] | None = None) -> A
     >>> adasdca.datasets.load("parity")[0].shape
     (100, 3)
     """
-    from adasdca.sampling import check_name, decorator
-
     name = what.name if isinstance(what, Source) else what
     check_name(name, NAMES)
     if isinstance(what, Source):

@@ -52,7 +52,7 @@ def _user_cache() -> Path:
 
 def shipped(name: str) -> Path | None:
     """Return the path of a data set that comes with the package."""
-    file = resources.files("adasdca") / "data" / f"{name}.npz"
+    file = resources.files("adasdca.datasets") / "data" / f"{name}.npz"
     return file if isinstance(file, Path) and file.is_file() else None
 
 

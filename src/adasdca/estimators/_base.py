@@ -24,7 +24,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from adasdca.certificate import Certificate
+from adasdca.duality.certificate import Certificate
+from adasdca.duality.error_bounds import Region, intercept_error, sound_radius
 from adasdca.estimators._conditioning import (
     Data,
     centred,
@@ -35,10 +36,9 @@ from adasdca.estimators._conditioning import (
 )
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
-from adasdca.losses import LOSSES, Loss
 from adasdca.methods import METHODS, REGISTERED, Custom
-from adasdca.products import RowProducts
-from adasdca.region import Region, intercept_error, sound_radius
+from adasdca.problem.losses import LOSSES, Loss
+from adasdca.problem.products import RowProducts
 from adasdca.solution import Status
 
 Array = NDArray[np.float64]

@@ -11,15 +11,15 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
+from adasdca.duality.error_bounds import Region, sound_radius
 from adasdca.estimators._base import FLOATS, LinearModel, LossNames
 from adasdca.estimators._labels import class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
-from adasdca.losses import Logistic, Loss
 from adasdca.methods import Method
-from adasdca.multinomial import solve_multinomial
-from adasdca.products import RowProducts
-from adasdca.region import Region, sound_radius
+from adasdca.multinomial.solver import solve_multinomial
+from adasdca.problem.losses import Logistic, Loss
+from adasdca.problem.products import RowProducts
 from adasdca.solution import Record
 
 Array = NDArray[np.float64]

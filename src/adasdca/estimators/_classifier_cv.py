@@ -15,8 +15,8 @@ from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search
 from adasdca.estimators._labels import balance, encoded
 from adasdca.estimators._progress import with_callbacks
-from adasdca.losses import Loss
 from adasdca.methods import Method
+from adasdca.problem.losses import Loss
 from adasdca.solution import Record
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca.duality.certificate import CertificateError
 from adasdca.estimators._polish import Corner
-from adasdca.losses import Loss, Quantile
+from adasdca.problem.losses import Loss, Quantile
 from adasdca.solution import History, Record, Solution, State, Status
 from adasdca.solver import solve
-from adasdca.survey import CertificateError
 
 Array = NDArray[np.float64]
 

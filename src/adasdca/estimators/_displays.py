@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from adasdca.paths import Path
+from adasdca.plotting import draw_coefficients, finish_path
 from adasdca.solution import History
 
 Array = NDArray[np.float64]
@@ -129,7 +130,7 @@ class ConvergenceDisplay:
         self.figure_ = self.ax_.figure
         self.lines_ = []
         for history, name in zip(self.histories, self.names, strict=True):
-            gap = history.gap / np.where(history.primal > 0, history.primal, 1.0)
+            gap = history.relative_gap
             # A gap of exactly 0 has no place on a logarithmic scale.
             shown = np.where(gap > 0, gap, np.nan)
             across = getattr(history, {"epochs": "epoch"}.get(x, x))
@@ -264,21 +265,12 @@ class PathDisplay:
             self.lines_ += self.ax_.plot(self.Cs, mean, marker=".", label="mean of the folds")
             self.ax_.set_ylabel("score")
         else:
-            self.lines_ = self.ax_.plot(self.Cs, self.coefs, **kwargs)
-            self.ax_.set_ylabel("coefficient")
-            self._name_the_largest(n_names)
+            assert self.coefs is not None
+            names = self.feature_names
+            self.lines_ = draw_coefficients(self.ax_, self.Cs, self.coefs, names, n_names, **kwargs)
         if self.best is not None:
             self.ax_.axvline(
                 self.best, color="0.3", linestyle=":", linewidth=1.0, label=f"C = {self.best:.3g}"
             )
-        self.ax_.set(xlabel="C", xscale="log")
-        if self.ax_.get_legend_handles_labels()[1]:
-            self.ax_.legend()
+        finish_path(self.ax_)
         return self
-
-    def _name_the_largest(self, count: int) -> None:
-        if self.feature_names is None or self.coefs is None:
-            return
-        largest = np.argsort(-np.abs(self.coefs).max(axis=0), kind="stable")[:count]
-        for j in largest:
-            self.lines_[j].set_label(str(self.feature_names[j]))

@@ -5,7 +5,7 @@ very different scale that is too many; Newton's method does not mind. And a gap 
 precision leaves ‖w − w*‖ about √(ε·P/λ), eight digits, where the gradient still shows more.
 
 For a smooth loss a few damped Newton steps end the matter; those with kinks have the solver's own
-finish (`adasdca.finishes.kinks`).
+finish (`adasdca.newton.kinks`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.losses import Loss
-from adasdca.products import RowProducts
+from adasdca.problem.losses import Loss
+from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from adasdca.duality.certificate import relative_gap
 from adasdca.solution import Record
 
 try:  # scikit-learn 1.9 and later
@@ -87,7 +88,7 @@ class _Log:
         self._name, self._tol = name, tol
 
     def __call__(self, record: Record) -> None:
-        relative = record.gap / record.primal if record.primal > 0 else 0.0
+        relative = relative_gap(record.gap, record.primal)
         logger.info(
             "%s: epoch %d, objective %.6g, gap %.1e (relative %.1e, asked %.1e), %d rows, %.2f s",
             self._name,
@@ -134,12 +135,12 @@ def _bars(names: list[str], tol: float, listeners: dict[int, list[Listener]]) ->
         first: list[float] = []
 
         def show(record: Record, task: Any = task, first: list[float] = first) -> None:
-            relative = record.gap / record.primal if record.primal > 0 else 0.0
+            relative = relative_gap(record.gap, record.primal)
             first.append(relative)
             goal = max(tol, 1e-16)
             way = math.log(max(first[0], goal) / goal)
             left = math.log(max(relative, goal) / goal)
-            done = 1.0 - left / way if way > 0 else 1.0
+            done = 1.0 - min(left / way, 1.0) if 0 < way < math.inf else 1.0
             progress.update(task, completed=done, gap=f"gap {relative:.1e}, epoch {record.epoch}")
 
         listeners[k].append(show)

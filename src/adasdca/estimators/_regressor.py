@@ -15,9 +15,9 @@ from sklearn.utils.validation import validate_data
 
 from adasdca.estimators._base import FLOATS, LinearModel, LossNames
 from adasdca.estimators._progress import with_callbacks
-from adasdca.losses import Loss
 from adasdca.methods import Method
-from adasdca.products import RowProducts
+from adasdca.problem.losses import Loss
+from adasdca.problem.products import RowProducts
 from adasdca.solution import Record
 
 Array = NDArray[np.float64]

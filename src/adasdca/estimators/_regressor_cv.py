@@ -13,8 +13,8 @@ from adasdca.estimators._base import FLOATS
 from adasdca.estimators._cv import Search
 from adasdca.estimators._progress import with_callbacks
 from adasdca.estimators._regressor import AdaSDCARegressor
-from adasdca.losses import Loss
 from adasdca.methods import Method
+from adasdca.problem.losses import Loss
 from adasdca.solution import Record
 
 

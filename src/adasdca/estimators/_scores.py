@@ -10,9 +10,9 @@ from scipy.special import expit, softmax
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
-from adasdca.losses import Logistic, ModifiedHuber
-from adasdca.products import RowProducts
-from adasdca.region import Region
+from adasdca.duality.error_bounds import Region
+from adasdca.problem.losses import Logistic, ModifiedHuber
+from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 

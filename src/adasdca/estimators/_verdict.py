@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from adasdca.duality.certificate import relative_gap
 from adasdca.solution import History, Status
 
 
@@ -32,7 +33,7 @@ def epochs_to_go(history: History, tol: float) -> int | None:
 
 def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_iter: int) -> str:
     """Return the warning for the solve farthest from its tolerance."""
-    gaps = [s.gap / s.primal if s.primal > 0 else math.inf for s in solutions]
+    gaps = [relative_gap(s.gap, s.primal) for s in solutions]
     worst = int(np.argmax(gaps))
     solution, gap = solutions[worst], gaps[worst]
     failed = sum(not reached(s, tol) for s in solutions)

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adasdca.data import CsrRows, check_rows
 from adasdca.files.streams import seekable
 from adasdca.files.table import FileError, Table, Target
+from adasdca.problem.data import CsrRows, check_rows
 
 _LAYOUTS = (
     "a dense X, or the arrays of scipy.sparse.save_npz, or data, indices, indptr and shape "

@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from adasdca import _core
-from adasdca.data import CsrRows, as_doubles, check_rows
 from adasdca.files.streams import CHUNK, chunks, create
 from adasdca.files.table import FileError, Table, Target
+from adasdca.problem.data import CsrRows, as_doubles, check_rows
 
 
 def read_svmlight(

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from adasdca.certificate import Certificate
-from adasdca.certificate import certify as certify_point
+from adasdca.certification import certify as certify_point
+from adasdca.duality.certificate import Certificate
 from adasdca.models._model import Model, ModelError
 
 

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.losses import LOSSES, Loss, get_loss
 from adasdca.models._atomic import replacing
 from adasdca.models._liblinear import read_liblinear
 from adasdca.models._model import Model, ModelError
+from adasdca.problem.losses import LOSSES, Loss, get_loss
 
 FORMAT = "adasdca-model"
 VERSION = 1

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.losses import (
+from adasdca.models._atomic import replacing
+from adasdca.models._model import Model, ModelError
+from adasdca.problem.losses import (
     EpsilonInsensitive,
     Hinge,
     Logistic,
@@ -24,8 +26,6 @@ from adasdca.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from adasdca.models._atomic import replacing
-from adasdca.models._model import Model, ModelError
 
 Array = NDArray[np.float64]
 

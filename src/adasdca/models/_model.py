@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adasdca.data import DenseRows, check_rows
-from adasdca.losses import Loss
-from adasdca.products import RowProducts
+from adasdca.problem.data import DenseRows, check_rows
+from adasdca.problem.losses import Loss
+from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Coordinate ascent: what a survey shows, which rows come next, the methods of the paper."""

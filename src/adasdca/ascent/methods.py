@@ -1,0 +1,203 @@
+"""The methods of the paper, as their parameters; each makes the schedule that runs it."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from adasdca.ascent.sampling import Rule, get_rule
+from adasdca.ascent.schedules import (
+    AdaptiveSchedule,
+    ImportanceSchedule,
+    PermutationSchedule,
+    Picker,
+    PickSchedule,
+    QuartzSchedule,
+    Schedule,
+    StepwiseSchedule,
+    UniformSchedule,
+)
+from adasdca.problem.problem import Problem
+
+#: Functions, or classes of callable objects, behind `Custom`.
+PICKERS: dict[str, Any] = {}
+
+
+def _check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(
+            f"{owner}: {name} = {value!r} is unknown; "
+            f"choose one of {', '.join(map(repr, choices))}."
+        )
+
+
+def _check_smooth(method: object, problem: Problem) -> None:
+    if problem.loss.smoothness == 0:
+        raise ValueError(
+            f"method = {method!r} needs a smooth loss (γ > 0); choose a smooth loss such as "
+            "'smoothed_hinge', or another method such as 'adasdca+'."
+        )
+
+
+def _is_number(x: Any) -> bool:
+    return not isinstance(x, bool) and isinstance(x, numbers.Real) and math.isfinite(x)
+
+
+@dataclass(frozen=True)
+class SDCA:
+    """Stochastic dual coordinate ascent, rows drawn uniformly with replacement."""
+
+    name: ClassVar[str] = "sdca"
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve."""
+        return UniformSchedule()
+
+
+@dataclass(frozen=True)
+class SDCAPerm:
+    """Dual coordinate ascent through a fresh random permutation of the rows each epoch."""
+
+    name: ClassVar[str] = "sdca-perm"
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve."""
+        return PermutationSchedule()
+
+
+@dataclass(frozen=True)
+class IProxSDCA:
+    """SDCA with the optimal fixed law p_i ∝ v_i + nλγ (importance sampling)."""
+
+    name: ClassVar[str] = "iprox-sdca"
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve."""
+        return ImportanceSchedule()
+
+
+@dataclass(frozen=True)
+class Quartz:
+    """QUARTZ (Qu, Richtárik and Zhang, 2015), for smooth losses.
+
+    Parameters
+    ----------
+    sampling : {"uniform", "importance"}
+        The fixed law from which the rows are drawn.
+    """
+
+    sampling: Literal["uniform", "importance"] = "uniform"
+    name: ClassVar[str] = "quartz"
+
+    def __post_init__(self) -> None:
+        _check_choice("Quartz", "sampling", self.sampling, ("uniform", "importance"))
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve; an error says what does not fit."""
+        if problem.fit_intercept:
+            # Its averages lag behind the multipliers, which then overshoot and diverge.
+            raise ValueError(
+                f"method = {self!r} cannot fit an intercept; pass fit_intercept=False, or choose "
+                "another method such as 'adasdca+'."
+            )
+        _check_smooth(self, problem)
+        return QuartzSchedule(self.sampling)
+
+
+@dataclass(frozen=True)
+class AdaSDCA:
+    """Algorithm 1 of the paper: the law is recomputed before every step.
+
+    Parameters
+    ----------
+    rule : {"relaxed", "optimal"}
+        ``"relaxed"``: p_i ∝ |κ_i|√(v_i + nλγ), eq. (optipsdf), which the theory supports for
+        quadratic losses. ``"optimal"``: the exact solution of eq. (optp), supported for every
+        smooth loss.
+    """
+
+    rule: Literal["relaxed", "optimal"] = "relaxed"
+    name: ClassVar[str] = "adasdca"
+
+    def __post_init__(self) -> None:
+        _check_choice("AdaSDCA", "rule", self.rule, ("relaxed", "optimal"))
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve; an error says what does not fit."""
+        if self.rule == "optimal":
+            _check_smooth(self, problem)
+        return StepwiseSchedule(self.rule)
+
+
+@dataclass(frozen=True)
+class AdaSDCAPlus:
+    """Algorithm 2 of the paper: an adaptive law once an epoch, p_i ← p_i/m after each pick.
+
+    Parameters
+    ----------
+    option : "I", "II", the name of a registered rule, or a callable
+        The law at the start of an epoch: adaptive (I), importance (II), or your own function from a
+        survey to weights.
+    m : float or "auto", default 2.0
+        How much less likely a row becomes after a visit, above 1. ``"auto"`` follows the decay of
+        the residues seen from survey to survey.
+    epoch : float, default 1.0
+        Picks in an epoch, in units of n.
+    sampler : {"plan", "tree"}
+        How the picks are drawn: all at once (`plan`, O(n)) or one by one from a tree of sums
+        (`tree`, the paper's Random Counters, O(n log n)). Both have the same law.
+    """
+
+    option: str | Rule = "I"
+    m: float | Literal["auto"] = 2.0
+    epoch: float = 1.0
+    sampler: Literal["plan", "tree"] = "plan"
+    name: ClassVar[str] = "adasdca+"
+
+    def __post_init__(self) -> None:
+        get_rule(self.option)
+        m: Any = self.m  # it may be an array, which `!=` would compare entry by entry
+        if not (isinstance(m, str) and m == "auto") and not (_is_number(m) and m > 1):
+            raise ValueError(
+                f"AdaSDCAPlus: m = {self.m!r} is not allowed; "
+                "choose a finite number above 1 or 'auto'."
+            )
+        if not (_is_number(self.epoch) and self.epoch > 0):
+            raise ValueError(
+                f"AdaSDCAPlus: epoch = {self.epoch!r} is not allowed; "
+                "choose a finite number above 0."
+            )
+        _check_choice("AdaSDCAPlus", "sampler", self.sampler, ("plan", "tree"))
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve."""
+        return AdaptiveSchedule(
+            self.option, self.m, self.epoch, self.sampler, problem.fit_intercept
+        )
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A method of your own, by the name under which `register_method` knows it."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        name: object = self.name  # it may be unhashable
+        if not isinstance(name, str) or name not in PICKERS:
+            raise ValueError(
+                f"Custom: name = {self.name!r} is not registered; call "
+                "adasdca.register_method(name, function) first."
+            )
+
+    def picker(self) -> Picker:
+        """Return the function for one solve; of a class, a new object."""
+        known = PICKERS[self.name]
+        made: Picker = known() if isinstance(known, type) else known
+        return made
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve."""
+        return PickSchedule(self.name, self.picker())

@@ -1,0 +1,106 @@
+"""Sampling rules: from a survey to unnormalised weights of the rows.
+
+A rule is a function; `register_rule` gives it a name, under which `AdaSDCAPlus(option=...)` knows
+it.
+
+Examples
+--------
+>>> import numpy as np
+>>> import adasdca
+>>> def sharp(survey):
+...     return np.abs(survey.residue) ** 2
+>>> X, y = adasdca.datasets.load_mushrooms()
+>>> method = adasdca.AdaSDCAPlus(option=sharp)
+>>> adasdca.solve(X, y, loss="squared", lam=1 / len(y), method=method, random_state=0).converged
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.ascent.survey import Survey
+from adasdca.names import check_name, decorator
+from adasdca.problem.data import as_doubles
+
+Array = NDArray[np.float64]
+Rule = Callable[[Survey], Any]
+R = TypeVar("R")
+
+
+def adaptive(survey: Survey) -> Array:
+    """Option I: p_i ∝ |κ_i|√(c_i(q_i + γ)), eq. (optipsdf); where γ = 0, the shares of the gap."""
+    assert survey.adaptive is not None
+    return survey.adaptive
+
+
+def importance(survey: Survey) -> Array:
+    """Option II: p_i ∝ γ + q_i, eq. (pstar); where γ = 0 the mean of q takes its place."""
+    return importance_weights(survey.curvature, survey.gamma, survey.weight)
+
+
+def importance_weights(curvature: Array, gamma: float, weight: Array) -> Array:
+    """Return γ + q_i on the rows of positive weight."""
+    floor = gamma if gamma > 0 else float(curvature.mean())
+    law = np.where(weight > 0, curvature + floor, 0.0)
+    return law if law.any() else (weight > 0).astype(np.float64)
+
+
+RULES: dict[str, Rule] = {"I": adaptive, "II": importance}
+
+
+@overload
+def register_rule(name: str) -> Callable[[R], R]: ...
+@overload
+def register_rule(name: str, rule: Rule) -> None: ...
+def register_rule(name: str, rule: Any = None) -> Any:
+    """Make a sampling rule known under a name; without `rule`, a decorator.
+
+    Parameters
+    ----------
+    name : str
+        The name to use in ``AdaSDCAPlus(option=name)``.
+    rule : callable
+        ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
+        with all its arrays. Rows of weight 0 are not visited in the coming epoch.
+    """
+    check_name(name, ("I", "II"))
+    if rule is None:
+        return decorator(register_rule, name)
+    if not callable(rule):
+        raise TypeError(
+            f"rule = {rule!r} is not callable; pass a function from a survey to weights."
+        )
+    RULES[name] = rule
+    return None
+
+
+def get_rule(option: str | Rule) -> Rule:
+    """Return the rule of that name; a callable is its own rule."""
+    if callable(option):
+        return option
+    known: object = option  # it may be unhashable
+    if not isinstance(known, str) or known not in RULES:
+        raise ValueError(
+            f"option = {option!r} is unknown; choose one of {', '.join(map(repr, RULES))}, "
+            "register a rule under that name, or pass a function from a survey to weights."
+        )
+    return RULES[known]
+
+
+def check_law(weights: Any, n: int, name: str) -> Array:
+    """Return the weights a rule gave as n finite doubles, none negative."""
+    law = as_doubles(weights, f"what rule {name} returned")
+    if law.shape != (n,):
+        raise ValueError(f"rule {name} returned shape {law.shape}; it must return {n} weights.")
+    largest = law.max()
+    if not np.isfinite(largest) or (law < 0).any():
+        raise ValueError(
+            f"rule {name} returned weights that are negative, NaN or infinite; they must be finite "
+            "and 0 or more."
+        )
+    return law if largest < 1e290 else law / largest  # their sum must not overflow

@@ -1,0 +1,61 @@
+"""What a survey of all rows shows: the certificate at the current point and figures by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Figures of one pass over the rows.
+
+    Attributes
+    ----------
+    primal, dual, gap : float
+        The certificate at this point.
+    intercept : float
+        The intercept at which `primal` was taken.
+    active : int
+        Number of rows with a positive weight in the adaptive law.
+    coef : (d,) array
+        The coefficients at which `primal` was taken.
+    beta : (n,) array
+        Dual variables per unit of weight, as the ascent left them.
+    certified : (n,) array
+        Dual variables at which `dual` was taken: `beta`, or with an intercept a point near it that
+        satisfies Σ c_iβ_i = 0.
+    gamma : float
+        Smoothness of the loss.
+    curvature : (n,) array
+        q_i = c_i‖x_i‖²/(λN).
+    weight : (n,) array
+        Sample weights c_i.
+    spread : float
+        Share of the rows that the adaptive law visits in effect: 1 if all matter alike.
+    adaptive : (n,) array or None
+        Weights of the adaptive law: |κ_i|√(c_i(q_i + γ)), or c_i G_i where γ = 0.
+    score, residue, share : (n,) array or None
+        x_i·w, κ_i = β_i + φ'(score_i), and G_i = φ + φ* + score·β; None unless the method asks.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    intercept: float
+    active: int
+    coef: Array
+    beta: Array
+    certified: Array
+    gamma: float
+    curvature: Array
+    weight: Array
+    spread: float = 1.0
+    adaptive: Array | None = None
+    score: Array | None = None
+    residue: Array | None = None
+    share: Array | None = None

@@ -1,0 +1,1 @@
+"""`auto`: the steps of a solve priced, and the cheapest chosen."""

@@ -1,0 +1,27 @@
+"""The method `auto`, as its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from adasdca.ascent.schedules import Schedule
+from adasdca.auto.schedule import AutoSchedule
+from adasdca.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Auto:
+    """The fastest way to a certified solution: the program chooses.
+
+    Permutations while all rows matter alike, adaptive epochs with m from the decay seen when they
+    do not, and a finish as soon as it is the cheaper way to the gap asked for: Newton steps, or for
+    losses with kinks linear systems on their free duals.
+    `Solution.phases` tells what was done.
+    """
+
+    name: ClassVar[str] = "auto"
+
+    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve."""
+        return AutoSchedule(problem, tol, threads)

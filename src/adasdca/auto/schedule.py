@@ -1,0 +1,141 @@
+"""`auto`: which epochs, how many picks, when to finish, as the surveys advise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from adasdca import _core
+from adasdca.ascent.schedules import Ascent, Decay, Plan
+from adasdca.ascent.survey import Survey
+from adasdca.auto.costs import Costs
+from adasdca.duality.certificate import relative_gap
+from adasdca.newton import Finish, make_finish
+from adasdca.problem.problem import Problem
+
+#: Plans in a row without any effect after which the finish is tried whatever it costs: with an
+#: intercept duals can rest at their bounds while it has far to go.
+STILL = 4
+
+
+class AutoSchedule:
+    """Permutations while all rows matter alike, adaptive epochs when they do not, then a finish.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    tol : float
+        The relative gap asked for.
+    threads : int
+        Threads for passes of the finish.
+    """
+
+    needs = frozenset({"adaptive"})
+
+    def __init__(self, problem: Problem, tol: float, threads: int) -> None:
+        self._costs = Costs(problem)
+        self._quadratic = problem.loss.name == "squared"
+        self._intercept = problem.fit_intercept
+        self._tol = max(tol, 1e-15)
+        self._finish: Finish | None = make_finish(problem, self._costs, threads, self._tol)
+        self._planner = _core.Planner()
+        self._decay = Decay()
+        self._m = 2.0
+        # With more features than rows to speak of, rows hardly disturb each other and a permutation
+        # needs no more visits than the adaptive law (dorothea: 8 epochs against 10 to 23).
+        self._shape = n, d = problem.rows.shape
+        self._wide = d >= n // 2
+        # What the last plan was, the gap before it, and its length in epochs.
+        self._last: tuple[str, float, float] | None = None
+        self._epochs = 0
+        self._rate = 0.05  # fall of log gap in an epoch
+        self._still = 0  # plans in a row that did nothing to the gap
+        # Epochs before the finish is tried again, and how many that was the last time.
+        self._rest = self._pause = 0
+
+    def plan(self, survey: Survey, key: int) -> Plan | None:
+        """Plan the next epoch, or the finish."""
+        assert survey.adaptive is not None
+        n = len(survey.beta)
+        law = survey.adaptive
+        # Newton steps leave u apart from β: where w keeps every margin all slopes are 0, and so is
+        # β, though this is not the optimum. An epoch brings them together. With an intercept the
+        # multiplier has moved on since the survey, and the next epoch finds rows to visit.
+        apart = self._last is not None and self._last[0] == "finish"
+        if survey.active == 0 and not apart and not self._intercept:
+            return None
+        relative = relative_gap(survey.gap, survey.primal)
+        self._learn(relative)
+        # On few rows the planning would cost more than all its picks.
+        adaptive = not self._wide and survey.spread < 0.6 and n >= 1000 and survey.active > 0
+        epoch = self._costs.epoch(n, adaptive)
+        if self._finish_pays(survey, relative, epoch):
+            assert self._finish is not None
+            self._last = ("finish", relative, 1.0)
+            self._decay = Decay()
+            return self._finish.plan(survey, self._tol)
+        self._rest -= 1
+        self._epochs += 1
+        if adaptive:
+            self._last = ("adaptive", relative, 1.0)
+            self._m = self._decay.observe(survey, self._m)
+            rows = self._planner.plan(law, self._m, n, key)
+            self._decay.remember(survey, rows)
+            return Ascent(rows, "adaptive")
+        # Far from the goal a survey after every permutation is half the cost of the epoch.
+        if self._last:
+            left = 0.8 * self._epochs_left(relative)
+        else:
+            left = 3.5 - 0.75 * math.log10(self._tol) if self._wide else 1.0
+        # (Orders of millions of rows take long to draw, and a drawing cannot be interrupted.)
+        most = 1 if n >= 2**20 else 8 if self._wide else 4
+        rounds = int(np.clip(round(left), 1, most))
+        self._last = ("permutation", relative, float(rounds))
+        self._epochs += rounds - 1
+        self._decay = Decay()  # what it remembers is of an epoch further back
+        orders = [_core.draw_permutation(n, _core.subkey(key, k)) for k in range(rounds)]
+        return Ascent(orders[0] if rounds == 1 else np.concatenate(orders), "permutation")
+
+    def _learn(self, relative: float) -> None:
+        """Take note of what the last plan did to the gap."""
+        if self._last is None:
+            return
+        kind, before, length = self._last
+        self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
+        if kind != "finish":
+            fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
+            # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
+            # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
+            self._rate = max(fall / length, min(0.05, 0.5 * self._rate), 0.005)
+        elif relative > 0.1 * before:
+            # It did not pay: leave it for a while, each time for longer.
+            self._pause = max(2, 2 * self._pause)
+            self._rest = self._pause
+
+    def _epochs_left(self, relative: float) -> float:
+        """Epochs to the goal at the last rate; no more are foretold than twice those done and 3."""
+        need = math.log(max(relative / self._tol, 1.0))
+        return min(3.0 + 2.0 * self._epochs, need / self._rate)
+
+    def _finish_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
+        if self._finish is None or self._rest > 0:
+            return False
+        # Where ten epochs have not made it ready, more will not soon: let it try.
+        if not self._finish.ready(relative) and self._epochs < 10:
+            return False
+        digits = -math.log10(self._tol)
+        if self._last:
+            steps = 3.0 if relative < 1e-2 else 5.0 if relative < 0.2 else 8.0
+            left = self._epochs_left(relative)
+        else:
+            # Nothing is known yet but what such data took before: more epochs the more rows there
+            # are to a feature.
+            n, d = self._shape
+            steps, left = 6.5 + digits / 3, math.log10(max(n / d, 1.0)) + 1.2 * digits
+        if self._quadratic:
+            steps, left = 1.0, max(left, 6.0)
+        if self._still >= STILL:
+            left = math.inf
+        return self._finish.cost(survey, steps) < left * epoch

@@ -1,0 +1,154 @@
+"""The one loop: survey, record, judge, plan, ascend."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from adasdca import _core
+from adasdca.ascent.schedules import Schedule
+from adasdca.ascent.survey import Survey
+from adasdca.backends.base import FOREVER, Backend
+from adasdca.engine.stop import StopRule
+from adasdca.solution import Phase, Record, State, Status
+
+#: After an end in the middle of a plan, a survey faster than this many seconds shows what it did.
+QUICK = 0.03
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the loop comes to: the best certified point, and how it was reached."""
+
+    survey: Survey
+    status: Status
+    records: list[Record]
+    phases: tuple[Phase, ...]
+    timings: dict[str, float]
+    state: State
+
+
+class Loop:
+    """Survey, record, judge, plan, ascend, until there is a reason to stop.
+
+    Parameters
+    ----------
+    backend : Backend
+        The rows.
+    schedule : Schedule
+        What to do with them.
+    stop : StopRule
+        When to stop.
+    seed, epoch : int
+        Seed, and the number of epochs done before.
+    """
+
+    def __init__(
+        self, backend: Backend, schedule: Schedule, stop: StopRule, seed: int, epoch: int = 0
+    ) -> None:
+        self._backend = backend
+        self._schedule = schedule
+        self._stop = stop
+        self._seed = seed
+        self._first = self._epoch = epoch
+        self._updates = 0
+        self._label = "start"
+        self._best: tuple[Survey, float, int]  # of the least gap, with its multiplier and epoch
+        self._records: list[Record] = []
+        self._labels: list[str] = []
+        self._timings = {
+            "setup": stop.elapsed(),
+            "survey": 0.0,
+            "plan": 0.0,
+            "ascent": 0.0,
+            "finish": 0.0,
+        }
+
+    def run(self) -> Outcome:
+        """Run to the end; Ctrl-C is an end like any other once there is a certificate."""
+        self._look(FOREVER)  # without a first certificate there is nothing to return
+        try:
+            status = self._turn()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        if not self._seen and self._duration < QUICK:
+            self._look(FOREVER)
+        best, multiplier, epoch = self._best
+        state = State(best.beta, multiplier, epoch, self._seed)
+        phases = _phases(self._records, self._labels)
+        return Outcome(best, status, self._records, phases, self._timings, state)
+
+    def _turn(self) -> Status:
+        stop = self._stop
+        while True:
+            status = stop.judge(self._records[-1])
+            if status is not None:
+                return status
+            began = time.perf_counter()
+            plan = self._backend.plan(
+                self._schedule, self._survey, _core.subkey(self._seed, self._epoch)
+            )
+            planned = time.perf_counter()
+            if plan is None:
+                return Status.STALLED
+            self._label = plan.label
+            self._epoch += 1
+            self._seen = False
+            self._updates += self._backend.ascend(plan, stop.seconds_left())
+            self._timings["plan"] += planned - began
+            self._timings[getattr(plan, "clock", "ascent")] += time.perf_counter() - planned
+            if not self._look(stop.seconds_left()):
+                return Status.TIME_LIMIT
+
+    def _look(self, seconds: float) -> bool:
+        """Survey and record; False if time ran out on the way."""
+        began = time.perf_counter()
+        seen = self._backend.survey(self._schedule.needs, seconds)
+        if seen is None:
+            return False
+        self._duration = time.perf_counter() - began
+        self._timings["survey"] += self._duration
+        if not self._records or seen.gap <= self._best[0].gap:
+            self._best = seen, self._backend.multiplier, self._epoch
+        self._survey, self._seen = seen, True
+        self._labels.append(self._label)
+        self._records.append(
+            Record(
+                self._epoch - self._first,
+                self._updates,
+                self._stop.elapsed(),
+                seen.primal,
+                seen.dual,
+                seen.gap,
+                seen.active,
+            )
+        )
+        return True
+
+
+def _phases(records: list[Record], labels: list[str]) -> tuple[Phase, ...]:
+    """Group neighbouring surveys by what was done before them."""
+    phases: list[Phase] = []
+    before = records[0]
+    for record, label in zip(records[1:], labels[1:], strict=True):
+        phase = Phase(
+            label,
+            1,
+            record.updates - before.updates,
+            record.seconds - before.seconds,
+            before.gap,
+            record.gap,
+        )
+        if phases and phases[-1].name == label:
+            last = phases.pop()
+            phase = Phase(
+                label,
+                last.rounds + 1,
+                last.updates + phase.updates,
+                last.seconds + phase.seconds,
+                last.gap_before,
+                record.gap,
+            )
+        phases.append(phase)
+        before = record
+    return tuple(phases)

@@ -1,0 +1,72 @@
+"""When a solve stops: the goal, the limits, the wish of a callback, or no progress."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from adasdca.backends.base import FOREVER
+from adasdca.solution import Record, Status
+
+#: Surveys without progress beyond rounding after which a solve has stalled.
+PATIENCE = 20
+
+Callback = Callable[[Record], Any]
+
+
+class StopRule:
+    """Judges a record: go on, or stop with a status."""
+
+    def __init__(
+        self,
+        start: float,
+        tol: float,
+        max_epochs: int,
+        max_time: float | None,
+        callback: Callback | None,
+    ) -> None:
+        self.start = start
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.deadline = math.inf if max_time is None else start + max_time
+        self.callback = callback
+        self._best_gap = self._best_dual = self._last_gap = math.inf
+        self._waited = 0
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start."""
+        return time.perf_counter() - self.start
+
+    def seconds_left(self) -> float:
+        """Return the seconds to the deadline, negative past it."""
+        return min(FOREVER, self.deadline - time.perf_counter())
+
+    def judge(self, record: Record) -> Status | None:
+        """Return why to stop after this record, or None."""
+        wanted = self.callback is not None and bool(self.callback(record))
+        if record.gap <= self.tol * record.primal:
+            return Status.CONVERGED
+        if wanted:
+            return Status.INTERRUPTED
+        if record.epoch >= self.max_epochs:
+            return Status.EPOCH_LIMIT
+        if self.seconds_left() <= 0:
+            return Status.TIME_LIMIT
+        return Status.STALLED if self._stalled(record) else None
+
+    def _stalled(self, record: Record) -> bool:
+        """Whether neither gap nor dual has moved beyond rounding for a while."""
+        rounding = 4 * np.finfo(np.float64).eps * (abs(record.primal) + abs(record.dual))
+        first = math.isinf(self._best_gap)
+        moved = record.gap < self._best_gap - rounding or record.dual > self._best_dual + rounding
+        # With an intercept the certificate swings for a while before it settles.
+        swung = abs(record.gap - self._last_gap) > 1e4 * rounding
+        self._waited = 0 if first or moved or swung else self._waited + 1
+        self._last_gap = record.gap
+        self._best_gap = min(self._best_gap, record.gap)
+        self._best_dual = record.dual if first else max(self._best_dual, record.dual)
+        return self._waited >= PATIENCE

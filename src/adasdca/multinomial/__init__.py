@@ -1,0 +1,1 @@
+"""Multinomial logistic regression: its risk, and Newton's method on it."""

@@ -1,0 +1,1 @@
+"""What is to be solved: checked data, the losses, and the frozen problem they make."""

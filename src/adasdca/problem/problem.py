@@ -1,0 +1,162 @@
+"""The frozen problem: rows, targets, weights, loss and regulariser, all checked.
+
+    P(w, b) = (1/N) Σ_i c_i φ(x_i·w + b; y_i) + lam·((1 − l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁),
+
+lower ≤ w ≤ upper, with N = Σ c_i the sum of the sample weights.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.problem.data import (
+    Rows,
+    as_doubles,
+    check_rows,
+    check_targets,
+    check_weights,
+)
+from adasdca.problem.losses import Loss, get_loss
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A regularised risk to be minimised; make one with `Problem.checked`."""
+
+    rows: Rows
+    y: Array
+    weight: Array | None
+    loss: Loss
+    lam: float
+    l1_ratio: float
+    bounds: tuple[Array, Array] | None
+    fit_intercept: bool
+
+    @classmethod
+    def checked(
+        cls,
+        X: Any,
+        y: Any,
+        *,
+        loss: str | Loss,
+        lam: float,
+        l1_ratio: float = 0.0,
+        bounds: Any = None,
+        sample_weight: Any = None,
+        fit_intercept: bool = False,
+    ) -> Problem:
+        """Check every argument; errors name the argument, its value and the remedy."""
+        loss = get_loss(loss)
+        lam = check_number("lam", lam, 0.0, math.inf, "a finite number above 0", open_low=True)
+        l1_ratio = check_number(
+            "l1_ratio",
+            l1_ratio,
+            0.0,
+            1.0,
+            "0 <= l1_ratio < 1 (a certificate needs some of the L2 term)",
+        )
+        if not isinstance(fit_intercept, (bool, np.bool_)):
+            raise ValueError(
+                f"fit_intercept = {fit_intercept!r} is not allowed; choose True or False."
+            )
+        rows = check_rows(X)
+        n, d = rows.shape
+        targets = check_targets(y, n, loss.kind)
+        weight = check_weights(sample_weight, n)
+        if weight is not None and loss.kind == "classification":
+            for label in (-1.0, 1.0):
+                if not weight[targets == label].any():
+                    raise ValueError(
+                        f"sample_weight is 0 on all rows of class {label:g}; a classification loss "
+                        "needs both classes."
+                    )
+        size = lam * (1.0 - l1_ratio) * (n if weight is None else float(weight.sum()))
+        if not 1e-290 < size < 1e290:
+            raise ValueError(
+                f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, "
+                "beyond double precision; choose lam nearer to 1."
+            )
+        return cls(
+            rows, targets, weight, loss, lam, l1_ratio, check_bounds(bounds, d), bool(fit_intercept)
+        )
+
+    @property
+    def strength(self) -> float:
+        """λ: the coefficient of ½‖w‖², the modulus of strong convexity."""
+        return self.lam * (1.0 - self.l1_ratio)
+
+    @cached_property
+    def total(self) -> float:
+        """N: the sum of the weights."""
+        return float(self.rows.shape[0] if self.weight is None else math.fsum(self.weight))
+
+    @cached_property
+    def intercept_scale(self) -> float:
+        """s: the constant feature of the method of multipliers, half the usual length of a row."""
+        if not self.fit_intercept:
+            return 0.0
+        values = self.rows.values.reshape(-1)
+        mean_square = (
+            float(np.einsum("i,i->", values, values, dtype=np.float64)) / self.rows.shape[0]
+        )
+        return 0.5 * math.sqrt(mean_square) if mean_square > 0 else 0.5
+
+
+def check_number(
+    name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False
+) -> float:
+    """Return a real number in [low, high) as a float."""
+    ok = not isinstance(value, bool) and isinstance(value, numbers.Real)
+    ok = ok and (low < value if open_low else low <= value) and value < high
+    if not ok:
+        raise ValueError(f"{name} = {value!r} is not allowed; choose {remedy}.")
+    return float(value)
+
+
+def check_count(name: str, value: Any, least: int) -> int:
+    """Return an integer that is not below the least one allowed."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = least - 1
+    if count < least or isinstance(value, bool):
+        raise ValueError(
+            f"{name} = {value!r} is not allowed; choose an integer of {least} or more."
+        )
+    return count
+
+
+def check_bounds(bounds: Any, d: int) -> tuple[Array, Array] | None:
+    """Return lower and upper bounds of length d, or None for none at all."""
+    if bounds is None:
+        return None
+    try:
+        low, high = bounds
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"bounds = {bounds!r} is not a pair; pass (lower, upper), each a number, None or an "
+            f"array of {d} numbers, e.g. bounds=(0, None) for non-negative coefficients."
+        ) from error
+    sides = []
+    for name, side, default in (("lower", low, -math.inf), ("upper", high, math.inf)):
+        values = as_doubles(default if side is None else side, f"bounds: the {name} bound")
+        if values.ndim > 1 or (values.ndim == 1 and len(values) != d) or np.isnan(values).any():
+            raise ValueError(
+                f"bounds: the {name} bound must be a number, None or {d} numbers without NaN, "
+                f"got {side!r}."
+            )
+        sides.append(np.ascontiguousarray(np.broadcast_to(values, (d,))))
+    lower, upper = sides
+    if (lower > upper).any() or np.isposinf(lower).any() or np.isneginf(upper).any():
+        raise ValueError(f"bounds = {bounds!r}: the lower bound must not be above the upper one.")
+    return lower, upper

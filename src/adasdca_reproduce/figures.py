@@ -1,0 +1,245 @@
+"""The pictures, drawn from stored runs alone: gaps against epochs and seconds, and epoch costs.
+
+A curve is the median over the seeds of the epochs (or seconds) to each gap, and its band the range
+over the seeds: the same numbers as in the verdicts, but interpolated between surveys.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adasdca_reproduce.experiments import EXPERIMENTS, MS, with_m
+from adasdca_reproduce.paper import FIGURES
+from adasdca_reproduce.results import Measure, Problem, Results, Run
+from adasdca_reproduce.tables import epoch_costs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Gaps at which curves are drawn.
+LEVELS = np.logspace(0, -15, 46)
+DASH, DOT, LONG, MIX = (0, (4, 1.5)), (0, (1, 1.2)), (0, (7, 2)), (0, (6, 2, 1, 2))
+
+# Legible in grey: colours differ in darkness, and no two of a picture share dash and marker.
+STYLES: dict[str, dict[str, Any]] = {
+    "sdca": {"color": "#a6a6a6", "linestyle": "-", "marker": "o"},
+    "sdca-perm": {"color": "#6f6f6f", "linestyle": LONG, "marker": "P"},
+    "iprox-sdca": {"color": "#56a0d3", "linestyle": DOT, "marker": "^"},
+    "quartz": {"color": "#c9a227", "linestyle": MIX, "marker": "D"},
+    "option II": {"color": "#e08214", "linestyle": MIX, "marker": "D"},
+    "option I": {"color": "#0b3c8c", "linestyle": "-", "marker": "s"},
+    "auto": {"color": "#000000", "linestyle": DOT, "marker": "*"},
+    "adasdca": {"color": "#a11d1d", "linestyle": DASH, "marker": "v"},
+    "adasdca, optimal": {"color": "#5e1010", "linestyle": "-", "marker": "X"},
+    "adasdca+, optimal": {"color": "#3f9a6d", "linestyle": LONG, "marker": "P"},
+    "tree": {"color": "#d95f02", "linestyle": DASH, "marker": "o"},
+}
+_M_STYLES: tuple[tuple[Any, ...], ...] = (
+    ("#b8b8b8", "-", "o"),
+    ("#0b3c8c", "-", "s"),
+    ("#3f9a6d", DASH, "^"),
+    ("#e08214", MIX, "D"),
+    ("#a11d1d", LONG, "v"),
+    ("#000000", DOT, "*"),
+)
+STYLES |= {
+    with_m(option, m): dict(zip(("color", "linestyle", "marker"), style, strict=True))
+    for option in ("I", "II")
+    for m, style in zip(MS, _M_STYLES, strict=True)
+}
+_OTHER = {"color": "#8e44ad", "linestyle": DASH, "marker": "h"}
+
+NAMES = {
+    "sdca": "SDCA",
+    "sdca-perm": "permutations",
+    "iprox-sdca": "IProx-SDCA",
+    "quartz": "QUARTZ",
+    "option I": "AdaSDCA+ option I",
+    "option II": "AdaSDCA+ option II",
+    "adasdca": "AdaSDCA",
+    "adasdca, optimal": "AdaSDCA, optimal law",
+    "adasdca+, optimal": "AdaSDCA+, optimal law",
+    "tree": "AdaSDCA+ option I, tree",
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: a gap against a measure, for some methods."""
+
+    title: str
+    measure: Measure
+    curves: Mapping[str, Sequence[Run]]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture to be drawn, and what it shows.
+
+    Attributes
+    ----------
+    name : str
+        File name without suffix.
+    experiment : str
+        Where its runs come from.
+    problem : (str, str)
+        Data set and loss.
+    caption : str
+        What it shows, and which figures of the paper it stands for.
+    panels : tuple of Panel
+        What to draw.
+    """
+
+    name: str
+    experiment: str
+    problem: Problem
+    caption: str
+    panels: tuple[Panel, ...] = ()
+
+
+def pictures(results: Results) -> list[Picture]:
+    """Return all pictures that the stored runs allow, in the order of the page."""
+    found = []
+    if epoch_costs(results):
+        words = "Time of an epoch of AdaSDCA and others on synthetic data; the paper's Table 1"
+        found.append(Picture("table1", "table1", ("synthetic", "squared"), words))
+    for experiment in EXPERIMENTS:
+        if experiment != "table1":
+            found += [_picture(results, experiment, p) for p in results.problems(experiment)]
+    return found
+
+
+def draw(picture: Picture, results: Results, path: Path) -> None:
+    """Draw a picture into an SVG file, the same bytes for the same runs."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    settings: Any = {"svg.hashsalt": picture.name, "svg.fonttype": "none", "font.size": 8.5}
+    settings["font.family"] = ["DejaVu Sans", "sans-serif"]
+    with mpl.rc_context(settings):
+        count = len(picture.panels) or 2
+        figure = Figure(figsize=(3.1 * count + 1.7, 3.0), layout="constrained")
+        if picture.panels:
+            _draw_panels(figure, picture.panels)
+        else:
+            _draw_costs(figure, results)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_shortened(text.getvalue()), encoding="utf-8")
+
+
+def _shortened(svg: str) -> str:
+    """Round coordinates to a tenth of a point, for smaller files."""
+
+    def rounded(found: re.Match[str]) -> str:
+        return re.sub(r"\d+\.\d{2,}", lambda number: f"{float(number[0]):.1f}", found[0])
+
+    return re.sub(r'\s(?:d|x|y)="[^"]*"', rounded, re.sub(r"\n\s*", "\n", svg))
+
+
+def _picture(results: Results, experiment: str, problem: Problem) -> Picture:
+    data, loss = problem
+    curves = {m: results.runs(experiment, problem, m) for m in results.methods(experiment, problem)}
+    words = f"{data}, {loss.replace('_', ' ')} loss"
+    numbers = ""
+    panels: tuple[Panel, ...]
+    if experiment == "m":
+        numbers = _numbers(("m", loss, data))
+        panels = tuple(
+            Panel(
+                f"option {option}",
+                "epochs",
+                {m: runs for m, runs in curves.items() if m.startswith(f"option {option},")},
+            )
+            for option in ("I", "II")
+        )
+    elif experiment == "full":
+        numbers = _numbers(("full", loss, data))
+        panels = (Panel("", "epochs", curves),)
+    else:
+        if experiment == "methods":
+            numbers = _numbers(("iterations", loss, data), ("time", loss, data))
+        # A Newton step of `auto` is no epoch of updates: it is drawn against time alone.
+        by_epochs = {m: runs for m, runs in curves.items() if m != "auto"}
+        panels = (Panel("", "epochs", by_epochs), Panel("", "seconds", curves))
+    return Picture(f"{experiment}-{data}-{loss}", experiment, problem, words + numbers, panels)
+
+
+def _numbers(*names: tuple[str, str, str]) -> str:
+    found = [str(FIGURES[name]) for name in names if name in FIGURES]
+    if not found:
+        return "; the paper has no such figure"
+    return f"; the paper's Figure{'s' if len(found) > 1 else ''} {' and '.join(found)}"
+
+
+def _draw_panels(figure: Figure, panels: Sequence[Panel]) -> None:
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    handles: dict[str, Any] = {}
+    for panel, pair in zip(panels, axes, strict=True):
+        for label, runs in panel.curves.items():
+            name = label.partition(", ")[2] if ", m = " in label else NAMES.get(label, label)
+            handles.setdefault(name, _draw_curve(pair, label, runs, panel.measure))
+        pair.set_yscale("log")
+        if panel.measure == "seconds" and panel.curves:
+            pair.set_xscale("log")
+        pair.set_xlabel("epochs (iterations / n)" if panel.measure == "epochs" else "seconds")
+        pair.set_title(panel.title, fontsize="medium")
+        _tidy(pair)
+    axes[0].set_ylabel("relative duality gap")
+    axes[0].set_ylim(1e-15, 2.0)
+    figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
+
+
+def _draw_curve(axes: Axes, label: str, runs: Sequence[Run], measure: Measure) -> Any:
+    style = STYLES.get(label, _OTHER)
+    x = np.array([run.crossing(LEVELS, measure) for run in runs])
+    middle = np.median(x, axis=0)
+    drawn, all_there = np.isfinite(middle), np.isfinite(x).all(axis=0)
+    if len(runs) > 1 and all_there.any():
+        least, greatest = x.min(axis=0)[all_there], x.max(axis=0)[all_there]
+        axes.fill_betweenx(
+            LEVELS[all_there], least, greatest, color=style["color"], alpha=0.22, linewidth=0
+        )
+    (line,) = axes.plot(
+        middle[drawn], LEVELS[drawn], **style, linewidth=1.3, markersize=3.6, markevery=0.13
+    )
+    return line
+
+
+def _draw_costs(figure: Figure, results: Results) -> None:
+    left, right = figure.subplots(1, 2, sharey=True)
+    handles: dict[str, Any] = {}
+    for fit in epoch_costs(results):
+        style = STYLES[fit.method] | {"linewidth": 1.3, "markersize": 3.6}
+        for axes, fixed, varied in ((left, "n", "nnz"), (right, "nnz", "n")):
+            values = [getattr(c, fixed) for c in fit.costs]
+            common = max(set(values), key=lambda v: (values.count(v), v))
+            line = [
+                (getattr(c, varied), c.seconds) for c in fit.costs if getattr(c, fixed) == common
+            ]
+            (drawn,) = axes.plot(*zip(*sorted(line), strict=True), **style)
+            handles.setdefault(NAMES[fit.method], drawn)
+    for axes, label in ((left, "nnz, at fixed n"), (right, "n, at fixed nnz")):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel(label)
+        _tidy(axes)
+    left.set_ylabel("seconds of an epoch")
+    figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
+
+
+def _tidy(axes: Axes) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.minorticks_off()
+    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.6)
+    axes.set_axisbelow(True)

@@ -1,0 +1,161 @@
+"""Tasks: what has to be run, each with its key and its protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from adasdca_reproduce.experiments import DATA, EXPERIMENTS, SHAPE, Experiment
+
+Key = tuple[str, str, str, str, int]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a run is made, beside its key; runs of different protocols are different runs.
+
+    Attributes
+    ----------
+    budget : float
+        Most seconds.
+    max_epochs : int
+        Most epochs.
+    rows : int or None
+        The first so many rows of the data, in a fixed random order; None for all in theirs.
+    """
+
+    budget: float
+    max_epochs: int
+    rows: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all that fixes a run, in words of the paper where it has them."""
+        return {
+            "lambda": "1/n",
+            "gamma": 1.0,
+            "tol": 0.0,
+            "threads": 1,
+            "budget": self.budget,
+            "max_epochs": self.max_epochs,
+            "rows": self.rows,
+        }
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to be made."""
+
+    experiment: str
+    data: str
+    loss: str
+    method: str
+    seed: int
+    protocol: Protocol
+
+    @property
+    def key(self) -> Key:
+        """What the run is called."""
+        return self.experiment, self.data, self.loss, self.method, self.seed
+
+    @property
+    def identity(self) -> str:
+        """Key and protocol in one string, the same as `store.identity` of the stored run."""
+        return json.dumps([*self.key, self.protocol.as_dict()], sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which part of the experiments to run.
+
+    Attributes
+    ----------
+    only : tuple of str
+        Names of experiments; empty for all.
+    available : tuple of str
+        Data sets that can be loaded.
+    quick : bool
+        The representative subset, with short budgets.
+    seeds : int or None
+        Number of seeds, None for that of the experiment.
+    budget : float or None
+        Seconds of a run, None for those of the experiment.
+    rows : int or None
+        See `Protocol`.
+    more_methods, more_losses, more_data : tuple of str
+        Labels and names that plug-ins registered; they join the comparison of the methods.
+    """
+
+    only: tuple[str, ...] = ()
+    available: tuple[str, ...] = DATA
+    quick: bool = False
+    seeds: int | None = None
+    budget: float | None = None
+    rows: int | None = None
+    more_methods: tuple[str, ...] = ()
+    more_losses: tuple[str, ...] = ()
+    more_data: tuple[str, ...] = ()
+
+
+#: Seconds of a run on data that a plug-in brought.
+PLUGIN_BUDGET = 10.0
+
+
+def tasks(scope: Scope) -> list[Task]:
+    """Return the runs of a scope: all methods with one seed before any with the next."""
+    wanted = [EXPERIMENTS[name] for name in scope.only or EXPERIMENTS]
+    found = [task for experiment in wanted for task in _of_experiment(experiment, scope)]
+    return sorted(found, key=lambda task: task.seed)  # stable: an early end has every method
+
+
+def missing(scope: Scope) -> list[str]:
+    """Return the data sets that the scope asks for and that are not here."""
+    wanted = [EXPERIMENTS[name] for name in scope.only or EXPERIMENTS]
+    asked = {d for e in wanted for d in (e.quick if scope.quick else e.budgets) if d in DATA}
+    return [d for d in DATA if d in asked and d not in scope.available]
+
+
+def left_out(scope: Scope) -> list[str]:
+    """Return, in words, what a quick run does not do."""
+    if not scope.quick:
+        return []
+    words = []
+    for name in scope.only or EXPERIMENTS:
+        e = EXPERIMENTS[name]
+        gone = [d for d in e.budgets if d in DATA and d not in e.quick]
+        if gone:
+            words.append(f"{name}: {', '.join(gone)}")
+    return words
+
+
+def most_seconds(todo: Iterable[Task], jobs: int) -> float:
+    """Return the time that the runs take if every one uses up its budget."""
+    return sum(task.protocol.budget for task in todo) / jobs
+
+
+def _of_experiment(e: Experiment, scope: Scope) -> list[Task]:
+    described = e.methods == (SHAPE,)  # the same whatever the seed, and as a whole
+    seeds = 1 if described else scope.seeds or (e.quick_seeds if scope.quick else e.seeds)
+    rows = None if described else scope.rows
+    open_to_plugins = e.name == "methods"
+    methods = (*e.methods, *(scope.more_methods if open_to_plugins else ()))
+    losses = (*e.losses, *(scope.more_losses if open_to_plugins else ()))
+    names = list(dict.fromkeys([*e.budgets, *(d for costs in e.costs.values() for d in costs)]))
+    names += scope.more_data if open_to_plugins else ()
+    found = []
+    for data in names:
+        if data in DATA and data not in scope.available:
+            continue
+        if scope.quick and data not in e.quick and data not in scope.more_data:
+            continue
+        for loss in losses:
+            for method in methods:
+                budget = PLUGIN_BUDGET if data in scope.more_data else e.budget(data, method)
+                if budget is None:
+                    continue
+                if scope.quick:
+                    budget = min(budget, e.quick_budget)
+                protocol = Protocol(scope.budget or budget, e.max_epochs, rows)
+                found += [Task(e.name, data, loss, method, s, protocol) for s in range(seeds)]
+    return found

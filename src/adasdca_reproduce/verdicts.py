@@ -1,0 +1,124 @@
+"""Verdicts on claims, computed from stored results by a handful of rules."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from adasdca_reproduce.results import Measure, Need, Problem, Results
+
+
+class Verdict(enum.Enum):
+    """What the stored results say of a claim in one case."""
+
+    HOLDS = "holds"
+    FAILS = "does not hold"
+    OPEN = "not reached within the budget"
+    MISSING = "not run"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A claim on one problem at one gap (None where a claim has no gap).
+
+    Attributes
+    ----------
+    close : bool
+        Whether the ranges over the seeds overlap, so that another set of seeds, or another hour of
+        the machine, may turn the verdict.
+    note : str
+        The numbers behind the verdict.
+    brief : str
+        The same in the least space: what the claim is about, against the best of the others.
+    """
+
+    problem: Problem
+    gap: float | None
+    verdict: Verdict
+    close: bool = False
+    note: str = ""
+    brief: str = ""
+
+
+def first(mine: Need, others: Mapping[str, Need], *, strict: bool) -> Verdict:
+    """Judge whether `mine` is the least; ties count unless `strict`.
+
+    Medians may be known only between bounds. The verdict is what holds for all values between
+    them, `OPEN` if there is no such.
+    """
+    low, high = (min(getattr(n, end) for n in others.values()) for end in ("low", "high"))
+    if mine.reached and (mine.high < low or (not strict and mine.high == low)):
+        return Verdict.HOLDS
+    if math.isfinite(high) and (high < mine.low or (strict and high == mine.low)):
+        return Verdict.FAILS
+    return Verdict.OPEN
+
+
+def overlapping(mine: Need, others: Mapping[str, Need]) -> bool:
+    """Whether the range of `mine` over the seeds meets that of the best of the others."""
+    best = min(others.values(), key=_rank)
+    return best.least <= mine.greatest and mine.least <= best.greatest
+
+
+def _rank(n: Need) -> tuple[float, float]:
+    return n.high, n.low
+
+
+def alike(mine: Need, other: Need) -> Verdict:
+    """Judge whether two methods need the same up to what seeds do.
+
+    The ranges over the seeds meet, or, as those of a few seeds may just miss each other, the
+    medians differ by at most 2 or 10 %.
+    """
+    if not (mine.reached and other.reached):
+        return Verdict.OPEN
+    near = abs(mine.high - other.high) <= max(2.0, 0.1 * max(mine.high, other.high))
+    return Verdict.HOLDS if near or overlapping(mine, {"other": other}) else Verdict.FAILS
+
+
+def case_of_first(
+    results: Results,
+    experiment: str,
+    problem: Problem,
+    gap: float,
+    measure: Measure,
+    *,
+    claimant: str,
+    rivals: tuple[str, ...],
+    strict: bool,
+) -> Case:
+    """Judge whether a method is ahead of others on a problem at a gap."""
+    needs = results.needs(experiment, problem, gap, measure)
+    others = {name: needs[name] for name in rivals if name in needs}
+    if claimant not in needs or len(others) < len(rivals):
+        return Case(problem, gap, Verdict.MISSING)
+    mine = needs[claimant]
+    verdict = first(mine, others, strict=strict)
+    close = verdict in (Verdict.HOLDS, Verdict.FAILS) and overlapping(mine, others)
+    entries = {claimant: mine} | others
+    note = ", ".join(f"{name} {shown(n, measure)}" for name, n in entries.items())
+    best = min(others.values(), key=_rank)
+    brief = f"{shown(mine, measure)} : {shown(best, measure)}"
+    return Case(problem, gap, verdict, close, note, brief)
+
+
+def shown(n: Need, measure: Measure) -> str:
+    """Return a median for people: a number, or what is known of it."""
+
+    def number(x: float) -> str:
+        return f"{x:.3g}" if measure == "seconds" or x < 100 else f"{x:.0f}"
+
+    if n.reached:
+        return number(n.low)
+    return "never" if math.isinf(n.low) else f"> {number(n.low)}"
+
+
+def summary(cases: list[Case]) -> dict[Verdict, int]:
+    """Count verdicts, without the cases that were not run."""
+    counts = dict.fromkeys((Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN), 0)
+    for case in cases:
+        if case.verdict in counts:
+            counts[case.verdict] += 1
+    return counts

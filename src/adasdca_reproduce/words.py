@@ -1,0 +1,164 @@
+"""Sentences of the page; every number in them is taken from the stored runs."""
+
+from __future__ import annotations
+
+from adasdca_reproduce.experiments import EXPERIMENTS
+from adasdca_reproduce.results import Problem, Results
+from adasdca_reproduce.store import Record
+from adasdca_reproduce.verdicts import Case, Verdict, summary
+
+OPENING = (
+    "Section 6 of Csiba, Qu and Richtárik, *Stochastic Dual Coordinate Ascent with Adaptive "
+    "Probabilities* (ICML 2015), on the same data sets: every table and figure, each beside what "
+    "the paper says of it. The page is the output of `adasdca reproduce`; figures, numbers and "
+    "verdicts are computed from the stored runs, one line of `runs.jsonl` each."
+)
+
+HOW_TO_READ = (
+    "A claim is judged on every problem, a data set with a loss, at several relative duality gaps "
+    "(P − D)/P, by medians over the seeds. “8 of 10” says that it holds in 8 of 10 cases that are "
+    "decided; a case is open if a budget was over before a gap was reached and what is known of "
+    "the methods that were cut off does not decide it. A run that stalled above a gap, at the "
+    "limits of double precision, never reaches it. Pairs such as 14 : 11 are what the claim is "
+    "about and the best of the others. The mark ~ is for verdicts that the spread of "
+    "the seeds could turn."
+)
+
+ABOUT = {
+    "table1": "Synthetic sparse data, n and nnz varied separately by factors of two, and exponents "
+    "fitted by least squares in logarithms. The paper's formulas are fitted at the same sizes: "
+    "their exponents stand beside the measured ones. Drawing rows and updating them is timed, and "
+    "for AdaSDCA+ the pass that gives the residues; what the certificates cost the others is not.",
+    "table2": "The data sets as they are here, beside the paper's table.",
+    "full": "Algorithm 1 recomputes residues and probabilities before every step. The paper "
+    "compares it by iterations alone, with the squared loss, and so does this.",
+    "methods": "The heart of the comparison: gaps against epochs and against seconds. An epoch is "
+    "n iterations; AdaSDCA+ runs with m = 2, as the paper does not say which m it used. Beside "
+    "the paper's methods run random permutations, a baseline that it leaves out, and `auto`, what "
+    "this package does by default in its estimators; `auto` is not drawn against epochs, since its "
+    "Newton steps are none. The table has the share of the rows that still have a residue when "
+    "option I ends, and the epochs of option II over those of option I.",
+    "m": "How much less likely a row becomes after a visit. The paper tries 2, 10 and 50; 1.5, 4 "
+    "and `auto`, which follows the decay that is seen, are ours. The table has the epochs of each "
+    "m over those of the best one: the median over the problems, in brackets the worst, and the "
+    "number of problems on which all reached the gap.",
+    "optimal": "The paper's theory covers losses that are not quadratic only for probabilities "
+    "that solve a program with a constraint, which it leaves unsolved. It has an exact solution, a "
+    "sort and a search, so that Corollary 1 becomes a method: here it is beside the relaxed law "
+    "in Algorithm 1 and at the start of each epoch of AdaSDCA+.",
+    "samplers": "Within an epoch of AdaSDCA+ the probabilities depend on the picks alone, so an "
+    "epoch can be drawn before it is run, with the same law as the paper's Random Counters. Epochs "
+    "should not differ; seconds should.",
+}
+
+
+def problem(p: Problem) -> str:
+    """Name a problem."""
+    data, loss = p
+    if data == "all":
+        return "all problems"
+    return f"{data}, {loss.replace('_', ' ')}" if loss else data
+
+
+def gap(value: float | None) -> str:
+    """Write a gap."""
+    return "" if value is None else f"{value:.0e}"
+
+
+def verdict(cases: list[Case]) -> str:
+    """Sum the verdicts of a claim up in a sentence."""
+    counts = summary(cases)
+    total = sum(counts.values())
+    if not total:
+        return "It was not run."
+    if counts[Verdict.HOLDS] == total:
+        return "*It holds in every case that was run.*" if total > 1 else "*It holds.*"
+    parts = [f"holds in {counts[Verdict.HOLDS]} of {total} cases"]
+    if counts[Verdict.FAILS]:
+        parts.append(f"does not hold in {counts[Verdict.FAILS]}")
+    if counts[Verdict.OPEN]:
+        parts.append(f"{counts[Verdict.OPEN]} were not reached within the budget")
+    return f"*It {', '.join(parts)}.*"
+
+
+def protocol(results: Results) -> list[str]:
+    """Say how the runs were made: where, when, how long, how often."""
+    runs = [r for r in results.records if "history" in r]
+    if not runs:
+        return []
+    budgets = [text for name in EXPERIMENTS if (text := _budgets(runs, name))]
+    machines = {_machine(r) for r in runs}
+    versions = {", ".join(f"{k} {v}" for k, v in r["versions"].items()) for r in runs}
+    dates = sorted(r["date"][:10] for r in runs)
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    jobs = sorted({r["jobs"] for r in runs})
+    rows = {r["protocol"]["rows"] for r in runs} - {None}
+    subset = f" On subsets of {sorted(rows)} rows." if rows else ""
+    how = (
+        f"All {len(runs)} runs: γ = 1, λ = 1/n, one thread each, to the limits of double precision "
+        f"or the end of a budget; medians over the seeds, bands from the least to the greatest."
+        f"{subset} Made {when} on {'; '.join(sorted(machines))}; "
+        f"{' or '.join(map(str, jobs))} run{'s' * (jobs != [1])} at a time; "
+        f"{'; '.join(sorted(versions))}."
+    )
+    allowed = (
+        "Seconds allowed for a run, by data set (a second figure is that of the slow methods): "
+        f"{'; '.join(budgets)}."
+    )
+    return [how, allowed]
+
+
+def _budgets(runs: list[Record], experiment: str) -> str:
+    """Say the budgets and the number of seeds of an experiment, nothing if it was not run."""
+    seconds: dict[str, set[float]] = {}
+    seeds = set()
+    for r in runs:
+        if r["experiment"] == experiment and not r["data"].startswith("synthetic"):
+            seconds.setdefault(r["data"], set()).add(r["protocol"]["budget"])
+            seeds.add(r["seed"])
+    each = [f"{d} {'/'.join(f'{s:g}' for s in sorted(b))}" for d, b in seconds.items()]
+    title = EXPERIMENTS[experiment].title
+    many = "s" if len(seeds) > 1 else ""
+    return f"*{title}*: {', '.join(each)} ({len(seeds)} seed{many})" if each else ""
+
+
+def not_run(results: Results) -> list[str]:
+    """List what the experiments ask for and the store does not hold."""
+    stored = {(r["experiment"], r["data"], r["loss"], r["method"]) for r in results.records}
+    lines = []
+    for name, e in EXPERIMENTS.items():
+        asked = [
+            (data, loss, method)
+            for data in dict.fromkeys([*e.budgets, *(d for c in e.costs.values() for d in c)])
+            for loss in e.losses
+            for method in e.methods
+            if e.budget(data, method) is not None
+        ]
+        gone = [cell for cell in asked if (name, *cell) not in stored]
+        if not gone:
+            continue
+        names = dict.fromkeys(cell[0] for cell in gone)
+        whole = [d for d in names if _count(d, asked) == _count(d, gone)]
+        rest = len([cell for cell in gone if cell[0] not in whole])
+        sizes = [d for d in whole if d.startswith("synthetic")]
+        parts = [d for d in whole if d not in sizes]
+        if sizes:
+            parts.append(f"{len(sizes)} sizes of synthetic data")
+        if len(gone) == len(asked):
+            parts = ["everything"]
+        if rest:
+            parts = [*parts, f"{rest} more combination{'s' * (rest > 1)} of data, loss and method"]
+        lines.append(f"{e.title}: {', '.join(parts)}")
+    return lines
+
+
+def _count(data: str, cells: list[tuple[str, str, str]]) -> int:
+    return sum(cell[0] == data for cell in cells)
+
+
+def _machine(record: Record) -> str:
+    machine = record["machine"]
+    return (
+        f"{machine['processor']} ({machine['cores']} cores, {machine['system']}, "
+        f"core compiled for {machine['level']})"
+    )

@@ -1,0 +1,225 @@
+"""The map of the package: imports run one way, from room to room, and never in a circle.
+
+All imports count, those inside functions and those for type checkers included.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[1] / "src"
+
+#: The rooms of `adasdca`, each importing only from those before it. A room is a folder or a module;
+#: the longest name that fits a module is its room.
+ROOMS = (
+    "_core",
+    "names",
+    "problem",
+    "duality",
+    "solution",
+    "ascent",
+    "backends",
+    # The prices of steps: newton and auto both ask for them.
+    "auto.rates",
+    "auto.costs",
+    "newton",
+    "auto",
+    "engine",
+    "methods",
+    "solver",
+    "certification",
+    "screening",
+    "paths",
+    "multinomial",
+    "calibration",
+    "files",
+    "datasets",
+    "registration",
+    "plugins",
+    "models",
+    "plotting",
+    "estimators",
+    "onnx",
+    "",  # adasdca/__init__.py: the public names
+    "cli",
+    "__main__",
+)
+#: A solve inside a solve: the small problem of `span` runs the loop that runs it.
+KNOWN = {
+    ("adasdca.newton.span", "adasdca.auto.schedule"),
+    ("adasdca.newton.span", "adasdca.engine.loop"),
+    ("adasdca.newton.span", "adasdca.engine.stop"),
+}
+REPRODUCE = "adasdca_reproduce"
+
+#: Importer, imported, line.
+Edge = tuple[str, str, int]
+
+
+def read_sources() -> dict[str, str]:
+    """Return the text of every module, by its name."""
+    found = {}
+    for path in sorted(SOURCES.rglob("*.py")):
+        parts = path.relative_to(SOURCES).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text("utf-8")
+    return found
+
+
+def edges_of(sources: dict[str, str], around: bool = False) -> list[Edge]:
+    """Return all imports among these modules; if asked, of the packages around them as well."""
+    packages = {name.rpartition(".")[0] for name in sources}
+    edges = []
+    for module, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                named = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                base = node.module or ""
+                if node.level:
+                    own = module.split(".")
+                    above = own[: len(own) - node.level + (module in packages)]
+                    base = ".".join([*above, *filter(None, [node.module])])
+                inner = [f"{base}.{alias.name}" for alias in node.names]
+                # `from package import module` imports the module, `... import name` the package.
+                named = [name if name in sources else base for name in inner]
+            else:
+                continue
+            for name in dict.fromkeys(named):
+                loaded = [*(_around(module, name) if around else ()), name]
+                edges += [
+                    (module, each, node.lineno)
+                    for each in loaded
+                    if each in sources and each != module
+                ]
+    return edges
+
+
+def _around(module: str, name: str) -> list[str]:
+    """Return the packages that an import of a name loads first, but for the module's own.
+
+    The outermost package gathers the public names; it counts only where it is imported itself.
+    """
+    parts = name.split(".")
+    packages = [".".join(parts[:k]) for k in range(2, len(parts))]
+    return [package for package in packages if not f"{module}.".startswith(f"{package}.")]
+
+
+def room_of(module: str, rooms: tuple[str, ...]) -> int:
+    """Return the place of a module's room."""
+    inner = module.partition(".")[2]
+    fitting = [room for room in rooms if f"{inner}.".startswith(f"{room}.")] if inner else [""]
+    assert fitting, f"{module} is in no room of tests/test_layout.py; add it where it belongs"
+    return rooms.index(max(fitting, key=len))
+
+
+def backward(edges: list[Edge], rooms: tuple[str, ...]) -> list[str]:
+    """Return the imports of `adasdca` from a room that comes later."""
+    return [
+        f"{module}, line {line}: imports {imported}, which comes later"
+        for module, imported, line in edges
+        if not module.startswith(REPRODUCE)
+        and not imported.startswith(REPRODUCE)
+        and room_of(imported, rooms) > room_of(module, rooms)
+    ]
+
+
+def cycles(edges: list[Edge]) -> list[str]:
+    """Return the imports that close a circle, with the circle; one for each module closing it."""
+    graph: dict[str, dict[str, int]] = {}
+    for module, imported, line in edges:
+        graph.setdefault(module, {}).setdefault(imported, line)
+    found, done = [], set()
+
+    def walk(module: str, trail: list[str]) -> None:
+        for imported, line in graph.get(module, {}).items():
+            if imported in trail:
+                circle = " -> ".join([*trail[trail.index(imported) :], imported])
+                found.append(f"{module}, line {line}: imports {imported}: {circle}")
+            elif imported not in done:
+                walk(imported, [*trail, imported])
+        done.add(module)
+
+    for module in sorted(graph):
+        if module not in done:
+            walk(module, [module])
+    return found
+
+
+@pytest.fixture(scope="module")
+def edges() -> list[Edge]:
+    return edges_of(read_sources())
+
+
+def test_rooms_import_only_from_rooms_before_them(edges):
+    wrong = backward([edge for edge in edges if edge[:2] not in KNOWN], ROOMS)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_module_imports_in_a_circle():
+    edges = edges_of(read_sources(), around=True)
+    wrong = cycles([edge for edge in edges if edge[:2] not in KNOWN])
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_its_command_imports_the_reproduction(edges):
+    wrong = [
+        f"{module}, line {line}: imports {imported}"
+        for module, imported, line in edges
+        if imported.startswith(REPRODUCE)
+        and not module.startswith(REPRODUCE)
+        and module != "adasdca.cli.reproduce"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_and_every_exception_is_there(edges):
+    modules = list(read_sources())
+    places = {room_of(module, ROOMS) for module in modules if not module.startswith(REPRODUCE)}
+    assert places == set(range(len(ROOMS)))
+    assert {edge[:2] for edge in edges} >= KNOWN
+
+
+def test_the_checker_sees_a_backward_edge():
+    sources = {
+        "adasdca": "",
+        "adasdca.low": "",
+        "adasdca.low.a": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+        "    from adasdca.high import b\n",
+        "adasdca.high": "",
+        "adasdca.high.b": "from adasdca.low.a import x\n",
+    }
+    edges = edges_of(sources)
+    rooms = ("low", "high", "")
+    assert backward(edges, rooms) == [
+        "adasdca.low.a, line 3: imports adasdca.high.b, which comes later",
+    ]
+    assert backward(edges, ("high", "low", ""))[0].startswith("adasdca.high.b, line 1: imports")
+
+
+def test_the_checker_sees_a_cycle_in_functions():
+    sources = {
+        "adasdca": "from adasdca import a\n",
+        "adasdca.a": "def f():\n    from adasdca.b import g\n",
+        "adasdca.b": "def g():\n    import adasdca.c\n",
+        "adasdca.c": "from . import a\n",
+    }
+    assert cycles(edges_of(sources)) == [
+        "adasdca.c, line 1: imports adasdca.a: adasdca.a -> adasdca.b -> adasdca.c -> adasdca.a"
+    ]
+    sources["adasdca.c"] = ""
+    assert cycles(edges_of(sources)) == []
+    sources["adasdca.c"] = "import adasdca\n"
+    assert len(cycles(edges_of(sources))) == 1
+
+
+def test_the_checker_sees_a_cycle_through_a_package():
+    sources = {
+        "adasdca": "",
+        "adasdca.room": "from adasdca.room.a import x\n",
+        "adasdca.room.a": "import adasdca.other\n",
+        "adasdca.room.b": "",
+        "adasdca.other": "from adasdca.room import b\n",
+    }
+    assert cycles(edges_of(sources)) == []
+    assert len(cycles(edges_of(sources, around=True))) == 1
