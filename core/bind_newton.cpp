@@ -111,22 +111,20 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "Write the inner products of rows, the lower triangle from line `first` on.")
         .def(
             "place",
-            [](Workspace& ws, Vector<double> beta, Vector<double> u, double multiplier) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
-                       "beta: one entry per row");
-                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
-                       "u: one entry per feature");
-                place(ws.iterate, beta.data(), u.data(), multiplier);
+            [](Workspace& ws, Vector<double> beta, Vector<double> w, double multiplier) {
+                expect_rows(ws, beta, "beta");
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                place(ws.iterate, beta.data(), w.data(), multiplier);
             },
-            "beta"_a, "u"_a, "multiplier"_a,
-            "Take over beta, and for the next survey's primal any u at all.")
+            "beta"_a, "w"_a, "multiplier"_a,
+            "Take over beta, and for the next survey any w and intercept at all.")
         .def(
             "place_primal",
-            [](Workspace& ws, Vector<double> u, double multiplier) {
-                expect(static_cast<std::int64_t>(u.size()) == ws.problem.d,
-                       "u: one entry per feature");
-                place_primal(ws.iterate, u.data(), multiplier);
+            [](Workspace& ws, Vector<double> w, double multiplier) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                place_primal(ws.iterate, w.data(), multiplier);
             },
-            "u"_a, "multiplier"_a,
-            "Take over a w as any u that maps to it; beta follows at the next survey.");
+            "w"_a, "multiplier"_a, "Take over w and b; beta follows at the next survey.");
 }

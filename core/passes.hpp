@@ -172,23 +172,29 @@ inline void settle(Iterate& it) {
     read_primal(it);
 }
 
-// Take over a dual vector, and any u at all for the next survey's primal.
-inline void place(Iterate& it, const double* beta, const double* u, double multiplier) {
-    set_states(it, beta);
-    std::copy(u, u + it.problem->d, it.u.begin());
+// Take over a w: the next survey takes P there.
+inline void set_primal(Iterate& it, const double* w, double multiplier) {
+    std::visit(
+        [&](const auto& g) {
+            for (std::int64_t j = 0; j < it.problem->d; ++j) it.u[j] = g.source(w[j]);
+        },
+        it.problem->regularizer);
+    if (!it.w.empty()) std::copy(w, w + it.problem->d, it.w.begin());
     it.multiplier = multiplier;
-    read_primal(it);
+    it.summed = false;
 }
 
-// Take over a w, given as any u with grad g*(u) = w: the next survey takes P there and lets beta
-// follow.
-inline void place_primal(Iterate& it, const double* u, double multiplier) {
-    std::copy(u, u + it.problem->d, it.u.begin());
-    it.multiplier = multiplier;
+// Take over a dual vector and a w that need not belong together.
+inline void place(Iterate& it, const double* beta, const double* w, double multiplier) {
+    set_states(it, beta);
+    set_primal(it, w, multiplier);
+}
+
+// Take over a w; the next survey lets beta follow.
+inline void place_primal(Iterate& it, const double* w, double multiplier) {
     it.constant = 0;
     it.follow = true;
-    it.summed = false;
-    read_primal(it);
+    set_primal(it, w, multiplier);
 }
 
 }  // namespace adasdca

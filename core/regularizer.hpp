@@ -11,7 +11,7 @@ namespace adasdca {
 struct Ridge {
     static constexpr bool identity = true;
     double read(double u, std::int64_t) const { return u; }
-    double best(double s, double, double h, std::int64_t) const { return s / h; }
+    double source(double w) const { return w; }
     double value(double w) const { return 0.5 * w * w; }
     // g(w) + g*(u) - u w, never negative.
     double excess(double w, double u, std::int64_t) const { return 0.5 * (w - u) * (w - u); }
@@ -24,13 +24,12 @@ struct ElasticBox {
     const double* lower;
     const double* upper;
 
-    double read(double u, std::int64_t j) const { return best(u, 1.0, 1.0, j); }
-
-    // argmin of h x^2 / 2 - s x + mu sigma |x| on the bounds.
-    double best(double s, double mu, double h, std::int64_t j) const {
-        const double shrunk = std::copysign(std::max(std::abs(s) - mu * sigma, 0.0), s);
-        return std::min(std::max(shrunk / h, lower[j]), upper[j]);
+    double read(double u, std::int64_t j) const {
+        const double shrunk = std::copysign(std::max(std::abs(u) - sigma, 0.0), u);
+        return std::min(std::max(shrunk, lower[j]), upper[j]);
     }
+    // A u that is read as w.
+    double source(double w) const { return w != 0 ? w + std::copysign(sigma, w) : 0.0; }
     double value(double w) const { return 0.5 * w * w + sigma * std::abs(w); }
 
     // g(w) + g*(u) - u w: with x = grad g*(u) and s = u - x, which the L1 term and the bounds

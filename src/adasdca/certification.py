@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
-from adasdca.duality.certificate import Certificate, certified_gap, radius
+from adasdca.duality.certificate import Certificate
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
@@ -95,63 +95,52 @@ def certify(
         )
     epochs = check_count("epochs", epochs, 0)
     backend = LocalBackend(problem, pack=epochs > 0)
-    workspace = backend.workspace
+    workspace, b = backend.workspace, float(intercept)
     scores = np.empty(n)
     workspace.scores(w, scores, 1)
-    primal = workspace.primal_value(scores, float(intercept), w)
-
     # The slope's dual point; with an intercept the best b for these scores makes it feasible.
-    best = workspace.best_intercept(scores, float(intercept)) if fit_intercept else 0.0
-    slope = -problem.loss.slope(scores + best, problem.y)
-    candidates = [slope]
+    best = workspace.best_intercept(scores, b, 1) if fit_intercept else 0.0
+    candidates = [-problem.loss.slope(scores + best, problem.y)]
     if dual_coef is not None:
         candidates.append(_check_dual(dual_coef, problem))
-    dual, beta = max(
-        (_best_multiple(backend, candidate) for candidate in candidates), key=lambda pair: pair[0]
-    )
+    found = [_best_multiple(backend, w, b, beta) for beta in candidates]
+    certificate, beta = min(found, key=lambda pair: pair[0].gap)
     if epochs > 0:
-        dual = max(dual, _ascended(backend, beta, best, epochs))
-    dual += 0.0  # no minus zero
-    gap = certified_gap(primal, dual, abs(primal) + abs(dual), n + d)
-    return Certificate(primal, dual, gap, radius(gap, problem.strength))
+        ascended = _ascended(backend, w, b, beta, best, epochs)
+        certificate = min(certificate, ascended, key=lambda each: each.gap)
+    return certificate
 
 
-def _best_multiple(backend: LocalBackend, beta: Array) -> tuple[float, Array]:
-    """Return max D(tβ) over 0 ≤ t ≤ 1 and tβ; the domain of φ* is an interval around 0."""
-    workspace, problem = backend.workspace, backend.problem
-    if problem.fit_intercept:
-        beta = _balanced(beta, np.ones_like(beta) if problem.weight is None else problem.weight)
-    full = workspace.dual_value(beta, 1)
+def _best_multiple(
+    backend: LocalBackend, w: Array, b: float, beta: Array
+) -> tuple[Certificate, Array]:
+    """Return the best certificate over the dual points tβ, 0 ≤ t ≤ 1, and that point."""
+    full = backend.certify(w, b, beta)
     shrunk = minimize_scalar(
-        lambda t: -workspace.dual_value(t * beta, 1),
+        lambda t: backend.certify(w, b, t * beta).gap,
         bounds=(0.0, 1.0),
         method="bounded",
         options={"maxiter": 10},
     )
-    return (full, beta) if full >= -shrunk.fun else (-float(shrunk.fun), shrunk.x * beta)
+    if full.gap <= shrunk.fun:
+        return full, beta
+    return backend.certify(w, b, shrunk.x * beta), shrunk.x * beta
 
 
-def _balanced(beta: Array, weight: Array) -> Array:
-    """Return β with its heavier sign scaled down until Σ c_iβ_i = 0, which an intercept demands."""
-    up, down = weight @ np.maximum(beta, 0.0), weight @ np.maximum(-beta, 0.0)
-    lighter = min(up, down)
-    return beta * np.where(beta > 0, lighter / (up or 1.0), lighter / (down or 1.0))
-
-
-def _ascended(backend: LocalBackend, beta: Array, intercept: float, epochs: int) -> float:
-    """Return the best dual value over some epochs of dual ascent from β."""
+def _ascended(
+    backend: LocalBackend, w: Array, b: float, beta: Array, multiplier: float, epochs: int
+) -> Certificate:
+    """Return the best certificate over some epochs of dual ascent from β."""
     schedule = PermutationSchedule()
-    backend.restart(beta, intercept)
-    dual = -np.inf
+    backend.restart(beta, multiplier)
+    found: list[Certificate] = []
     for epoch in range(epochs + 1):
         survey = backend.survey(schedule.needs)
         assert survey is not None
-        dual = max(dual, survey.dual)
-        plan = backend.plan(schedule, survey, epoch)
-        if plan is None or epoch == epochs:
-            break
-        backend.ascend(plan)
-    return float(dual)
+        found.append(backend.certify(w, b, survey.certified))
+        if epoch < epochs:
+            backend.ascend(schedule.plan(survey, epoch))
+    return min(found, key=lambda each: each.gap)
 
 
 def _check_dual(dual_coef: Any, problem: Problem) -> Array:
@@ -166,9 +155,8 @@ def _check_dual(dual_coef: Any, problem: Problem) -> Array:
     if not np.isfinite(alpha).all():
         raise ValueError("dual_coef contains NaN or infinity; pass finite dual variables.")
     beta = as_beta(alpha, problem.weight, n)[0]
-    # α/c may leave the domain by a rounding, where the conjugate is infinite. (Only the logistic
-    # loss does not tell its own.)
-    lower, upper = getattr(loss, "domain", (0.0, 1.0))
+    # α/c may leave the domain by a rounding, where the conjugate is infinite.
+    lower, upper = loss.domain
     sign = problem.y if loss.kind == "classification" else 1.0
     nearest = sign * np.clip(sign * beta, lower, upper)
     return np.where(np.abs(beta - nearest) <= 1e-14 * np.abs(beta), nearest, beta)

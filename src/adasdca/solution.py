@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.duality.certificate import relative_gap
+from adasdca.duality.certificate import Certificate, Certified
 from adasdca.problem.data import as_doubles
 
 Array = NDArray[np.float64]
@@ -83,15 +83,6 @@ class History:
         """Gather records into columns."""
         return cls(*(np.array(column) for column in zip(*records, strict=True)))
 
-    @property
-    def relative_gap(self) -> Array:
-        """The gaps over the primal values."""
-        pairs = zip(self.gap.tolist(), self.primal.tolist(), strict=True)
-        return np.array([relative_gap(gap, primal) for gap, primal in pairs])
-
-    def __len__(self) -> int:
-        return len(self.epoch)
-
     def __repr__(self) -> str:
         return f"History({len(self)} surveys, gap {self.gap[0]:.3g} to {self.gap[-1]:.3g})"
 
@@ -144,7 +135,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(Certified):
     """A point with its certificate.
 
     Attributes
@@ -155,10 +146,9 @@ class Solution:
         Intercept b; 0 unless fit_intercept.
     dual_coef : (n,) array
         The paper's α: dual variables times sample weights.
-    primal, dual, gap : float
-        P(w, b), D(α) and their difference, which bounds P(w, b) − min P.
-    radius : float
-        √(2·gap/λ): no optimal w is farther from `coef` than this.
+    certificate : Certificate
+        P(w, b), a lower bound on min P, and what bounds the distance from the optimum; its numbers
+        are attributes here as well: `primal`, `dual`, `gap`, `radius` and `relative_gap`.
     status : Status
         How the solve ended.
     n_epochs, n_updates : int
@@ -177,10 +167,7 @@ class Solution:
     coef: Array
     intercept: float
     dual_coef: Array
-    primal: float
-    dual: float
-    gap: float
-    radius: float
+    certificate: Certificate
     status: Status
     n_epochs: int
     n_updates: int
@@ -193,11 +180,6 @@ class Solution:
     def converged(self) -> bool:
         """Whether the gap asked for was reached."""
         return self.status is Status.CONVERGED
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap over the primal value, which is compared with tol."""
-        return relative_gap(self.gap, self.primal)
 
     def __repr__(self) -> str:
         n, d = len(self.dual_coef), len(self.coef)

@@ -30,7 +30,7 @@ def solve(
     bounds: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
-    method: str | Method = "adasdca+",
+    method: str | Method = "auto",
     tol: float = 1e-4,
     max_epochs: int = 1000,
     max_time: float | None = None,
@@ -69,7 +69,7 @@ def solve(
         Weights c_i ≥ 0; an integer weight is the same as a repeated row.
     fit_intercept : bool, default False
         Whether to fit an intercept, which is not penalised.
-    method : str or method object, default "adasdca+"
+    method : str or method object, default "auto"
         A name, e.g. ``"iprox-sdca"``, or an object, e.g. ``AdaSDCAPlus(m=4)``; see
         `adasdca.methods`.
     tol : float, default 1e-4
@@ -150,10 +150,7 @@ def solve(
         coef=survey.coef,
         intercept=survey.intercept,
         dual_coef=survey.certified if weight is None else weight * survey.certified,
-        primal=survey.primal,
-        dual=survey.dual,
-        gap=survey.gap,
-        radius=radius(survey.gap, problem.strength),
+        certificate=survey.certificate,
         status=outcome.status,
         n_epochs=records[-1].epoch,
         n_updates=records[-1].updates,

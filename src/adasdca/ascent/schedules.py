@@ -34,7 +34,7 @@ class Plan(Protocol):
     def label(self) -> str:
         """What the plan does."""
 
-    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+    def run(self, backend: Any, seconds: float) -> int:
         """Carry the plan out, for at most that many seconds; return the number of updates made."""
 
 
@@ -56,9 +56,9 @@ class Ascent:
     picks: Picks
     label: str = "epochs"
 
-    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+    def run(self, backend: Any, seconds: float) -> int:
         """Take the steps, for at most that many seconds; return their number."""
-        return workspace.ascend(self.picks, seconds)
+        return backend.workspace.ascend(self.picks, seconds)
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class TreeAscent:
     key: int
     label: str = "epochs"
 
-    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+    def run(self, backend: Any, seconds: float) -> int:
         """Draw the rows and take the steps."""
         start = time.perf_counter()
         picks = _core.draw_tree(self.law, self.m, self.count, self.key, seconds)
-        return workspace.ascend(picks, seconds - (time.perf_counter() - start))
+        return backend.workspace.ascend(picks, seconds - (time.perf_counter() - start))
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ class AveragedAscent:
     theta: float
     label: str = "averaged epochs"
 
-    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+    def run(self, backend: Any, seconds: float) -> int:
         """Take the steps, for at most that many seconds; return their number."""
-        updates = workspace.quartz(self.picks, self.probability, self.theta, seconds)
-        workspace.show_average()
+        updates = backend.workspace.quartz(self.picks, self.probability, self.theta, seconds)
+        backend.workspace.show_average()
         return updates
 
 
@@ -103,9 +103,9 @@ class AdaptiveSteps:
     optimal: bool
     label: str = "adaptive steps"
 
-    def run(self, workspace: _core.Workspace, seconds: float) -> int:
+    def run(self, backend: Any, seconds: float) -> int:
         """Take the steps, for at most that many seconds; return their number."""
-        return workspace.ascend_adaptively(self.optimal, self.count, self.key, seconds)
+        return backend.workspace.ascend_adaptively(self.optimal, self.count, self.key, seconds)
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.duality.certificate import Certificate, Certified
+
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Survey:
+class Survey(Certified):
     """Figures of one pass over the rows.
 
     Attributes
     ----------
-    primal, dual, gap : float
-        The certificate at this point.
+    certificate : Certificate
+        Objective, lower bound and gap at this point.
     intercept : float
         The intercept at which `primal` was taken.
     active : int
@@ -43,9 +45,7 @@ class Survey:
         x_i·w, κ_i = β_i + φ'(score_i), and G_i = φ + φ* + score·β; None unless the method asks.
     """
 
-    primal: float
-    dual: float
-    gap: float
+    certificate: Certificate
     intercept: float
     active: int
     coef: Array

@@ -43,7 +43,7 @@ class Costs:
         size = rows.values.itemsize + (0 if isinstance(rows, DenseRows) else rows.columns.itemsize)
         if size * stored > CACHE:
             entry = max(entry, rates.byte * size)
-        logistic = problem.loss.name == "logistic"
+        logistic = problem.loss.curvature_varies
         transcendental = rates.transcendental if logistic else 0.0
         # Surveys take the losses of many rows at once, updates one after the other.
         self.survey = 2 * entry * stored + (rates.row + 0.1 * transcendental) * n
@@ -122,7 +122,11 @@ class Costs:
         draw = self.draw_adaptive if adaptive else self.draw_permutation
         return self.rates.interpreter + self.survey + picks * (self.update + draw)
 
-    def equations(self, steps: float, active: int, known: int = 0) -> tuple[str, float]:
+    most_unknowns = MOST_UNKNOWNS
+
+    def equations(
+        self, steps: float, active: int, known: int = 0, ridge: bool = True
+    ) -> tuple[str, float]:
         """Return the cheapest way to solve the equations of so many Newton steps, and its price.
 
         Parameters
@@ -133,16 +137,18 @@ class Costs:
             Rows with curvature.
         known : int
             Rows whose inner products are known.
+        ridge : bool
+            Whether there is a way by rows.
         """
         d = self._rows.shape[1]
-        prices = {"iterative": steps * ITERATIONS * self.pass_}
+        prices = {"iterations": steps * ITERATIONS * self.pass_}
         if d <= MOST_UNKNOWNS:
-            prices["primal"] = steps * (min(active, self.sample) * self.gram_row + self.factor(d))
-        if active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
+            prices["features"] = steps * (min(active, self.sample) * self.gram_row + self.factor(d))
+        if ridge and active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
             new = max(active - known, 0) * (active + known) * self.product
             # A step takes the matrix out of the known one, and two more passes.
             step = self.factor(active) + 3.0 * active**2 + self.pass_
-            prices["dual"] = new + steps * step
+            prices["rows"] = new + steps * step
         return min(prices.items(), key=lambda item: item[1])
 
     def newton(self, steps: float, active: int, known: int = 0) -> float:
@@ -150,18 +156,3 @@ class Costs:
         step = 2 * self.rates.interpreter + self.pass_
         solving = self.equations(steps, active, known)[1]
         return self.rates.interpreter + self.survey + steps * step + solving
-
-    def span(self, known: int = 0) -> float:
-        """Price a solve in the span of the rows: their products, a factor, and short epochs."""
-        n, d = self._rows.shape
-        rates = self.rates
-        epoch = rates.interpreter + 4 * rates.dense_entry * n * n + n * (rates.row + rates.update)
-        price = 2 * self.factor(n) + 100.0 * epoch + self.pass_
-        new = max(n - known, 0) * (n + known)
-        if not self._dense:
-            # Rows share at least as many features as if these were spread evenly. That is often
-            # enough to know, and a closer look costs as much as an epoch.
-            least = price + new * self._product((self._rows.n_stored / n) ** 2 / d)
-            if least > 30 * self.epoch(n, adaptive=False):
-                return least
-        return price + new * self.product

@@ -1,4 +1,4 @@
-"""`auto`: which epochs, how many picks, when to finish, as the surveys advise."""
+"""`auto`: which epochs, how many picks, when second-order steps, as the surveys advise."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from adasdca import _core
 from adasdca.ascent.schedules import Ascent, Decay, Plan
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
-from adasdca.duality.certificate import relative_gap
-from adasdca.newton import Finish, make_finish
+from adasdca.auto.second_order import SecondOrder
 from adasdca.problem.problem import Problem
 
-#: Plans in a row without any effect after which the finish is tried whatever it costs: with an
+#: Plans in a row without any effect after which second-order steps are tried whatever it costs: with an
 #: intercept duals can rest at their bounds while it has far to go.
 STILL = 4
+#: Times in a row that the second-order phase can do no more before it is believed.
+EXHAUSTED = 2
 
 
 class AutoSchedule:
-    """Permutations while all rows matter alike, adaptive epochs when they do not, then a finish.
+    """Permutations while all rows matter alike, adaptive epochs when they do not, then second-order steps.
 
     Parameters
     ----------
@@ -29,17 +30,16 @@ class AutoSchedule:
     tol : float
         The relative gap asked for.
     threads : int
-        Threads for passes of the finish.
+        Threads for passes of the second-order phase.
     """
 
     needs = frozenset({"adaptive"})
 
     def __init__(self, problem: Problem, tol: float, threads: int) -> None:
         self._costs = Costs(problem)
-        self._quadratic = problem.loss.name == "squared"
         self._intercept = problem.fit_intercept
         self._tol = max(tol, 1e-15)
-        self._finish: Finish | None = make_finish(problem, self._costs, threads, self._tol)
+        self._second = SecondOrder(problem, self._costs, threads, self._tol)
         self._planner = _core.Planner()
         self._decay = Decay()
         self._m = 2.0
@@ -52,31 +52,28 @@ class AutoSchedule:
         self._epochs = 0
         self._rate = 0.05  # fall of log gap in an epoch
         self._still = 0  # plans in a row that did nothing to the gap
-        # Epochs before the finish is tried again, and how many that was the last time.
-        self._rest = self._pause = 0
+        self._goal = 1.0  # how much finer than asked for the second-order phase is to end
+        self._exhausted = 0  # times in a row that it could do no more
 
     def plan(self, survey: Survey, key: int) -> Plan | None:
-        """Plan the next epoch, or the finish."""
+        """Plan the next epoch or second-order phase; None if double precision shows no more."""
         assert survey.adaptive is not None
         n = len(survey.beta)
         law = survey.adaptive
-        # Newton steps leave u apart from β: where w keeps every margin all slopes are 0, and so is
-        # β, though this is not the optimum. An epoch brings them together. With an intercept the
-        # multiplier has moved on since the survey, and the next epoch finds rows to visit.
-        apart = self._last is not None and self._last[0] == "finish"
-        if survey.active == 0 and not apart and not self._intercept:
-            return None
-        relative = relative_gap(survey.gap, survey.primal)
+        relative = survey.relative_gap
         self._learn(relative)
+        second = self._last is not None and self._last[0] == "second order"
+        if second:
+            # It arrives from anywhere; what it leaves, rounding hides.
+            return None if self._exhausted >= EXHAUSTED else self._go_on(survey, relative)
+        # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
+        if survey.active == 0 and not self._intercept:
+            return self._go_on(survey, relative)
         # On few rows the planning would cost more than all its picks.
         adaptive = not self._wide and survey.spread < 0.6 and n >= 1000 and survey.active > 0
         epoch = self._costs.epoch(n, adaptive)
-        if self._finish_pays(survey, relative, epoch):
-            assert self._finish is not None
-            self._last = ("finish", relative, 1.0)
-            self._decay = Decay()
-            return self._finish.plan(survey, self._tol)
-        self._rest -= 1
+        if self._second_order_pays(survey, relative, epoch):
+            return self._go_on(survey, relative)
         self._epochs += 1
         if adaptive:
             self._last = ("adaptive", relative, 1.0)
@@ -98,33 +95,33 @@ class AutoSchedule:
         orders = [_core.draw_permutation(n, _core.subkey(key, k)) for k in range(rounds)]
         return Ascent(orders[0] if rounds == 1 else np.concatenate(orders), "permutation")
 
+    def _go_on(self, survey: Survey, relative: float) -> Plan:
+        """Plan the second-order phase."""
+        self._last = ("second order", relative, 1.0)
+        return self._second.plan(survey, self._goal * self._tol)
+
     def _learn(self, relative: float) -> None:
         """Take note of what the last plan did to the gap."""
         if self._last is None:
             return
         kind, before, length = self._last
         self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
-        if kind != "finish":
+        if kind == "second order":
+            self._goal *= 0.1
+            idle = self._second.exhausted and relative > 0.5 * before
+            self._exhausted = self._exhausted + 1 if idle else 0
+        else:
             fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
             # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
             # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
             self._rate = max(fall / length, min(0.05, 0.5 * self._rate), 0.005)
-        elif relative > 0.1 * before:
-            # It did not pay: leave it for a while, each time for longer.
-            self._pause = max(2, 2 * self._pause)
-            self._rest = self._pause
 
     def _epochs_left(self, relative: float) -> float:
         """Epochs to the goal at the last rate; no more are foretold than twice those done and 3."""
         need = math.log(max(relative / self._tol, 1.0))
         return min(3.0 + 2.0 * self._epochs, need / self._rate)
 
-    def _finish_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
-        if self._finish is None or self._rest > 0:
-            return False
-        # Where ten epochs have not made it ready, more will not soon: let it try.
-        if not self._finish.ready(relative) and self._epochs < 10:
-            return False
+    def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
         digits = -math.log10(self._tol)
         if self._last:
             steps = 3.0 if relative < 1e-2 else 5.0 if relative < 0.2 else 8.0
@@ -134,8 +131,8 @@ class AutoSchedule:
             # are to a feature.
             n, d = self._shape
             steps, left = 6.5 + digits / 3, math.log10(max(n / d, 1.0)) + 1.2 * digits
-        if self._quadratic:
+        if self._second.quadratic:
             steps, left = 1.0, max(left, 6.0)
         if self._still >= STILL:
             left = math.inf
-        return self._finish.cost(survey, steps) < left * epoch
+        return self._second.cost(survey, steps) < left * epoch

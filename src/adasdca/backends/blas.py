@@ -1,4 +1,4 @@
-"""One thread for LAPACK: its threads wait for each other, and a small system is not worth that.
+"""LAPACK by one thread: its threads wait for each other, and a small system is not worth that.
 
 On a busy machine a factorisation of 300 unknowns takes a hundred times as long with two threads as
 with one, and the bits of its result depend on their number.
@@ -7,10 +7,16 @@ with one, and the bits of its result depend on their number.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+Array = NDArray[np.float64]
 
 #: Smaller systems are factorised by one thread anyway,
 THREADED = 128
@@ -46,3 +52,13 @@ def one_thread() -> Iterator[None]:
                 _users.pop().restore_original_limits()
             else:
                 _users.pop()
+
+
+def cholesky(matrix: Array, diagonal: float | Array) -> Callable[[Array], Array] | None:
+    """Return a solver with diag(diagonal) + the lower triangle given, which is lost on the way.
+
+    None if the matrix is not positive definite.
+    """
+    matrix[np.diag_indices(len(matrix))] += diagonal
+    factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+    return None if info != 0 else lambda right: dpotrs(factor, right, lower=0)[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 from typing import Any
 
 import numpy as np
@@ -13,8 +11,16 @@ from adasdca import _core
 from adasdca.ascent.schedules import Plan, Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
-from adasdca.duality.certificate import certified_gap
-from adasdca.problem.data import CsrRows, DenseRows
+from adasdca.backends.cpu_term import (
+    CpuTerm,
+    WorkingSet,
+    column_squares,
+    free_duals,
+    near_kinks,
+)
+from adasdca.backends.kernel_matrix import KernelMatrix
+from adasdca.duality.certificate import Certificate, balanced
+from adasdca.backends.workspace import make_workspace
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -49,7 +55,7 @@ class LocalBackend:
         one = np.broadcast_to(np.float64(1.0), n)  # n ones that take no memory
         self._weight = one if problem.weight is None else problem.weight
         self._gamma = problem.loss.smoothness
-        self._intercept = 0.0
+        self.kernel = KernelMatrix(problem.rows)
 
     @property
     def multiplier(self) -> float:
@@ -69,54 +75,107 @@ class LocalBackend:
     def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
         """Survey all rows; None if that took longer than the seconds given."""
         n, d = self.workspace.n, self.workspace.d
-        if self.problem.fit_intercept:
-            needs = needs | {"score"}
         arrays: dict[str, Any] = {
             name: _core.vector(n) if name in needs else None
             for name in ("score", "residue", "share", "adaptive")
         }
         beta, coef = _core.vector(n), np.empty(d)
-        primal, dual, magnitude, active, spread, complete = self.workspace.survey(
+        certified = _core.vector(n) if self.problem.fit_intercept else beta
+        seen = self.workspace.survey(
             arrays["score"],
             arrays["residue"],
             arrays["share"],
             arrays["adaptive"],
             beta,
+            certified,
             coef,
             self._threads,
             seconds,
         )
-        if not complete:
+        if not seen.complete:
             return None
-        intercept, certified = 0.0, beta
-        if self.problem.fit_intercept:
-            primal, dual, intercept, certified = self._balance(arrays["score"], beta, coef)
-            self.workspace.multiplier = self.workspace.bias
         return Survey(
-            primal=primal,
-            dual=dual,
-            gap=certified_gap(primal, dual, magnitude, n + d),
-            intercept=intercept,
-            active=active,
+            certificate=self._certificate(seen.certificate),
+            intercept=seen.intercept,
+            active=seen.active,
             coef=coef,
             beta=beta,
             certified=certified,
             gamma=self._gamma,
             curvature=self._curvature,
             weight=self._weight,
-            spread=spread,
+            spread=seen.spread,
             **arrays,
         )
 
-    def _balance(self, score: Array, beta: Array, coef: Array) -> tuple[float, float, float, Array]:
-        """Return P, D, b and β with an intercept: b the best for these scores, Σ c_iβ_i = 0."""
-        workspace = self.workspace
-        self._intercept = workspace.best_intercept(score, self._intercept or workspace.bias)
-        balanced = _core.vector(len(beta))
-        workspace.balanced_dual(score, self._intercept, beta, balanced)
-        primal = workspace.primal_value(score, self._intercept, coef)
-        dual = workspace.dual_value(balanced, self._threads)
-        return primal, dual, self._intercept, balanced
+    def _certificate(self, found: _core.Certified) -> Certificate:
+        return Certificate.of(
+            found.primal, found.gap, found.rounding, found.blur, self.problem.strength
+        )
+
+    # -- what second-order phases ask
+
+    def combine(self, beta: Array) -> Array:
+        """Return u = Σ_i c_iβ_i x_i/(λN)."""
+        u = np.empty(self.workspace.d)
+        self.workspace.combine(beta, u, self._threads)
+        return u
+
+    def place(self, beta: Array, w: Array, b: float) -> None:
+        """Take over a dual point and a primal one that need not belong together."""
+        self.workspace.place(beta, w, b)
+
+    def certify(self, w: Array, b: float, beta: Array) -> Certificate:
+        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
+        if self.problem.fit_intercept:
+            beta = balanced(beta, self._weight)
+        return self._certificate(self.workspace.certify(w, b, beta, self._threads))
+
+    def term(
+        self,
+        length: float = 0.0,
+        centre: Array | None = None,
+        point: tuple[Array, float] | None = None,
+        reach: float | None = None,
+    ) -> CpuTerm:
+        """Return the rows' part of an objective.
+
+        Parameters
+        ----------
+        length, centre : float, (n,) array
+            Kinks are rounded over this length about these duals.
+        point : (w, b), optional
+            Where the steps will begin. If given, rows that are far from their kinks there, and
+            whose duals are right about it, keep their duals and are left out.
+        reach : float, optional
+            How near to a kink is near.
+        """
+        problem, threads = self.problem, self._threads
+        if point is None:
+            return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
+        assert centre is not None
+        w, b = point
+        scores = _core.vector(self.workspace.n)
+        self.workspace.scores(w, scores, threads)
+        scores += b
+        chosen = near_kinks(problem, scores, centre, reach, self.workspace.d)
+        if len(chosen) > 0.7 * self.workspace.n:
+            return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
+        return WorkingSet(problem, chosen, centre, self.combine(centre), length, threads)
+
+    def freedom(self, w: Array, b: float, beta: Array) -> tuple[float, float]:
+        """Return the weight of the rows whose duals are free, and the mean residual."""
+        scores = _core.vector(self.workspace.n)
+        self.workspace.scores(w, scores, self._threads)
+        scores += b
+        free = free_duals(self.problem, beta)
+        residual = np.abs(self.problem.loss.residual(scores, self.problem.y))
+        total = self.problem.total
+        return float(self._weight @ free), float(self._weight @ residual) / total
+
+    def column_squares(self) -> Array:
+        """Return Σ_i c_i x_ij² for every feature."""
+        return column_squares(self.problem.rows, np.asarray(self._weight))
 
     def plan(self, schedule: Schedule, survey: Survey, key: int) -> Plan | None:
         """Plan an epoch."""
@@ -124,40 +183,4 @@ class LocalBackend:
 
     def ascend(self, plan: Plan, seconds: float = FOREVER) -> int:
         """Carry a plan out."""
-        return plan.run(self.workspace, seconds)
-
-
-def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspace:
-    """Lay the rows out for the kernels, at β = 0."""
-    lower, upper = problem.bounds or (None, None)
-    sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
-    if sigma > 0 and lower is None:
-        d = problem.rows.shape[1]
-        lower, upper = np.full(d, -math.inf), np.full(d, math.inf)
-    common = (
-        problem.y,
-        problem.weight,
-        problem.loss.kernel,
-        problem.strength,
-        sigma,
-        lower,
-        upper,
-        problem.intercept_scale,
-    )
-    if isinstance(problem.rows, DenseRows):
-        return _core.Workspace.dense(problem.rows.values, *common)
-    packed = _packing_fits(problem.rows) if pack == "auto" else bool(pack)
-    rows = problem.rows
-    return _core.Workspace.csr(
-        rows.values, rows.columns, rows.start, rows.shape[1], *common, packed
-    )
-
-
-def _packing_fits(rows: CsrRows) -> bool:
-    """Whether a packed copy leaves half of the free memory alone."""
-    need = rows.n_stored * (4 + rows.values.itemsize) + 72 * rows.shape[0]
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return need < 2**31
-    return need < free / 2
+        return plan.run(self, seconds)

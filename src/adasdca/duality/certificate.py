@@ -1,4 +1,4 @@
-"""The duality gap as a number: certified, relative, and as a radius around the coefficients."""
+"""The certificate: a bound on the distance from the optimum, with the rounding it may hide."""
 
 from __future__ import annotations
 
@@ -6,42 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-
-def rounding(magnitude: float, terms: int) -> float:
-    """Return the size of rounding in an objective summed from so many terms of such a magnitude.
-
-    Errors of a sum grow like the root of the number of its terms.
-    """
-    return float(np.finfo(np.float64).eps) * (64 + 4 * math.sqrt(terms)) * magnitude
+Array = NDArray[np.float64]
 
 
 class CertificateError(ArithmeticError):
-    """The dual exceeds the primal by more than rounding: the numbers cannot be trusted."""
-
-
-def certified_gap(primal: float, dual: float, magnitude: float, terms: int = 1) -> float:
-    """Return primal − dual; a negative value within rounding is 0, one beyond it an error.
-
-    Parameters
-    ----------
-    primal, dual : float
-        Values of the two objectives.
-    magnitude : float
-        Size of the terms of which they are sums, which sets the size of rounding.
-    terms : int
-        Number of those terms.
-    """
-    gap = primal - dual
-    if gap >= 0:
-        return gap
-    if gap >= -rounding(magnitude, terms):
-        return 0.0
-    raise CertificateError(
-        f"primal {primal!r} is below dual {dual!r} by more than rounding; the values are too large "
-        "or too different in size for double precision: scale the features or the targets to "
-        "about 1."
-    )
+    """The numbers of a certificate are not finite: nothing can be said of the point."""
 
 
 def relative_gap(gap: float, primal: float) -> float:
@@ -56,7 +27,14 @@ def relative_gap(gap: float, primal: float) -> float:
 
 def radius(gap: float, strength: float) -> float:
     """Return √(2·gap/λ), within which every minimiser of a λ-strongly convex primal lies."""
-    return math.sqrt(2.0 * gap / strength)
+    return math.sqrt(2.0 * gap / strength) if strength > 0 else math.inf
+
+
+def balanced(beta: Array, weight: Array) -> Array:
+    """Return β with its heavier sign scaled down until Σ c_iβ_i = 0, which an intercept demands."""
+    up, down = weight @ np.maximum(beta, 0.0), weight @ np.maximum(-beta, 0.0)
+    lighter = min(up, down)
+    return beta * np.where(beta > 0, lighter / (up or 1.0), lighter / (down or 1.0))
 
 
 @dataclass(frozen=True)
@@ -66,23 +44,50 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        P at the point.
+        P at the point, as computed.
     dual : float
-        A lower bound on min P.
+        A lower bound on min P: primal − gap, less what rounding can have added to `primal`.
     gap : float
-        primal − dual ≥ P − min P.
+        A bound on P − min P, which holds in real numbers for the data as given.
     radius : float
-        No optimal w is farther from the point's than this.
+        No optimal w is farther from the point's than this; infinite without an L2 term.
+    rounding : float
+        The part of the gap that bounds the rounding of its own computation. No smaller gap can be
+        certified at this point in double precision.
     """
 
     primal: float
     dual: float
     gap: float
     radius: float
+    rounding: float = 0.0
+
+    @classmethod
+    def of(
+        cls, primal: float, gap: float, rounding: float, blur: float, strength: float
+    ) -> Certificate:
+        """Make a certificate of a gap.
+
+        Parameters
+        ----------
+        primal, gap, rounding
+            As above.
+        blur : float
+            How far `primal` can be from the truth.
+        strength : float
+            λ, the modulus of strong convexity.
+        """
+        if not (math.isfinite(primal) and math.isfinite(gap)):
+            raise CertificateError(
+                f"the objective is {primal!r} and its gap {gap!r}; the values are too large for "
+                "double precision: scale the features or the targets to about 1."
+            )
+        dual = math.nextafter(primal - gap - blur, -math.inf)
+        return cls(primal, dual, gap, radius(gap, strength), rounding)
 
     @property
     def relative_gap(self) -> float:
-        """The gap over the primal value."""
+        """The gap over the primal value, which is compared with tol."""
         return relative_gap(self.gap, self.primal)
 
     def __str__(self) -> str:
@@ -91,3 +96,34 @@ class Certificate:
             f"This one is within {self.gap:.2e} ({100 * self.relative_gap:.2g} %) of the best, "
             f"and its coefficients within {self.radius:.2e} of the best ones."
         )
+
+
+class Certified:
+    """What has a certificate shows its numbers."""
+
+    certificate: Certificate
+
+    @property
+    def primal(self) -> float:
+        """The objective at this point."""
+        return self.certificate.primal
+
+    @property
+    def dual(self) -> float:
+        """A lower bound on the least objective."""
+        return self.certificate.dual
+
+    @property
+    def gap(self) -> float:
+        """A bound on how far the objective is above the least one."""
+        return self.certificate.gap
+
+    @property
+    def radius(self) -> float:
+        """No optimal coefficients are farther from these than this."""
+        return self.certificate.radius
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over the primal value, which is compared with tol."""
+        return self.certificate.relative_gap

@@ -61,7 +61,7 @@ class Loop:
             "survey": 0.0,
             "plan": 0.0,
             "ascent": 0.0,
-            "finish": 0.0,
+            "second order": 0.0,
         }
 
     def run(self) -> Outcome:
@@ -108,7 +108,7 @@ class Loop:
             return False
         self._duration = time.perf_counter() - began
         self._timings["survey"] += self._duration
-        if not self._records or seen.gap <= self._best[0].gap:
+        if not self._records or seen.relative_gap <= self._best[0].relative_gap:
             self._best = seen, self._backend.multiplier, self._epoch
         self._survey, self._seen = seen, True
         self._labels.append(self._label)

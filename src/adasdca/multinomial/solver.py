@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from adasdca.duality.certificate import radius, relative_gap
+from adasdca.duality.certificate import Certificate, Certified, relative_gap
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.multinomial.risk import Hessian, Multinomial
 from adasdca.problem.data import check_weights
@@ -38,7 +38,7 @@ FORCING = 0.25
 
 
 @dataclass(frozen=True)
-class MultinomialSolution:
+class MultinomialSolution(Certified):
     """A multinomial model with its certificate.
 
     Attributes
@@ -49,8 +49,8 @@ class MultinomialSolution:
         Intercepts b, which sum to 0; 0 unless fit_intercept.
     dual_coef : (K, n) array
         α_ki = c_i ([k = k_i] − p_ik).
-    primal, dual, gap, radius : float
-        P, D, their difference, and √(2·gap/lam) ≥ ‖W − W*‖ (Frobenius).
+    certificate : Certificate
+        P, a lower bound on its minimum, the gap, and a radius ≥ ‖W − W*‖ (Frobenius).
     status : Status
         How the solve ended.
     n_epochs, n_updates : int
@@ -62,10 +62,7 @@ class MultinomialSolution:
     coef: Array
     intercept: Array
     dual_coef: Array
-    primal: float
-    dual: float
-    gap: float
-    radius: float
+    certificate: Certificate
     status: Status
     n_epochs: int
     n_updates: int
@@ -182,10 +179,9 @@ def solve_multinomial(
         coef=point.coef,
         intercept=point.intercept,
         dual_coef=np.ascontiguousarray(point.alpha.T),
-        primal=point.primal,
-        dual=point.dual,
-        gap=point.gap,
-        radius=radius(point.gap, lam),
+        certificate=Certificate.of(
+            point.primal, point.gap, 0.0, 4e-16 * point.primal, lam
+        ),
         status=status,
         n_epochs=records[-1].epoch,
         n_updates=rows.passes,

@@ -1,11 +1,7 @@
-"""The finishes of `auto`: from a point that epochs have reached to any accuracy.
+"""Second-order phases: semismooth Newton steps with an exact line search, on operators only.
 
-`plans` prices and chooses them. For smooth losses `newton` takes the steps, `systems` solves their
-equations, and `kernel_matrix` keeps the inner products of rows. For losses with kinks `kinks` finds
-the free duals on a `patch` of the rows, with the regulariser's own kinks in `rounding`. `span`
-turns few rows with many features into few features.
+`newton` takes the steps of any convex objective, `line` finds their length. `linear` is the
+objective of a linear model, of a term that the backend's rows make and a penalty of `moreau`;
+`equations` solves for its steps. `multipliers` leads losses with kinks, L1 terms and bounds to
+such objectives, round by round.
 """
-
-from adasdca.newton.plans import Finish, make_finish
-
-__all__ = ["Finish", "make_finish"]

@@ -31,6 +31,10 @@ class DenseRows:
         """Number of entries in memory."""
         return self.values.size
 
+    def take(self, chosen: NDArray[np.intp]) -> DenseRows:
+        """Copy some of the rows."""
+        return DenseRows(self.values[chosen])
+
 
 @dataclass(frozen=True)
 class CsrRows:
@@ -45,6 +49,12 @@ class CsrRows:
     def n_stored(self) -> int:
         """Number of entries in memory."""
         return int(self.start[-1])
+
+    def take(self, chosen: NDArray[np.intp]) -> CsrRows:
+        """Copy some of the rows."""
+        whole = sp.csr_array((self.values, self.columns, self.start), shape=self.shape)
+        part = whole[chosen]
+        return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
 
 
 Rows = DenseRows | CsrRows

@@ -35,10 +35,27 @@ class Loss:
         Whether y is a label, −1 or +1, or a real target.
     smoothness : float
         γ: the loss is 1/γ-smooth; 0 for losses with a kink.
+    domain : (float, float)
+        Bounds of b: where the conjugate is finite.
     """
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Bounds of b."""
+        raise NotImplementedError
+
+    @property
+    def is_quadratic(self) -> bool:
+        """Whether φ is one parabola: a Newton step then ends at the optimum."""
+        return False
+
+    @property
+    def curvature_varies(self) -> bool:
+        """Whether φ'' takes more values than 0 and 1/γ."""
+        return False
 
     @property
     def smoothness(self) -> float:
@@ -61,6 +78,11 @@ class Loss:
     def slope(self, score: ArrayLike, y: ArrayLike) -> Array:
         """Return φ'(score; y), at a kink one of the subgradients."""
         return self._map(self.kernel.slope, score, y)
+
+    def residual(self, score: ArrayLike, y: ArrayLike) -> Array:
+        """Return t − z in the coordinates of a row."""
+        score, y = np.asarray(score, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        return np.asarray(1.0 - y * score if self.kind == "classification" else y - score)
 
     def step(self, beta: ArrayLike, score: ArrayLike, y: ArrayLike, q: ArrayLike) -> Array:
         """Return the β that maximises −φ*(−β) − score·(β − β₀) − q(β − β₀)²/2 from β₀ = `beta`."""
@@ -93,9 +115,9 @@ class PiecewiseQuadratic(Loss):
         return 0.0
 
     @property
-    def domain(self) -> tuple[float, float]:
-        """Bounds of b."""
-        raise NotImplementedError
+    def is_quadratic(self) -> bool:
+        """Whether φ is one parabola."""
+        return self.domain == (-math.inf, math.inf) and self.dead_zone == 0 < self.smoothness
 
     @cached_property
     def kernel(self) -> _core.Loss:
@@ -183,7 +205,9 @@ class Logistic(Loss):
 
     name = "logistic"
     kind = "classification"
+    domain = (0.0, 1.0)
     smoothness = 4.0
+    curvature_varies = True
 
     @cached_property
     def kernel(self) -> _core.Loss:

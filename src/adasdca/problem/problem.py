@@ -100,17 +100,6 @@ class Problem:
         """N: the sum of the weights."""
         return float(self.rows.shape[0] if self.weight is None else math.fsum(self.weight))
 
-    @cached_property
-    def intercept_scale(self) -> float:
-        """s: the constant feature of the method of multipliers, half the usual length of a row."""
-        if not self.fit_intercept:
-            return 0.0
-        values = self.rows.values.reshape(-1)
-        mean_square = (
-            float(np.einsum("i,i->", values, values, dtype=np.float64)) / self.rows.shape[0]
-        )
-        return 0.5 * math.sqrt(mean_square) if mean_square > 0 else 0.5
-
 
 def check_number(
     name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False

@@ -1,0 +1,322 @@
+"""The rows' part of a second-order objective, for rows in the memory of this process."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from adasdca import _core
+from adasdca.backends.base import Derivatives, Gram, RowSlope
+from adasdca.backends.blas import cholesky
+from adasdca.backends.kernel_matrix import KernelMatrix
+from adasdca.problem.data import DenseRows, Rows
+from adasdca.backends.workspace import make_workspace
+from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+#: No more free duals than this are expected, however many features there are.
+MOST_FREE = 1000
+
+
+class CpuTerm:
+    """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows, or some of them.
+    workspace : Workspace
+        The same, laid out for the kernels.
+    threads : int
+        Threads for passes over the rows.
+    length, centre : float, (n,) array
+        Kinks are rounded over this length about these duals.
+    fixed : (d,) array, optional
+        What rows that are not here add to u, their duals being fixed.
+    held : float
+        What they add to Σ c_iβ_i.
+    kernel : KernelMatrix, optional
+        The inner products of rows that are known.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        workspace: _core.Workspace,
+        threads: int,
+        length: float = 0.0,
+        centre: Array | None = None,
+        fixed: Array | None = None,
+        held: float = 0.0,
+        kernel: KernelMatrix | None = None,
+    ) -> None:
+        self.problem, self.workspace, self.threads = problem, workspace, threads
+        self.length, self.centre = length, centre
+        self.fixed, self.held = fixed, held
+        self.kernel = kernel or KernelMatrix(problem.rows)
+        self.mu = problem.strength * problem.total
+        n = workspace.n
+        self.beta, self.curvature = _core.vector(n), _core.vector(n)
+        self.scores = self.change = np.empty(0)
+
+    # -- the point
+
+    def place(self, v: Array, b: float) -> Derivatives:
+        """Go to a point."""
+        self.scores = _core.vector(self.workspace.n)
+        self._first = self.scores
+        if v.any():
+            self.workspace.scores(v, self.scores, self.threads)
+            self.scores += b
+        else:
+            self.scores.fill(b)
+        return self._derive()
+
+    def move(self, length: float) -> Derivatives:
+        """Go along the line."""
+        self.scores = self.scores + length * self.change
+        return self._derive()
+
+    def _derive(self) -> Derivatives:
+        balance, mass = self.workspace.derive(
+            self.scores, self.length, self.centre, self.beta, self.curvature, self.threads
+        )
+        u = np.empty(self.workspace.d)
+        self.workspace.combine(self.beta, u, self.threads)
+        if self.fixed is not None:
+            u += self.fixed
+        return Derivatives(u, balance + self.held, mass)
+
+    @property
+    def curved(self) -> int:
+        """Number of rows with curvature."""
+        return int(np.count_nonzero(self.curvature))
+
+    @property
+    def known(self) -> int:
+        """Number of rows whose inner products are known."""
+        return self.kernel.size
+
+    @property
+    def residual(self) -> float:
+        """Mean distance of the scores from their targets."""
+        away = self.problem.loss.residual(self.scores, self.problem.y)
+        return float(np.abs(away).mean())
+
+    @property
+    def travel(self) -> float:
+        """Mean distance of the scores from where they began."""
+        return float(np.abs(self.scores - self._first).mean())
+
+    def duals(self) -> Array:
+        """Return the dual point −φ' of all rows, those left out included."""
+        return self.beta
+
+    # -- the line
+
+    def aim(self, dv: Array, db: float) -> None:
+        """Choose the line."""
+        self.change = _core.vector(self.workspace.n)
+        self.workspace.scores(dv, self.change, self.threads)
+        self.change += db
+        self._fixed_slope = -self.held * db
+        if self.fixed is not None:
+            self._fixed_slope -= self.mu * float(self.fixed @ dv)
+
+    def slope(self, length: float) -> RowSlope:
+        """Return the slope along the line."""
+        value, bend, size = self.workspace.slope_along(
+            self.scores, self.change, length, self.length, self.centre, self.threads
+        )
+        return RowSlope(value + self._fixed_slope, bend, size + abs(self._fixed_slope))
+
+    # -- the curvature
+
+    def gram(self, intercept: bool, deadline: float) -> Gram | None:
+        """Sum the matrix of the features; None if time ran out."""
+        h, d = self.curvature, self.workspace.d
+        mass = float(h.sum()) if intercept else 0.0
+        rows = self.problem.rows
+        if isinstance(rows, DenseRows):
+            active = np.flatnonzero(h)
+            centre = np.zeros(d)
+            if mass > 0:
+                centre = self._weighted_sum(h) / mass
+            matrix = np.zeros((d, d), order="F")
+            for part in np.array_split(active, max(1, len(active) * d // 2**18)):
+                if time.perf_counter() >= deadline:
+                    return None
+                # Rows less their mean: a far one would cost the digits of their differences.
+                block = rows.values[part] - centre if mass > 0 else rows.values[part]
+                scaled = block * np.sqrt(h[part])[:, None]
+                matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
+            # The upper triangle in Fortran order is the lower one in C order.
+            return Gram(np.asarray(matrix).T, mass * centre, mass)
+        matrix = _core.vector(d * d).reshape(d, d)
+        ones = np.ones((int(mass > 0), len(h)))
+        column = np.zeros((len(ones), d))
+        seconds = deadline - time.perf_counter()
+        if not self.workspace.gram(h, ones, matrix, column, self.threads, seconds):
+            return None
+        if mass > 0:
+            matrix -= np.outer(column[0], column[0] / mass)
+        return Gram(matrix, column.sum(axis=0), mass)
+
+    def curve(self, p: Array, q: float) -> tuple[Array, float]:
+        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
+        image = _core.vector(self.workspace.n)
+        self.workspace.scores(p, image, self.threads)
+        image += q
+        image *= self.curvature
+        return self._weighted_sum(image), float(image.sum())
+
+    def diagonal(self) -> tuple[Array, float]:
+        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
+        return column_squares(self.problem.rows, self.curvature), float(self.curvature.sum())
+
+    def solve_by_rows(
+        self, right: Array, balance: float, intercept: bool, deadline: float
+    ) -> tuple[Array, float] | None:
+        """Solve a step's equations, μe being μ, in as many unknowns as rows have curvature.
+
+        With S = diag(√h), K = X Xᵀ and z = S (X Δv + Δb) they become
+
+            (μ I + S K S) z = S X r + μ Δb √h,    √hᵀ z = t,    Δv = (r − Xᵀ S z)/μ,
+
+        whose Schur complement has no difference in it. None if that failed or time ran out.
+        """
+        curved = np.flatnonzero(self.curvature)
+        if not len(curved):
+            return right / self.mu, 0.0
+        found = self.kernel.among(curved, self.workspace, self.threads, deadline)
+        if found is None:
+            return None
+        active, matrix = found
+        root = np.sqrt(self.curvature[active])
+        matrix *= root
+        matrix *= root[:, None]
+        solve = cholesky(matrix, self.mu)
+        if solve is None:
+            return None
+        image = _core.vector(self.workspace.n)
+        self.workspace.scores(right, image, self.threads)
+        z = solve(root * image[active])
+        db = 0.0
+        if intercept:
+            across = solve(root)
+            db = float(balance - root @ z) / (self.mu * float(root @ across))
+            z += (self.mu * db) * across
+        spread = np.zeros(self.workspace.n)
+        spread[active] = root * z
+        return (right - self._weighted_sum(spread)) / self.mu, db
+
+    def _weighted_sum(self, h: Array) -> Array:
+        """Return Σ_i h_i x_i; where a sample weight is 0, h must be."""
+        weight = self.problem.weight
+        beta = h if weight is None else np.divide(h, weight, out=np.zeros_like(h), where=weight > 0)
+        out = np.empty(self.workspace.d)
+        self.workspace.combine(beta, out, self.threads)
+        return out * self.mu
+
+
+class WorkingSet(CpuTerm):
+    """Some of the rows, with the duals of the others fixed.
+
+    Parameters
+    ----------
+    problem : Problem
+        The whole problem.
+    chosen : array of int
+        The rows whose duals may move.
+    beta : (n,) array
+        All duals.
+    u : (d,) array
+        u at these duals.
+    length : float
+        Kinks are rounded over this length.
+    threads : int
+        Threads for passes over the rows.
+    """
+
+    def __init__(
+        self, problem: Problem, chosen: Index, beta: Array, u: Array, length: float, threads: int
+    ) -> None:
+        weight = np.ones(len(beta)) if problem.weight is None else problem.weight
+        # λN is that of the whole, so that these rows' part of u is in its units.
+        part = replace(
+            problem,
+            rows=problem.rows.take(chosen),
+            y=problem.y[chosen],
+            weight=weight[chosen],
+            lam=problem.strength * problem.total / float(weight[chosen].sum()),
+            l1_ratio=0.0,
+            bounds=None,
+            fit_intercept=False,
+        )
+        workspace = make_workspace(part, pack=False)
+        own = np.empty(workspace.d)
+        workspace.combine(beta[chosen], own, threads)
+        held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
+        super().__init__(part, workspace, threads, length, beta[chosen], u - own, held)
+        self._chosen, self._all = chosen, beta
+
+    def duals(self) -> Array:
+        """Return the dual point −φ' of all rows, those left out included."""
+        duals = self._all.copy()
+        duals[self._chosen] = self.beta
+        return duals
+
+
+def column_squares(rows: Rows, h: Array) -> Array:
+    """Return Σ_i h_i x_ij² for every feature."""
+    if isinstance(rows, DenseRows):
+        sums = np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
+    else:
+        weights = np.repeat(h, np.diff(rows.start)) * rows.values.astype(np.float64) ** 2
+        sums = np.bincount(rows.columns, weights=weights, minlength=rows.shape[1])
+    return np.asarray(sums, dtype=np.float64)
+
+
+def free_duals(problem: Problem, beta: Array) -> Mask:
+    """Return which duals of a loss with kinks are strictly inside a piece."""
+    b = beta * problem.y if problem.loss.kind == "classification" else beta
+    lower, upper = problem.loss.domain
+    inside = (b > lower) & (b < upper)
+    return inside & (b != 0) if problem.loss.dead_zone > 0 else inside
+
+
+def near_kinks(
+    problem: Problem, scores: Array, beta: Array, reach: float | None, d: int
+) -> Index:
+    """Return the rows whose duals are free, wrong, or within reach of a kink.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem; its loss has kinks.
+    scores, beta : (n,) array
+        Scores, the intercept included, and duals.
+    reach : float, optional
+        How near is near; at first as many rows more as are free or wrong.
+    d : int
+        The number of features.
+    """
+    loss = problem.loss
+    distance = np.abs(np.abs(loss.residual(scores, problem.y)) - loss.dead_zone)
+    moving = beta != -loss.slope(scores, problem.y)
+    distance[moving] = 0.0
+    if problem.weight is not None:
+        distance[problem.weight == 0] = np.inf
+    count = int(np.count_nonzero(distance == 0))
+    most = max((2 if reach is None else 4) * count, 4 * min(d, MOST_FREE), 500)
+    if reach is None or np.count_nonzero(distance <= reach) > most:
+        place = min(most, len(distance)) - 1
+        reach = min(float(np.partition(distance, place)[place]), np.finfo(np.float64).max)
+    return np.flatnonzero(distance <= max(reach, float(distance.min())))

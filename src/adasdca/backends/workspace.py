@@ -1,0 +1,48 @@
+"""The compiled core's workspace: a problem laid out for the kernels."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+
+from adasdca import _core
+from adasdca.problem.data import CsrRows, DenseRows
+from adasdca.problem.problem import Problem
+
+
+def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspace:
+    """Lay the rows out for the kernels, at β = 0."""
+    lower, upper = problem.bounds or (None, None)
+    sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
+    if sigma > 0 and lower is None:
+        d = problem.rows.shape[1]
+        lower, upper = np.full(d, -math.inf), np.full(d, math.inf)
+    common = (
+        problem.y,
+        problem.weight,
+        problem.loss.kernel,
+        problem.strength,
+        sigma,
+        lower,
+        upper,
+        problem.fit_intercept,
+    )
+    if isinstance(problem.rows, DenseRows):
+        return _core.Workspace.dense(problem.rows.values, *common)
+    packed = _packing_fits(problem.rows) if pack == "auto" else bool(pack)
+    rows = problem.rows
+    return _core.Workspace.csr(
+        rows.values, rows.columns, rows.start, rows.shape[1], *common, packed
+    )
+
+
+def _packing_fits(rows: CsrRows) -> bool:
+    """Whether a packed copy leaves half of the free memory alone."""
+    need = rows.n_stored * (4 + rows.values.itemsize) + 72 * rows.shape[0]
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return need < 2**31
+    return need < free / 2

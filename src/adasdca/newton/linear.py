@@ -1,0 +1,129 @@
+"""The objective of a linear model for Newton's method: a term of the rows and a penalty.
+
+    f(v, b) = Σ_i c_i φ_i(x_i·v + b) + μ E(v),    μ = λN,
+
+which is N·P where the penalty E is the regulariser itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.backends.base import RowTerm
+from adasdca.newton.equations import Equations, Step
+from adasdca.newton.line import Slope
+from adasdca.newton.moreau import Penalty
+
+Array = NDArray[np.float64]
+
+#: How the equations of a step are solved.
+Solver = Callable[[RowTerm, Equations, float], Step | None]
+
+
+class LinearObjective:
+    """f at a point (v, b) that it remembers.
+
+    Parameters
+    ----------
+    term : RowTerm
+        The rows' part.
+    penalty : Penalty
+        E.
+    mu : float
+        μ.
+    intercept : bool
+        Whether b is free; it is 0 otherwise.
+    rounded : bool
+        Whether the kinks of the loss are rounded in the term: its duals are then feasible for the
+        loss itself only after their heavier side is scaled down.
+    solve : callable
+        How the equations are solved.
+    v, b : (d,) array, float
+        Where to begin.
+    """
+
+    def __init__(
+        self,
+        term: RowTerm,
+        penalty: Penalty,
+        mu: float,
+        intercept: bool,
+        rounded: bool,
+        solve: Solver,
+        v: Array,
+        b: float,
+    ) -> None:
+        self.term, self.penalty, self.mu = term, penalty, mu
+        self.intercept, self.rounded, self._solve = intercept, rounded, solve
+        self._go(v, b)
+
+    def _go(self, v: Array, b: float) -> None:
+        self.v, self.b = v, b
+        self._derivatives = self.term.place(v, b)
+        self._penalty = self.penalty.at(v)
+
+    @property
+    def w(self) -> Array:
+        """The coefficients that belong to v."""
+        return self._penalty.w
+
+    @property
+    def u(self) -> Array:
+        """The dual point of the features."""
+        return self._derivatives.u
+
+    def lost(self) -> float:
+        """Bound f − min f by the conjugate: E(v) + E*(u) − u·v, and what the intercept may gain."""
+        apart = self.u - self._penalty.gradient
+        lost = self.mu * self.penalty.excess(apart, self._penalty)
+        balance, mass = self._derivatives.balance, self._derivatives.mass
+        if self.intercept and balance != 0:
+            steep = abs(balance) * self.term.residual
+            flat = 0.5 * balance**2 / mass if mass > 0 else math.inf
+            lost += steep if self.rounded else min(steep, flat)
+        return lost if math.isfinite(lost) else math.inf
+
+    def aim(self, deadline: float) -> float | None:
+        """Choose the line of the Newton step; return the slope at its beginning."""
+        right = self.mu * (self.u - self._penalty.gradient)
+        balance = self._derivatives.balance if self.intercept else 0.0
+        equations = Equations(self.mu * self._penalty.curvature, right, balance, self.intercept)
+        found = self._solve(self.term, equations, deadline)
+        if found is None:
+            return None
+        self._dv, self._db = found
+        if self.intercept and self._derivatives.mass == 0 and balance != 0:
+            # Every row is on a straight piece: any length will do, the line search mends it.
+            self._db = math.copysign(self.term.residual, balance)
+        if not (np.isfinite(self._dv).all() and math.isfinite(self._db)):
+            return 0.0
+        self.term.aim(self._dv, self._db)
+        return -float(right @ self._dv) - balance * self._db
+
+    def slope(self, length: float) -> Slope:
+        """Return the slope along the line."""
+        rows = self.term.slope(length)
+        value, bend, size = self.penalty.slope(self.v, self._dv, length)
+        return Slope(
+            rows.value + self.mu * value, rows.bend + self.mu * bend, rows.size + self.mu * size
+        )
+
+    def move(self, length: float) -> None:
+        """Go along the line."""
+        self.v = self.v + length * self._dv
+        self.b += length * self._db
+        self._derivatives = self.term.move(length)
+        self._penalty = self.penalty.at(self.v)
+
+    def keep(self) -> None:
+        """Remember this point as the best so far."""
+        self._best = self.v, self.b
+
+    def recall(self) -> None:
+        """Go back to the best point."""
+        if self._best[0] is not self.v:
+            self._go(*self._best)

@@ -1,0 +1,112 @@
+"""The penalty of a second-order step: a regulariser, with its kinks rounded where it has any.
+
+An L1 term has a kink at 0, bounds have a wall each. Rounded with a stiffness ρ about a point u⁰
+they become their Moreau envelope
+
+    E(v) = min_w g(w) + u⁰·(v − w) + ρ/2 ‖v − w‖²,    E*(u) = g*(u) + ‖u − u⁰‖²/(2ρ),
+
+smooth in v; the dual is that of g with a term that holds u near u⁰.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class PenaltyAt(NamedTuple):
+    """What a penalty is at some v.
+
+    Attributes
+    ----------
+    w : (d,) array
+        The coefficients that belong to v.
+    gradient : (d,) array
+        ∇E(v).
+    curvature : float or (d,) array
+        ∇²E(v), its diagonal.
+    """
+
+    w: Array
+    gradient: Array
+    curvature: float | Array
+
+
+class Penalty(Protocol):
+    """A smooth convex E."""
+
+    def at(self, v: Array) -> PenaltyAt:
+        """Return what E is at v."""
+
+    def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
+        """Return the derivative of E at v + length·dv along dv, its own, and its size."""
+
+    def excess(self, apart: Array, at: PenaltyAt) -> float:
+        """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
+
+
+class Ridge:
+    """g(w) = ½‖w‖², which has no kinks: E is g itself."""
+
+    def excess(self, apart: Array, at: PenaltyAt) -> float:
+        """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
+        return 0.5 * float(apart @ apart)
+
+    def at(self, v: Array) -> PenaltyAt:
+        """Return what E is at v."""
+        return PenaltyAt(v, v, 1.0)
+
+    def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
+        """Return the derivative of E at v + length·dv along dv, its own, and its size."""
+        square = float(dv @ dv)
+        start = float(v @ dv)
+        return start + length * square, square, float(np.abs(v) @ np.abs(dv)) + length * square
+
+
+@dataclass(frozen=True)
+class ElasticBox:
+    """g(w) = η/2 ‖w‖² + σ‖w‖₁ between bounds, rounded about u⁰ with a stiffness ρ_j each."""
+
+    eta: float
+    sigma: float
+    lower: float | Array
+    upper: float | Array
+    centre: Array
+    rho: Array
+
+    def excess(self, apart: Array, at: PenaltyAt) -> float:
+        """Bound E(v) + E*(u) − u·v by u − ∇E(v).
+
+        Without an L2 term E* is infinite where |u| > σ, and the duals will have to be scaled down.
+        """
+        if self.eta > 0:
+            return 0.5 * float((apart * (1.0 / self.eta + 1.0 / self.rho)) @ apart)
+        most = float(np.abs(apart).max(initial=0.0))
+        return 0.5 * float((apart / self.rho) @ apart) + most * float(np.abs(at.w).sum()) / max(self.sigma, most)
+
+    def at(self, v: Array) -> PenaltyAt:
+        """Return what E is at v."""
+        y = self.centre + self.rho * v
+        stiff = self.eta + self.rho
+        shrunk = np.copysign(np.maximum(np.abs(y) - self.sigma, 0.0), y) / stiff
+        w = np.clip(shrunk, self.lower, self.upper)
+        free = w == shrunk
+        if self.sigma > 0:
+            free &= w != 0
+        # The second form would lose digits where the first one holds.
+        p = np.where(free, self.eta * w + self.sigma * np.sign(w), y - self.rho * w)
+        return PenaltyAt(w, p, np.where(free, self.rho * self.eta / stiff, self.rho))
+
+    def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
+        """Return the derivative of E at v + length·dv along dv, its own, and its size."""
+        at = self.at(v + length * dv)
+        return (
+            float(at.gradient @ dv),
+            float((at.curvature * dv) @ dv),
+            float(np.abs(at.gradient) @ np.abs(dv)),
+        )
