@@ -4,6 +4,7 @@
     python -m benchmarks.epochs --epochs     epochs to a gap, method by method
     python -m benchmarks.scaling             cost per non-zero as the data grow
     python -m benchmarks.files               reading of LIBSVM files
+    python -m benchmarks.sturdiness          ordinary and nasty problems, all to be solved
     python -m benchmarks.peers               time to an accuracy, beside other packages
     python -m benchmarks.peers.report FILE   tables and the picture of such a run
 

@@ -1,0 +1,261 @@
+"""A grid of ordinary and nasty problems, all of which a default solve must solve.
+
+python -m benchmarks.sturdiness [--share 0.02] [--only SUBSTRING ...] [--fine] [--jobs 2] [-o FILE]
+
+Every loss, seven strengths from C = 1e-6 to 1e6 (lam = 1/(C·n)), with and without intercept, dense
+and sparse, three regularisers and three seeds, on the data of scikit-learn, on all NAME.npz in the
+data folder and its folder `more`, and on made-up data that are hard to compute with. Data are taken
+as they are ("raw") and with standardised columns ("std"). `--share` picks cases by a hash of their
+names, so that a larger share contains a smaller one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import math
+import statistics
+import sys
+import time
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import adasdca
+from adasdca.losses import LOSSES
+from benchmarks.measure import machine
+from benchmarks.output import save, seconds, table
+from benchmarks.problems import Source, load, matrix, sources
+
+STRENGTHS = ("1e-6", "1e-4", "1e-2", "1", "1e2", "1e4", "1e6")
+PENALTIES: dict[str, dict[str, Any]] = {
+    "l2": {},
+    "elastic_net": {"l1_ratio": 0.5},
+    "bounds": {"bounds": (0, None)},
+}
+TOL, FINE_TOLS = 1e-6, (1e-10, 1e-12, 0.0)
+ARRIVAL = 1e-9  # a stalled solve that was asked for more than this has arrived here
+SLACK = 1e-9  # between the primal value of the solution and that of NumPy
+
+
+@dataclass(frozen=True)
+class Case:
+    source: Source
+    version: str
+    form: str
+    loss: str
+    C: str
+    intercept: bool
+    penalty: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        intercept = "intercept" if self.intercept else "no_intercept"
+        data = f"{self.source.name}/{self.version}/{self.form}"
+        return f"{data}/{self.loss}/C={self.C}/{intercept}/{self.penalty}/seed{self.seed}"
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What takes about the same time."""
+        loss = LOSSES[self.loss]
+        return (*self.coarse_kind, self.penalty, loss.kind, loss().smoothness > 0)
+
+    @property
+    def coarse_kind(self) -> tuple[Any, ...]:
+        return self.source.name, self.version, self.form
+
+    def problem(self) -> tuple[Any, Any, dict[str, Any]]:
+        """Return X, y and the keywords of `solve` that state the problem."""
+        data = load(self.source)
+        y = data.labels if LOSSES[self.loss].kind == "classification" else data.target
+        lam = 1 / (float(self.C) * len(y))
+        keywords = {"loss": self.loss, "lam": lam, "fit_intercept": self.intercept}
+        keywords |= {"sample_weight": data.weight, **PENALTIES[self.penalty]}
+        return matrix(self.source, self.version, self.form), y, keywords
+
+
+def cases(folder: Path | None = None) -> Iterator[Case]:
+    """Yield the whole grid, those of the same data one after another."""
+    for source in sources(folder):
+        classes, dense = source.described()
+        losses = [k for k, loss in LOSSES.items() if classes or loss.kind == "regression"]
+        forms = ("dense", "csr") if dense else ("csr",)
+        axes = (("raw", "std"), forms, losses, STRENGTHS, (False, True), PENALTIES, range(3))
+        for values in itertools.product(*axes):
+            yield Case(source, *values)
+
+
+def chosen(grid: Iterable[Case], share: float, only: Iterable[str] = ()) -> list[Case]:
+    def within(name: str) -> bool:
+        digest = hashlib.blake2b(name.encode(), digest_size=4).digest()
+        return int.from_bytes(digest, "big") < share * 2**32
+
+    return [c for c in grid if all(part in c.name for part in only) and within(c.name)]
+
+
+@dataclass(frozen=True)
+class Result:
+    case: Case
+    tol: float
+    status: str
+    gap: float  # relative
+    seconds: float
+    failure: str | None
+
+    def row(self) -> list[str]:
+        name = self.case.name if self.tol == TOL else f"{self.case.name} tol={self.tol:g}"
+        what = (self.failure or self.status)[:60]
+        return [name, what, f"{self.gap:.1e}", seconds(self.seconds)]
+
+
+def objective(
+    X: Any, y: Any, keywords: dict[str, Any], solution: adasdca.Solution
+) -> tuple[float, float]:
+    """Return P at the returned point, by NumPy, and about how far rounded scores may change it."""
+    w, b, ratio = solution.coef, solution.intercept, keywords.get("l1_ratio", 0.0)
+    loss, score = LOSSES[keywords["loss"]](), X @ w + b
+    penalty = keywords["lam"] * ((1 - ratio) / 2 * (w @ w) + ratio * np.abs(w).sum())
+    terms = np.abs(loss.slope(score, y)) * (abs(X) @ np.abs(w) + abs(b) + np.abs(y))
+    weights = keywords["sample_weight"]
+    value = np.average(loss.value(score, y), weights=weights) + penalty
+    return float(value), float(1e-14 * np.average(terms, weights=weights))
+
+
+def run(case: Case, tol: float = TOL, max_time: float = 20.0) -> Result:
+    X, y, keywords = case.problem()
+    options = {"method": "auto", "tol": tol, "max_time": max_time, "random_state": case.seed}
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            solution = adasdca.solve(X, y, **keywords, **options)
+    except Exception as error:
+        failure = f"{type(error).__name__}: {error}"
+        return Result(case, tol, "exception", math.nan, time.perf_counter() - start, failure)
+    spent = time.perf_counter() - start
+    status = solution.status
+    if status is adasdca.Status.INTERRUPTED:  # not lost there, but it is us who shall stop
+        raise KeyboardInterrupt
+    primal, rounding = objective(X, y, keywords, solution)
+    excess = solution.relative_gap - tol
+    arrived = status is adasdca.Status.CONVERGED and excess <= 0
+    arrived |= tol < ARRIVAL and status is adasdca.Status.STALLED and excess <= ARRIVAL - tol
+    numbers = (solution.coef, solution.dual_coef, solution.intercept, solution.dual, primal)
+    failure = None
+    if not all(np.isfinite(part).all() for part in numbers):
+        failure = "not finite"
+    elif not arrived:
+        failure = status.value if status is not status.CONVERGED else "converged, but for the gap"
+    elif abs(primal - solution.primal) > SLACK * primal + rounding:
+        failure = f"wrong primal: {solution.primal:.17g} is {primal:.17g}"
+    elif caught:
+        failure = f"{caught[0].category.__name__}: {caught[0].message}"
+    return Result(case, tol, status.value, solution.relative_gap, spent, failure)
+
+
+def _run(task: tuple[Case, float, float]) -> Result:
+    return run(*task)
+
+
+def run_all(tasks: list[tuple[Case, float, float]], jobs: int) -> list[Result]:
+    results, failures, last = [], 0, time.monotonic()
+    # One thread for BLAS; in the processes of the pool this is for good.
+    setting = {"initializer": threadpool_limits, "initargs": (1,)}
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), **setting)
+    with threadpool_limits(1), pool:
+        for result in pool.map(_run, tasks, chunksize=20) if jobs > 1 else map(_run, tasks):
+            results.append(result)
+            failures += result.failure is not None
+            if time.monotonic() > last + 20:
+                last = time.monotonic()
+                print(f"{len(results)} of {len(tasks)}, {failures} failures", file=sys.stderr)
+    return results
+
+
+def slow(results: list[Result]) -> list[tuple[float, Result]]:
+    """Return what took ten times as long as its kind, with the ratio.
+
+    A kind of which there are few is judged by all of the same matrix.
+    """
+    times = defaultdict(list)
+    for r in results:
+        for kind in (r.case.kind, r.case.coarse_kind):
+            times[kind].append(r.seconds)
+    medians = {kind: statistics.median(values) for kind, values in times.items()}
+    found = []
+    for r in results:
+        kind = r.case.kind if len(times[r.case.kind]) >= 8 else r.case.coarse_kind
+        if not r.failure and r.seconds > max(10 * medians[kind], 0.05):
+            found.append((r.seconds / medians[kind], r))
+    return sorted(found, key=lambda item: -item[1].seconds)
+
+
+def show(results: list[Result], examples: int = 3) -> str:
+    parts, failed = [], [r for r in results if r.failure]
+    for title, key in {
+        "loss": lambda r: r.case.loss,
+        "data": lambda r: r.case.source.name,
+        "regulariser": lambda r: r.case.penalty,
+        "intercept": lambda r: "intercept" if r.case.intercept else "no intercept",
+        "outcome": lambda r: (r.failure or "").split(":")[0],
+    }.items():
+        all_of, failed_of = Counter(map(key, results)), Counter(map(key, failed))
+        rows = []
+        for name, count in failed_of.most_common():
+            some = [r.row() for r in failed if key(r) == name]
+            some = some[:: -(-len(some) // examples)]  # spread over the grid
+            rows += [[name, f"{count} of {all_of[name]}", *some[0]]]
+            rows += [["", "", *row] for row in some[1:]]
+        head = [title, "failures", "examples", "status", "gap", "time"]
+        parts += [table(head, rows, (0, 2, 3))] if rows else []
+    laggards = slow(results)
+    rows = [[*r.row(), f"{ratio:.0f}"] for ratio, r in laggards[:20]]
+    if rows:
+        head = [f"slow ({len(laggards)})", "status", "gap", "time", "times the median"]
+        parts.append(table(head, rows, (0, 1)))
+    for tol in sorted({r.tol for r in results if r.tol < ARRIVAL}, reverse=True):
+        gaps = [r.gap for r in results if r.tol == tol and not math.isnan(r.gap)]
+        decades = Counter(math.ceil(math.log10(max(gap, 1e-17))) for gap in gaps)
+        lines = [[f"1e{k}", str(decades[k])] for k in sorted(decades)]
+        parts.append(table([f"tol {tol:g}: gap up to", "cases"], lines))
+    times = np.array([r.seconds for r in results] or [0.0])
+    quantiles = {"median": 0.5, "90 %": 0.9, "99 %": 0.99, "most": 1.0}
+    text = [f"{name} {seconds(np.quantile(times, q))}" for name, q in quantiles.items()]
+    parts.append(f"time: {', '.join(text)}, in all {seconds(times.sum())}")
+    return "\n\n".join([*parts, f"{len(results)} problems, {len(failed)} failures"])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--share", type=float, help="of the grid (default 0.05; with --only 1)")
+    parser.add_argument("--only", nargs="+", default=[], help="parts that a name must have")
+    parser.add_argument("--fine", action="store_true", help="smooth losses to the last digits")
+    parser.add_argument("--data", type=Path, default=adasdca.datasets.data_directory())
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--max-time", type=float, default=20.0, help="seconds of a solve")
+    parser.add_argument("-o", "--out", help="results file")
+    args = parser.parse_args()
+    share = args.share or (1.0 if args.only else 0.05)
+    grid = chosen(cases(args.data), share, args.only)
+    if args.fine:
+        grid = [case for case in grid if LOSSES[case.loss]().smoothness > 0]
+    tols = FINE_TOLS if args.fine else (TOL,)
+    results = run_all([(case, tol, args.max_time) for case in grid for tol in tols], args.jobs)
+    rows = [asdict(r) | {"case": r.case.name} for r in results]
+    path = save({"machine": machine(), "share": share, "cases": rows}, args.out, "sturdiness.json")
+    print(f"written to {path}\n\n{show(results)}")
+    return int(any(r.failure for r in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""The grid of benchmarks/sturdiness.py: complete, reproducible, and honest about failures."""
+
+import math
+import warnings
+from dataclasses import replace
+
+import pytest
+from benchmarks.problems import NASTY, load
+from benchmarks.sturdiness import ARRIVAL, cases, chosen, run, run_all, show, slow
+
+import adasdca
+from adasdca.losses import LOSSES
+
+GRID = list(cases())
+NAMES = {case.name: case for case in GRID}
+CHEAP = [
+    "iris_0/raw/dense/squared/C=1/intercept/l2/seed0",
+    "iris_1/std/csr/squared/C=1/no_intercept/l2/seed1",
+    "iris_0/std/dense/logistic/C=1/no_intercept/elastic_net/seed2",
+    "three_rows/raw/dense/smoothed_hinge/C=1/no_intercept/l2/seed0",
+    "weights/raw/csr/squared/C=1e-2/no_intercept/l2/seed0",
+]
+
+
+def test_the_grid_has_every_loss_and_every_name_once():
+    assert {case.loss for case in GRID} == set(LOSSES)
+    assert {case.source.name for case in GRID} >= {"breast_cancer", "diabetes", *NASTY}
+    assert len(NAMES) == len(GRID)
+
+
+def test_labels_are_signs():
+    sources = {c.source for c in GRID if LOSSES[c.loss].kind == "classification"}
+    assert all(set(load(source).labels) == {-1.0, 1.0} for source in sources)
+
+
+def test_a_share_is_reproducible_and_within_a_larger_one():
+    small = chosen(GRID, 0.01)
+    assert small == chosen(cases(), 0.01)
+    assert set(small) <= set(chosen(GRID, 0.02))
+    assert len(small) == pytest.approx(0.01 * len(GRID), rel=0.2)
+    assert all("/hinge/" in c.name for c in chosen(GRID, 1.0, ["iris", "/hinge/"]))
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_cheap_case_is_solved(name):
+    result = run(NAMES[name])
+    assert result.failure is None
+    assert result.gap <= result.tol
+
+
+def test_a_stalled_solve_has_arrived_if_more_was_asked_for():
+    result = run(NAMES[CHEAP[0]], tol=0.0)
+    assert result.failure is None
+    assert result.gap <= ARRIVAL
+
+
+def test_a_solve_without_time_is_a_failure():
+    results = run_all([(NAMES[CHEAP[0]], 1e-6, 0.0), (NAMES[CHEAP[1]], 1e-6, 20.0)], jobs=1)
+    assert [r.failure for r in results] == ["time limit", None]
+    assert show(results).endswith("2 problems, 1 failures")
+    assert CHEAP[0] in show(results)
+
+
+def test_an_exception_is_a_failure(monkeypatch):
+    monkeypatch.setattr("adasdca.solve", lambda *_, **__: 1 / 0)
+    result = run(NAMES[CHEAP[0]])
+    assert result.failure.startswith("ZeroDivisionError")
+    assert math.isnan(result.gap)
+
+
+def test_a_warning_is_a_failure(monkeypatch):
+    solve = adasdca.solve
+
+    def warns(*args, **keywords):
+        warnings.warn("hm", RuntimeWarning, stacklevel=1)
+        return solve(*args, **keywords)
+
+    monkeypatch.setattr("adasdca.solve", warns)
+    assert run(NAMES[CHEAP[0]]).failure == "RuntimeWarning: hm"
+
+
+def test_slow_is_relative_to_the_kind():
+    result = run(NAMES[CHEAP[0]])
+    quick, late = replace(result, seconds=0.01), replace(result, seconds=0.2)
+    assert slow([quick] * 9 + [late]) == [(pytest.approx(20.0), late)]
