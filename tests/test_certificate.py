@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 import adasdca.certification
 import reference as ref
 from adasdca import CertificateError, certify, solve
-from adasdca.duality.certificate import certified_gap, rounding
+from adasdca.duality.certificate import certified_gap, relative_gap, rounding
 from cases import LOSSES, REGULARIZERS, SMOOTH, make_data
 
 N, LAM = 60, 0.1
@@ -198,3 +198,9 @@ def test_a_solve_that_breaks_down_says_so():
     X, y = make_data("squared", n=N)
     with pytest.raises(CertificateError), np.errstate(all="ignore"):
         solve(X, 1e200 * y, loss="squared", lam=LAM, random_state=0)
+
+
+def test_the_relative_gap_of_a_primal_value_of_0():
+    assert relative_gap(1.0, 4.0) == 0.25
+    assert relative_gap(0.0, 0.0) == 0.0
+    assert relative_gap(1e-300, 0.0) == np.inf

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.auto.costs import Costs
 from adasdca.auto.rates import VARIABLE, Rates, use
+from adasdca.backends.base import FOREVER
 from adasdca.backends.blas import one_thread
 from adasdca.backends.cpu import LocalBackend
 from adasdca.newton.systems import PrimalSystem, cholesky
@@ -30,7 +31,6 @@ from adasdca.solver import solve
 __all__ = ["Rates", "calibrate", "main", "use"]
 
 REPEATS = 7
-FOREVER = 1e18
 Matrix = NDArray[np.float64]
 
 
