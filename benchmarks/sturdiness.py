@@ -31,7 +31,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import adasdca
-from adasdca.losses import LOSSES
+from adasdca.problem.losses import LOSSES
 from benchmarks.measure import machine
 from benchmarks.output import save, seconds, table
 from benchmarks.problems import Source, load, matrix, sources

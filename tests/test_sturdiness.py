@@ -9,7 +9,7 @@ from benchmarks.problems import NASTY, load
 from benchmarks.sturdiness import ARRIVAL, cases, chosen, run, run_all, show, slow
 
 import adasdca
-from adasdca.losses import LOSSES
+from adasdca.problem.losses import LOSSES
 
 GRID = list(cases())
 NAMES = {case.name: case for case in GRID}

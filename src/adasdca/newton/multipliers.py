@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
-from adasdca.duality.certificate import relative_gap
+from adasdca.duality.certificate import Certificate
 from adasdca.newton.linear import LinearObjective, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
 from adasdca.newton.newton import Ending, minimise
@@ -52,8 +52,7 @@ class Best:
     w: Array
     b: float
     duals: Any
-    primal: float
-    gap: float
+    certificate: Certificate
 
 
 class Multipliers:
@@ -78,7 +77,7 @@ class Multipliers:
     def run(self, survey: Survey, target: float, deadline: float) -> tuple[Best, Ending]:
         """Improve a survey's point until gap ≤ target·primal or double precision shows no more."""
         backend, problem = self.backend, self.problem
-        best = Best(survey.coef, survey.intercept, survey.certified, survey.primal, survey.gap)
+        best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
         w, b, centre = best.w, best.b, survey.beta
         u = backend.combine(centre)
         mass, spread = backend.freedom(w, b, centre) if self.kinked else (problem.total, 1.0)
@@ -87,7 +86,8 @@ class Multipliers:
         stiffest = STIFFER * rho
         reach, idle = None, 0
         while True:
-            enough = max(SHARE * best.gap, 0.1 * target * best.primal)
+            known = best.certificate
+            enough = max(SHARE * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
             term = backend.term(gamma, centre, (w, b), reach) if self.kinked else backend.term()
             objective = LinearObjective(
                 term,
@@ -103,15 +103,16 @@ class Multipliers:
             duals = term.duals()
             w, b = objective.w, objective.b
             found = backend.certify(w, b, duals)
-            before = best.gap
-            if found.gap < best.gap:
-                best = Best(w, b, duals, found.primal, found.gap)
-            if relative_gap(best.gap, best.primal) <= target:
+            if found.gap < best.certificate.gap:
+                best = Best(w, b, duals, found)
+            if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
+            if best.certificate.gap <= 2.0 * best.certificate.rounding:
+                return best, Ending.EXHAUSTED
             if ending is Ending.TIME or time.perf_counter() >= deadline:
                 return best, Ending.TIME
             last = (not self.kinked or gamma <= floor) and (self.plain or bool((rho >= stiffest).all()))
-            idle = idle + 1 if last and best.gap > 0.5 * before else 0
+            idle = idle + 1 if last and best.certificate.gap > 0.5 * known.gap else 0
             if idle >= IDLE:
                 return best, Ending.EXHAUSTED
             if self.kinked:
