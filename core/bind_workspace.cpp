@@ -97,6 +97,7 @@ void bind_workspace(nb::module_& m) {
         .def_ro("certificate", &Survey::certificate)
         .def_ro("intercept", &Survey::intercept)
         .def_ro("active", &Survey::active)
+        .def_ro("moved", &Survey::moved)
         .def_ro("spread", &Survey::spread)
         .def_ro("complete", &Survey::complete);
     nb::class_<Workspace> workspace(m, "Workspace", "A problem and an iterate on it.");

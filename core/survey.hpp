@@ -25,27 +25,29 @@ struct Survey {
     Certified certificate;
     double intercept = 0;
     std::int64_t active = 0;  // rows with a positive weight
+    std::int64_t moved = 0;   // rows whose dual is not 0
     double spread = 1;        // share of the rows that the adaptive law visits in effect, at most 1
     bool complete = false;
 };
 
 // What the rows of a block weigh in the adaptive law.
 struct LawSums {
-    double active = 0, weight = 0, weight_squared = 0;
+    double active = 0, moved = 0, weight = 0, weight_squared = 0;
 };
 
 inline LawSums law_sums(double gamma, const RowBlock& rows, double* to) {
-    double active = 0, weight = 0, weight_squared = 0;
-#pragma omp simd reduction(+ : active, weight, weight_squared)
+    double active = 0, moved = 0, weight = 0, weight_squared = 0;
+#pragma omp simd reduction(+ : active, moved, weight, weight_squared)
     for (std::int64_t k = 0; k < rows.count; ++k) {
         const double w =
             adaptive_weight(gamma, rows.c[k], rows.q[k], rows.residue[k], rows.share[k]);
         to[k] = w;
         active += w > 0 ? 1.0 : 0.0;
+        moved += rows.b[k] != 0 ? 1.0 : 0.0;
         weight += w;
         weight_squared += w * w;
     }
-    return {active, weight, weight_squared};
+    return {active, moved, weight, weight_squared};
 }
 
 template <class LossType>
@@ -146,6 +148,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     double weight = 0, weight_squared = 0;
     for (const LawSums& law : laws) {
         result.active += static_cast<std::int64_t>(law.active);
+        result.moved += static_cast<std::int64_t>(law.moved);
         weight += law.weight;
         weight_squared += law.weight_squared;
     }

@@ -6,10 +6,12 @@ import math
 import operator
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from adasdca.backends.base import Backend
 from adasdca.backends.cpu import LocalBackend
 from adasdca.duality.certificate import radius
 from adasdca.engine.loop import Loop
@@ -39,6 +41,7 @@ def solve(
     callback: Callback | None = None,
     n_threads: int = 1,
     pack: bool | str = "auto",
+    backend: Callable[[Problem], Backend] | None = None,
 ) -> Solution:
     """Minimise a regularised risk of a linear model, with a certificate.
 
@@ -89,6 +92,9 @@ def solve(
         Threads for the surveys and the passes of a finish; −1 for all processors.
     pack : bool or "auto"
         Whether to copy sparse rows into records for faster updates; ``"auto"`` does so if they fit.
+    backend : callable, optional
+        Where the rows live: makes a `Backend` of the checked problem. By default they stay in the
+        memory of this process; `n_threads` and `pack` are for that one alone.
 
     Returns
     -------
@@ -124,7 +130,7 @@ def solve(
     )
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     threads = (os.cpu_count() or 1) if n_threads == -1 else check_count("n_threads", n_threads, 1)
-    schedule = get_method(method).schedule(problem, tol, threads)
+    method = get_method(method)
     stop = StopRule(
         start=start,
         tol=tol,
@@ -140,16 +146,18 @@ def solve(
         raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
     epoch = 0
-    backend = LocalBackend(problem, threads, pack)
+    rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+    schedule = method.schedule(problem, rows.facts, tol, threads)
     if warm_start is not None:
         beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
-        backend.restart(beta, multiplier)
-    outcome = Loop(backend, schedule, stop, seed, epoch).run()
+        rows.restart(beta, multiplier)
+    outcome = Loop(rows, schedule, stop, seed, epoch).run()
     survey, records, weight = outcome.survey, outcome.records, problem.weight
+    certified = rows.gather(survey.certified)
     return Solution(
         coef=survey.coef,
         intercept=survey.intercept,
-        dual_coef=survey.certified if weight is None else weight * survey.certified,
+        dual_coef=certified if weight is None else weight * certified,
         certificate=survey.certificate,
         status=outcome.status,
         n_epochs=records[-1].epoch,

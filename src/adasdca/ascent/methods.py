@@ -51,7 +51,7 @@ class SDCA:
 
     name: ClassVar[str] = "sdca"
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
         return UniformSchedule()
 
@@ -62,7 +62,7 @@ class SDCAPerm:
 
     name: ClassVar[str] = "sdca-perm"
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
         return PermutationSchedule()
 
@@ -73,7 +73,7 @@ class IProxSDCA:
 
     name: ClassVar[str] = "iprox-sdca"
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
         return ImportanceSchedule()
 
@@ -94,7 +94,7 @@ class Quartz:
     def __post_init__(self) -> None:
         _check_choice("Quartz", "sampling", self.sampling, ("uniform", "importance"))
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve; an error says what does not fit."""
         if problem.fit_intercept:
             # Its averages lag behind the multipliers, which then overshoot and diverge.
@@ -124,7 +124,7 @@ class AdaSDCA:
     def __post_init__(self) -> None:
         _check_choice("AdaSDCA", "rule", self.rule, ("relaxed", "optimal"))
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve; an error says what does not fit."""
         if self.rule == "optimal":
             _check_smooth(self, problem)
@@ -171,7 +171,7 @@ class AdaSDCAPlus:
             )
         _check_choice("AdaSDCAPlus", "sampler", self.sampler, ("plan", "tree"))
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
         return AdaptiveSchedule(
             self.option, self.m, self.epoch, self.sampler, problem.fit_intercept
@@ -198,6 +198,6 @@ class Custom:
         made: Picker = known() if isinstance(known, type) else known
         return made
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
         return PickSchedule(self.name, self.picker())

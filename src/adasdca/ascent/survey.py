@@ -20,10 +20,14 @@ class Survey(Certified):
     ----------
     certificate : Certificate
         Objective, lower bound and gap at this point.
+    n : int
+        Number of rows.
     intercept : float
         The intercept at which `primal` was taken.
     active : int
         Number of rows with a positive weight in the adaptive law.
+    moved : int
+        Number of rows whose dual is not 0.
     coef : (d,) array
         The coefficients at which `primal` was taken.
     beta : (n,) array
@@ -46,8 +50,10 @@ class Survey(Certified):
     """
 
     certificate: Certificate
+    n: int
     intercept: float
     active: int
+    moved: int
     coef: Array
     beta: Array
     certified: Array

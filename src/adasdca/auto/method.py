@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from adasdca.ascent.schedules import Schedule
 from adasdca.auto.schedule import AutoSchedule
+from adasdca.backends.base import Facts
 from adasdca.problem.problem import Problem
 
 
@@ -22,6 +23,6 @@ class Auto:
 
     name: ClassVar[str] = "auto"
 
-    def schedule(self, problem: Problem, tol: float, threads: int) -> Schedule:
+    def schedule(self, problem: Problem, facts: Facts, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
-        return AutoSchedule(problem, tol, threads)
+        return AutoSchedule(problem, facts, tol, threads)

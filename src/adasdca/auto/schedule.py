@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from adasdca import _core
-from adasdca.ascent.schedules import Ascent, Decay, Plan
+from adasdca.ascent.plans import Permutations, ThinnedDraws
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
-from adasdca.auto.second_order import SecondOrder
+from adasdca.auto.second_order import SecondOrder, SecondOrderPlan
+from adasdca.backends.base import Facts
 from adasdca.problem.problem import Problem
 
 #: Plans in a row without any effect after which second-order steps are tried whatever it costs: with an
@@ -27,6 +28,8 @@ class AutoSchedule:
     ----------
     problem : Problem
         The problem.
+    facts : Facts
+        What the cost model asks of the rows.
     tol : float
         The relative gap asked for.
     threads : int
@@ -35,17 +38,14 @@ class AutoSchedule:
 
     needs = frozenset({"adaptive"})
 
-    def __init__(self, problem: Problem, tol: float, threads: int) -> None:
-        self._costs = Costs(problem)
+    def __init__(self, problem: Problem, facts: Facts, tol: float, threads: int) -> None:
+        self._costs = Costs(facts, problem.loss)
         self._intercept = problem.fit_intercept
         self._tol = max(tol, 1e-15)
         self._second = SecondOrder(problem, self._costs, threads, self._tol)
-        self._planner = _core.Planner()
-        self._decay = Decay()
-        self._m = 2.0
         # With more features than rows to speak of, rows hardly disturb each other and a permutation
         # needs no more visits than the adaptive law (dorothea: 8 epochs against 10 to 23).
-        self._shape = n, d = problem.rows.shape
+        self._shape = n, d = facts.n, facts.d
         self._wide = d >= n // 2
         # What the last plan was, the gap before it, and its length in epochs.
         self._last: tuple[str, float, float] | None = None
@@ -55,11 +55,9 @@ class AutoSchedule:
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._exhausted = 0  # times in a row that it could do no more
 
-    def plan(self, survey: Survey, key: int) -> Plan | None:
+    def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
-        assert survey.adaptive is not None
-        n = len(survey.beta)
-        law = survey.adaptive
+        n = survey.n
         relative = survey.relative_gap
         self._learn(relative)
         second = self._last is not None and self._last[0] == "second order"
@@ -77,10 +75,7 @@ class AutoSchedule:
         self._epochs += 1
         if adaptive:
             self._last = ("adaptive", relative, 1.0)
-            self._m = self._decay.observe(survey, self._m)
-            rows = self._planner.plan(law, self._m, n, key)
-            self._decay.remember(survey, rows)
-            return Ascent(rows, "adaptive")
+            return ThinnedDraws("adaptive", "auto", 1.0, key, label="adaptive")
         # Far from the goal a survey after every permutation is half the cost of the epoch.
         if self._last:
             left = 0.8 * self._epochs_left(relative)
@@ -91,11 +86,9 @@ class AutoSchedule:
         rounds = int(np.clip(round(left), 1, most))
         self._last = ("permutation", relative, float(rounds))
         self._epochs += rounds - 1
-        self._decay = Decay()  # what it remembers is of an epoch further back
-        orders = [_core.draw_permutation(n, _core.subkey(key, k)) for k in range(rounds)]
-        return Ascent(orders[0] if rounds == 1 else np.concatenate(orders), "permutation")
+        return Permutations(rounds, key, "permutation")
 
-    def _go_on(self, survey: Survey, relative: float) -> Plan:
+    def _go_on(self, survey: Survey, relative: float) -> SecondOrderPlan:
         """Plan the second-order phase."""
         self._last = ("second order", relative, 1.0)
         return self._second.plan(survey, self._goal * self._tol)

@@ -62,12 +62,10 @@ class SecondOrderPlan:
     survey: Survey
     tol: float
     label: str
-    clock: str = "second order"
 
-    def run(self, backend: Backend, seconds: float) -> int:
-        """Take the steps; they are no coordinate updates, so the count is 0."""
+    def run(self, backend: Backend, seconds: float) -> None:
+        """Take the steps for at most that many seconds."""
         self.phase.run(backend, self.survey, self.tol, time.perf_counter() + seconds)
-        return 0
 
 
 class SecondOrder:
@@ -100,7 +98,7 @@ class SecondOrder:
 
     def run(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> None:
         """Leave the backend at the best point found."""
-        d = self.problem.rows.shape[1]
+        d = self.costs.facts.d
         alone = d >= THREADED and (self.threads == 1 or d < GAINING)
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
@@ -135,13 +133,13 @@ class SecondOrder:
 
     def cost(self, survey: Survey, steps: float) -> float:
         """Price so many Newton steps in nanoseconds."""
-        n, d = self.problem.rows.shape
+        n = self.costs.facts.n
         active = n
         lower, upper = self.problem.loss.domain
         if lower == 0 and not self.problem.loss.curvature_varies:
             # Rows with curvature are taken to be those not at 0; at the start all are at 0, and
             # a step takes all in.
-            active = int(np.count_nonzero(survey.beta)) or n
+            active = survey.moved or n
         if self.smooth and self.plain:
             return self.costs.newton(steps, active)
         if self.smooth:
@@ -150,7 +148,7 @@ class SecondOrder:
 
     def _cost_of_kinks(self, survey: Survey) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
-        costs, (n, d) = self.costs, self.problem.rows.shape
+        costs, n, d = self.costs, self.costs.facts.n, self.costs.facts.d
         relative = min(survey.relative_gap, 1.0)
         decades = max(math.log10(relative / max(self.tol, 1e-15)), 1.0)
         moving = min(n, max(2 * survey.active, 4 * min(d, 1000), 500))

@@ -1,8 +1,9 @@
-"""The protocol between the loop and the rows.
+"""The contract between a solve and its rows, which may live anywhere.
 
-The loop in `engine` knows only `Backend`. A backend whose rows are elsewhere (workers, a device)
-surveys them in parts and adds the parts, plans each part by the same schedule, and adds the changes
-of u.
+The loop, `auto` and the second-order phases know rows as a `Backend` and its `RowTerm`s only. What
+passes between them are vectors of d numbers and single numbers. Vectors of n numbers stay where
+the rows are: a dual point is an opaque object that a backend hands out and takes back. A backend
+whose rows are in several places adds what its places say.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.ascent.schedules import Plan, Schedule
+from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
+from adasdca.duality.certificate import Certificate
 
 Array = NDArray[np.float64]
+#: A vector of n numbers, where the rows are.
+RowVector = Any
 #: Seconds that never pass.
 FOREVER = 1e18
 
@@ -113,25 +117,117 @@ class RowTerm(Protocol):
     ) -> tuple[Array, float] | None:
         """Solve a step's equations in unknowns of the rows, for a ridge; None if it cannot."""
 
-    def duals(self) -> Any:
-        """Return the dual point −φ', in a form that `Backend` takes."""
+    @property
+    def travel(self) -> float:
+        """Mean distance of the scores from where they began."""
+
+    def duals(self) -> RowVector:
+        """Return the dual point −φ' of all rows."""
+
+
+class Facts(Protocol):
+    """What the cost model asks; `backends.facts.RowFacts` says what each is."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+
+    @property
+    def stored(self) -> int:
+        """Number of entries in memory."""
+
+    @property
+    def dense(self) -> bool:
+        """Whether every entry is stored."""
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of an entry, its index included."""
+
+    @property
+    def ascends(self) -> bool:
+        """Whether coordinate ascent is possible."""
+
+    @property
+    def squared_length(self) -> float:
+        """Mean square of the number of entries of a row."""
+
+    @property
+    def column_shares(self) -> Array:
+        """Share of the rows that have an entry in a column, the commonest first."""
+
+    @property
+    def shared(self) -> float:
+        """Number of features that two rows share, on average."""
 
 
 class Backend(Protocol):
-    """Rows that can be surveyed and ascended."""
+    """Rows with their targets, weights and loss, a regulariser, and a point (w, b, β) to move.
+
+    A backend is made from a `Problem`, at β = 0.
+    """
+
+    @property
+    def facts(self) -> Facts:
+        """What the cost model asks."""
 
     @property
     def multiplier(self) -> float:
         """b_k of the method of multipliers; 0 without an intercept."""
 
     def restart(self, beta: Array, multiplier: float) -> None:
-        """Continue from these dual variables."""
+        """Go to a dual point given by n numbers, and to the w that belongs to it."""
+
+    def place(self, duals: RowVector, w: Array, b: float) -> None:
+        """Go to a dual point and to a primal one that need not belong together."""
 
     def survey(self, needs: frozenset[str], seconds: float) -> Survey | None:
-        """Survey all rows; None if that took longer than the seconds given."""
+        """Look at all rows and change nothing; None if that took longer than the seconds given."""
 
-    def plan(self, schedule: Schedule, survey: Survey, key: int) -> Plan | None:
-        """Plan an epoch; None if there is no row left to visit."""
+    def ascend(self, plan: Epoch, seconds: float) -> int:
+        """Carry a plan out for at most that many seconds; return the number of updates.
 
-    def ascend(self, plan: Plan, seconds: float) -> int:
-        """Carry a plan out for at most that many seconds; return the number of updates."""
+        Only asked for where `facts.ascends`.
+        """
+
+    def gather(self, duals: RowVector) -> Array:
+        """Return a dual point as n numbers."""
+
+    def combine(self, duals: RowVector) -> Array:
+        """Return u = Σ_i c_iβ_i x_i/(λN)."""
+
+    def certify(self, w: Array, b: float, duals: RowVector) -> Certificate:
+        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
+
+    def term(
+        self,
+        length: float = 0.0,
+        centre: RowVector = None,
+        point: tuple[Array, float] | None = None,
+        reach: float | None = None,
+    ) -> RowTerm:
+        """Return the rows' part of an objective.
+
+        Parameters
+        ----------
+        length, centre : float, dual point
+            Kinks are rounded over this length about these duals; with 0, not at all.
+        point : (w, b), optional
+            Where the steps will begin. If given, a backend may leave out rows that are far from
+            their kinks there and whose duals are right about it: they keep their duals.
+        reach : float, optional
+            How near to a kink is near.
+        """
+
+    def freedom(self, w: Array, b: float, duals: RowVector) -> tuple[float, float]:
+        """Return the weight of the rows whose duals are free, and the mean residual.
+
+        Only asked for where the loss has kinks.
+        """
+
+    def column_squares(self) -> Array:
+        """Return Σ_i c_i x_ij² for every feature."""

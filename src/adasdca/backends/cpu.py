@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.ascent.schedules import Plan, Schedule
+from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
 from adasdca.backends.cpu_term import (
@@ -18,6 +18,8 @@ from adasdca.backends.cpu_term import (
     free_duals,
     near_kinks,
 )
+from adasdca.backends.epochs import CpuEpochs, RowFigures
+from adasdca.backends.facts import RowFacts
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.duality.certificate import Certificate, balanced
 from adasdca.backends.workspace import make_workspace
@@ -54,8 +56,10 @@ class LocalBackend:
             )
         one = np.broadcast_to(np.float64(1.0), n)  # n ones that take no memory
         self._weight = one if problem.weight is None else problem.weight
-        self._gamma = problem.loss.smoothness
+        self.facts = RowFacts(problem.rows)
         self.kernel = KernelMatrix(problem.rows)
+        figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
+        self.epochs = CpuEpochs(self.workspace, figures)
 
     @property
     def multiplier(self) -> float:
@@ -94,14 +98,17 @@ class LocalBackend:
         )
         if not seen.complete:
             return None
+        self.epochs.figures.adaptive = arrays["adaptive"]
         return Survey(
+            n=n,
             certificate=self._certificate(seen.certificate),
             intercept=seen.intercept,
             active=seen.active,
             coef=coef,
             beta=beta,
+            moved=seen.moved,
             certified=certified,
-            gamma=self._gamma,
+            gamma=self.problem.loss.smoothness,
             curvature=self._curvature,
             weight=self._weight,
             spread=seen.spread,
@@ -112,6 +119,14 @@ class LocalBackend:
         return Certificate.of(
             found.primal, found.gap, found.rounding, found.blur, self.problem.strength
         )
+
+    def ascend(self, plan: Epoch, seconds: float = FOREVER) -> int:
+        """Carry a plan out for at most that many seconds; return the number of updates."""
+        return self.epochs.ascend(plan, seconds)
+
+    def gather(self, duals: Array) -> Array:
+        """Return a dual point as n numbers."""
+        return duals
 
     # -- what second-order phases ask
 
@@ -176,11 +191,3 @@ class LocalBackend:
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
         return column_squares(self.problem.rows, np.asarray(self._weight))
-
-    def plan(self, schedule: Schedule, survey: Survey, key: int) -> Plan | None:
-        """Plan an epoch."""
-        return schedule.plan(survey, key)
-
-    def ascend(self, plan: Plan, seconds: float = FOREVER) -> int:
-        """Carry a plan out."""
-        return plan.run(self, seconds)

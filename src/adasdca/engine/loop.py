@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from adasdca import _core
+from adasdca.ascent.plans import Epoch
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend
@@ -74,7 +75,7 @@ class Loop:
         if not self._seen and self._duration < QUICK:
             self._look(FOREVER)
         best, multiplier, epoch = self._best
-        state = State(best.beta, multiplier, epoch, self._seed)
+        state = State(self._backend.gather(best.beta), multiplier, epoch, self._seed)
         phases = _phases(self._records, self._labels)
         return Outcome(best, status, self._records, phases, self._timings, state)
 
@@ -85,18 +86,20 @@ class Loop:
             if status is not None:
                 return status
             began = time.perf_counter()
-            plan = self._backend.plan(
-                self._schedule, self._survey, _core.subkey(self._seed, self._epoch)
-            )
+            plan = self._schedule.plan(self._survey, _core.subkey(self._seed, self._epoch))
             planned = time.perf_counter()
             if plan is None:
                 return Status.STALLED
             self._label = plan.label
             self._epoch += 1
             self._seen = False
-            self._updates += self._backend.ascend(plan, stop.seconds_left())
+            if isinstance(plan, Epoch):
+                self._updates += self._backend.ascend(plan, stop.seconds_left())
+            else:
+                plan.run(self._backend, stop.seconds_left())
+            clock = "ascent" if isinstance(plan, Epoch) else "second order"
             self._timings["plan"] += planned - began
-            self._timings[getattr(plan, "clock", "ascent")] += time.perf_counter() - planned
+            self._timings[clock] += time.perf_counter() - planned
             if not self._look(stop.seconds_left()):
                 return Status.TIME_LIMIT
 

@@ -1,0 +1,77 @@
+"""What the cost model asks of rows: their shape, and what a sample of them shows."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.problem.data import DenseRows, Rows
+
+#: Rows that are looked at for their lengths, for common columns, and for what pairs share.
+LENGTHS, COLUMNS, PAIRS = 1024, 256, 64
+
+
+class RowFacts:
+    """Facts about rows in memory; what needs a look at them is found out when it is asked for.
+
+    Attributes
+    ----------
+    n, d : int
+        Numbers of rows and features.
+    stored : int
+        Number of entries in memory.
+    dense : bool
+        Whether every entry is stored.
+    entry_bytes : int
+        Bytes of an entry, its index included.
+    ascends : bool
+        Whether coordinate ascent is possible.
+    """
+
+    ascends = True
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.n, self.d = rows.shape
+        self.stored = rows.n_stored
+        self.dense = isinstance(rows, DenseRows)
+        index = 0 if isinstance(rows, DenseRows) else rows.columns.itemsize
+        self.entry_bytes = rows.values.itemsize + index
+
+    @cached_property
+    def squared_length(self) -> float:
+        """Mean square of the number of entries of a row."""
+        rows = self._rows
+        if isinstance(rows, DenseRows):
+            return float(self.d) ** 2
+        some = np.arange(0, self.n, -(-self.n // LENGTHS))
+        return float(((rows.start[some + 1] - rows.start[some]) ** 2.0).mean())
+
+    @cached_property
+    def column_shares(self) -> NDArray[np.float64]:
+        """Share of the rows that have an entry in a column, the commonest first."""
+        counts, m = self._counts(COLUMNS)
+        return np.sort(counts / m)[::-1]
+
+    @cached_property
+    def shared(self) -> float:
+        """Number of features that two rows share, on average."""
+        if self.dense:
+            return float(self.d)
+        counts, m = self._counts(PAIRS)
+        if m < 2:
+            return self.stored / self.n
+        return float((counts * (counts - 1)).sum()) / (m * (m - 1))
+
+    def _counts(self, most: int) -> tuple[NDArray[np.int64], int]:
+        """How often features occur in about so many sparse rows, and in how many it was."""
+        rows = self._rows
+        assert not isinstance(rows, DenseRows)
+        # Rows in runs of eight: slices of single rows would take longer than all they tell.
+        begins = np.arange(0, self.n, max(8, -(-8 * self.n // most)))
+        ends = np.minimum(begins + 8, self.n)
+        runs = zip(rows.start[begins].tolist(), rows.start[ends].tolist(), strict=True)
+        parts = [rows.columns[first:last] for first, last in runs]
+        return np.bincount(np.concatenate(parts), minlength=1), int((ends - begins).sum())
