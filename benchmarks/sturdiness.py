@@ -176,6 +176,8 @@ def run_all(tasks: list[tuple[Case, float, float]], jobs: int) -> list[Result]:
         for result in pool.map(_run, tasks, chunksize=20) if jobs > 1 else map(_run, tasks):
             results.append(result)
             failures += result.failure is not None
+            if result.failure:
+                print(*result.row(), file=sys.stderr, flush=True)
             if time.monotonic() > last + 20:
                 last = time.monotonic()
                 print(f"{len(results)} of {len(tasks)}, {failures} failures", file=sys.stderr)

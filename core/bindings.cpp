@@ -93,6 +93,34 @@ NB_MODULE(ADASDCA_MODULE, m) {
             },
             "score"_a, "y"_a, "out"_a)
         .def(
+            "curvature",
+            [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.curvature(l.sign * score.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "score"_a, "y"_a, "out"_a)
+        .def(
+            "excess",
+            [](const LossHandle& h, Vector<double> beta, Vector<double> score, Vector<double> y,
+               Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.excess(l.sign * score.data()[k], l.sign * beta.data()[k],
+                                               l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "beta"_a, "score"_a, "y"_a, "out"_a)
+        .def(
             "step",
             [](const LossHandle& h, Vector<double> beta, Vector<double> score, Vector<double> y,
                Vector<double> q, Output out) {

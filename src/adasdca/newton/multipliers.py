@@ -41,7 +41,7 @@ HARD = 50
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
 NEAR = 5.0
-#: Rounds at the least γ and the largest ρ that bring the gap no further.
+#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further.
 IDLE = 3
 
 
@@ -81,10 +81,11 @@ class Multipliers:
         w, b, centre = best.w, best.b, survey.beta
         u = backend.combine(centre)
         mass, spread = backend.freedom(w, b, centre) if self.kinked else (problem.total, 1.0)
+        mass = max(mass, problem.total * min(1.0, backend.facts.d / backend.facts.n))
         gamma, floor = self._first_length(survey, mass, spread) if self.kinked else (0.0, 0.0)
         rho = self._first_stiffness(gamma, mass)
         stiffest = STIFFER * rho
-        reach, idle = None, 0
+        reach, idle, dual = None, 0, survey.dual
         while True:
             known = best.certificate
             enough = max(SHARE * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
@@ -112,7 +113,9 @@ class Multipliers:
             if ending is Ending.TIME or time.perf_counter() >= deadline:
                 return best, Ending.TIME
             last = (not self.kinked or gamma <= floor) and (self.plain or bool((rho >= stiffest).all()))
-            idle = idle + 1 if last and best.certificate.gap > 0.5 * known.gap else 0
+            still = best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
+            dual = max(dual, found.dual)
+            idle = idle + 1 if last and still else 0
             if idle >= IDLE:
                 return best, Ending.EXHAUSTED
             if self.kinked:
@@ -125,9 +128,7 @@ class Multipliers:
 
     def _first_length(self, survey: Survey, mass: float, spread: float) -> tuple[float, float]:
         """Return the first γ and the least one."""
-        total, (n, d) = self.problem.total, self.problem.rows.shape
-        mass = max(mass, total * min(1.0, d / n))
-        gamma = 2.0 * FIRST * survey.gap * total / mass
+        gamma = 2.0 * FIRST * survey.gap * self.problem.total / mass
         lower, upper = self.problem.loss.domain
         floor = NARROWEST * spread
         if spread > 0:

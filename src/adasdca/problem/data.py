@@ -50,10 +50,13 @@ class CsrRows:
         """Number of entries in memory."""
         return int(self.start[-1])
 
+    def to_scipy(self) -> sp.csr_array:
+        """Return the same arrays as SciPy's matrix."""
+        return sp.csr_array((self.values, self.columns, self.start), shape=self.shape)
+
     def take(self, chosen: NDArray[np.intp]) -> CsrRows:
         """Copy some of the rows."""
-        whole = sp.csr_array((self.values, self.columns, self.start), shape=self.shape)
-        part = whole[chosen]
+        part = self.to_scipy()[chosen]
         return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
 
 

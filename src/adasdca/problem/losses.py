@@ -79,6 +79,14 @@ class Loss:
         """Return φ'(score; y), at a kink one of the subgradients."""
         return self._map(self.kernel.slope, score, y)
 
+    def curvature(self, score: ArrayLike, y: ArrayLike) -> Array:
+        """Return φ''(score; y), 0 at kinks."""
+        return self._map(self.kernel.curvature, score, y)
+
+    def excess(self, beta: ArrayLike, score: ArrayLike, y: ArrayLike) -> Array:
+        """Return φ(score) + φ*(−β) + score·β ≥ 0, without cancellation."""
+        return self._map(self.kernel.excess, beta, score, y)
+
     def residual(self, score: ArrayLike, y: ArrayLike) -> Array:
         """Return t − z in the coordinates of a row."""
         score, y = np.asarray(score, dtype=np.float64), np.asarray(y, dtype=np.float64)
