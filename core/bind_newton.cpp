@@ -94,21 +94,25 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "Write the lower triangle of sum_i h_i x_i x_i^T, and sum_i h_i f_i x_i for lines f.")
         .def(
             "products",
-            [](Workspace& ws, Vector<std::int64_t> rows, std::int64_t first, Square out,
-               int threads, double seconds) {
+            [](Workspace& ws, Vector<std::int64_t> rows, std::int64_t first,
+               std::optional<Vector<double>> factors, Square out, int threads, double seconds) {
                 expect(out.shape(0) == rows.size() && out.shape(0) == out.shape(1),
                        "out: one line and column per row chosen");
                 expect(first >= 0 && first <= static_cast<std::int64_t>(rows.size()),
                        "first must be a line of out");
+                expect(!factors || static_cast<std::int64_t>(factors->size()) == ws.problem.d,
+                       "factors: one entry per feature");
                 for (const auto i : view(rows))
                     expect(i >= 0 && i < ws.problem.n, "rows must lie in [0, n)");
                 return released(seconds, [&](Pulse& pulse) {
-                    return write_products(ws.iterate, view(rows), first, out.data(), threads,
-                                          pulse);
+                    return write_products(ws.iterate, view(rows), first,
+                                          factors ? factors->data() : nullptr, out.data(),
+                                          threads, pulse);
                 });
             },
-            "rows"_a, "first"_a, "out"_a, "threads"_a, "seconds"_a,
-            "Write the inner products of rows, the lower triangle from line `first` on.")
+            "rows"_a, "first"_a, "factors"_a.none(), "out"_a, "threads"_a, "seconds"_a,
+            "Write the inner products of rows, features weighted by factors if given, the lower "
+            "triangle from line `first` on.")
         .def(
             "place",
             [](Workspace& ws, Vector<double> beta, Vector<double> w, double multiplier) {

@@ -15,8 +15,10 @@ namespace adasdca {
 // Write the lower triangle of K from line `first` on; false if the pulse stopped it. The rows are
 // copied by columns, and an entry meets those of its column in the rows before: only pairs that
 // both exist cost anything, and the sums of a line stay close.
+// With factors, one for each feature, it is X_A diag(factors) X_A^T.
 inline bool write_products(const Iterate& it, std::span<const std::int64_t> chosen,
-                           std::int64_t first, double* out, int threads, Pulse& pulse) {
+                           std::int64_t first, const double* factors, double* out, int threads,
+                           Pulse& pulse) {
     const auto m = static_cast<std::int64_t>(chosen.size());
     std::vector<std::int64_t> start(static_cast<std::size_t>(it.problem->d) + 1, 0);
     struct Entry {
@@ -56,7 +58,7 @@ inline bool write_products(const Iterate& it, std::span<const std::int64_t> chos
             for_each_entry(rows[chosen[a]], [&](std::int64_t j, double x) {
                 column[count] = entries.data() + start[j];
                 ADASDCA_PREFETCH(column[count]);
-                value[count++] = x;
+                value[count++] = factors ? factors[j] * x : x;
                 if (count == column.size()) add();
             });
             add();

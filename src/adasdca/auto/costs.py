@@ -89,12 +89,20 @@ class Costs:
         draw = self.draw_adaptive if adaptive else self.draw_permutation
         return self.rates.interpreter + self.survey + picks * (self.update + draw)
 
-    most_unknowns = MOST_UNKNOWNS
+    @property
+    def iteration(self) -> float:
+        """An iteration of conjugate gradients."""
+        return self.pass_ + 0.3 * self.rates.interpreter
 
     def equations(
-        self, steps: float, active: int, known: int = 0, ridge: bool = True
-    ) -> tuple[str, float]:
-        """Return the cheapest way to solve the equations of so many Newton steps, and its price.
+        self,
+        steps: float,
+        active: int,
+        known: int = 0,
+        ridge: bool = True,
+        iterations: float = ITERATIONS,
+    ) -> dict[str, float]:
+        """Return the prices of the ways to solve the equations of so many Newton steps.
 
         Parameters
         ----------
@@ -105,21 +113,26 @@ class Costs:
         known : int
             Rows whose inner products are known.
         ridge : bool
-            Whether there is a way by rows.
+            Whether the diagonal is the same for all features and steps.
+        iterations : float
+            Conjugate gradients of a step.
         """
         d = self.facts.d
-        prices = {"iterations": steps * ITERATIONS * self.pass_}
+        prices = {"iterations": steps * iterations * self.iteration}
         if d <= MOST_UNKNOWNS:
             prices["features"] = steps * (active * self.gram_row + self.factor(d))
-        if ridge and active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
-            new = max(active - known, 0) * (active + known) * self.product
+        if active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
             # A step takes the matrix out of the known one, and two more passes.
             step = self.factor(active) + 3.0 * active**2 + self.pass_
+            new = max(active - known, 0) * (active + known) * self.product
+            if not ridge:
+                # Its diagonal changes from step to step, and so do the inner products.
+                step, new = step + 2.0 * active**2 * self.product, 0.0
             prices["rows"] = new + steps * step
-        return min(prices.items(), key=lambda item: item[1])
+        return prices
 
     def newton(self, steps: float, active: int, known: int = 0) -> float:
         """Newton steps with so many rows of curvature, and the survey that judges them."""
         step = 2 * self.rates.interpreter + self.pass_
-        solving = self.equations(steps, active, known)[1]
+        solving = min(self.equations(steps, active, known).values())
         return self.rates.interpreter + self.survey + steps * step + solving

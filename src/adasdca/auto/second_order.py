@@ -10,14 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from adasdca.ascent.survey import Survey
-from adasdca.auto.costs import Costs
+from adasdca.auto.costs import ITERATIONS, Costs
 from adasdca.backends.base import Backend, RowTerm
 from adasdca.backends.blas import GAINING, THREADED, one_thread
-from adasdca.newton.equations import ConjugateGradients, Equations, Step, solve_by_features
+from adasdca.newton.equations import (
+    MOST_ITERATIONS,
+    ConjugateGradients,
+    Equations,
+    Step,
+    solve_by_features,
+)
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import Multipliers
-from adasdca.newton.newton import Ending, minimise
+from adasdca.newton.multipliers import HARD, Multipliers
+from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.problem.problem import Problem
 
 #: Steps that are expected, when the way to solve their equations is chosen.
@@ -38,21 +44,42 @@ class EquationChoice:
     def __init__(self, costs: Costs, ridge: bool, steps: float) -> None:
         self.costs, self.ridge, self.steps = costs, ridge, steps
         self.iterations = ConjugateGradients()
+        self._expected = float(ITERATIONS)
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Solve the equations; None if time ran out."""
-        way, _ = self.costs.equations(self.steps, term.curved, term.known, self.ridge)
-        if way == "rows":
-            found = term.solve_by_rows(
-                equations.right, equations.balance, equations.intercept, deadline
-            )
+        prices = self.costs.equations(
+            self.steps, term.curved, term.known, self.ridge, self._expected
+        )
+        for way in sorted(prices, key=prices.__getitem__):
+            found = self._solve(way, term, equations, prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
-            way = "features" if len(equations.right) <= self.costs.most_unknowns else "iterations"
-        if way == "features":
-            return solve_by_features(term, equations, deadline)
         return self.iterations.solve(term, equations, deadline)
 
+    def _solve(
+        self,
+        way: str,
+        term: RowTerm,
+        equations: Equations,
+        prices: dict[str, float],
+        deadline: float,
+    ) -> Step | None:
+        if way == "rows":
+            return term.solve_by_rows(*equations, deadline)
+        if way == "features":
+            return solve_by_features(term, equations, deadline)
+        # Iterations may cost as much as the other ways do, and no more.
+        other = min((price for name, price in prices.items() if name != way), default=math.inf)
+        most = max(other / (self.steps * self.costs.iteration), 2.0 * self._expected)
+        found = self.iterations.solve(
+            term, equations, deadline, int(min(most, MOST_ITERATIONS))
+        )
+        self._expected = max(float(self.iterations.taken), 10.0)
+        if self.iterations.done or len(prices) == 1:
+            return found
+        self._expected *= 4.0
+        return None
 
 @dataclass(frozen=True)
 class SecondOrderPlan:
@@ -103,17 +130,16 @@ class SecondOrder:
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
             solve = EquationChoice(self.costs, self.plain, steps)
-            if self.smooth and self.plain:
-                self._newton(backend, survey, tol, deadline, solve)
-            else:
-                method = Multipliers(backend, self.problem, solve)
-                best, ending = method.run(survey, tol, deadline)
-                self.exhausted = ending is Ending.EXHAUSTED
-                backend.place(best.duals, best.w, best.b)
+            if self.smooth and self.plain and self._newton(backend, survey, tol, deadline, solve):
+                return
+            best, ending = Multipliers(backend, self.problem, solve).run(survey, tol, deadline)
+            self.exhausted = ending is Ending.EXHAUSTED
+            backend.place(best.duals, best.w, best.b)
 
     def _newton(
         self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
-    ) -> None:
+    ) -> bool:
+        """Take Newton steps; False if they are too many, and rounds with rounded kinks better."""
         problem = self.problem
         term = backend.term()
         objective = LinearObjective(
@@ -127,9 +153,13 @@ class SecondOrder:
             survey.intercept,
         )
         enough = 0.5 * tol * survey.primal * problem.total
-        ending, _ = minimise(objective, enough, deadline)
+        most = MOST_STEPS if problem.loss.curvature_varies else HARD
+        ending, _ = minimise(objective, enough, deadline, most)
         self.exhausted = ending is Ending.EXHAUSTED
+        if ending is Ending.STEPS:
+            return False
         backend.place(term.duals(), objective.v, objective.b)
+        return True
 
     def cost(self, survey: Survey, steps: float) -> float:
         """Price so many Newton steps in nanoseconds."""
@@ -154,6 +184,7 @@ class SecondOrder:
         moving = min(n, max(2 * survey.active, 4 * min(d, 1000), 500))
         share = moving / n
         step = 3.0 * costs.rates.interpreter + share * costs.pass_
-        _, solving = costs.equations(1.0, min(n, max(survey.active // 2, 1)), 0, self.plain)
+        active = min(n, max(survey.active // 2, 1))
+        solving = min(costs.equations(1.0, active, 0, self.plain).values())
         look = 2.0 * costs.survey
         return decades * look + 8.0 * decades * (step + solving)

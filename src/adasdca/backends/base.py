@@ -113,9 +113,14 @@ class RowTerm(Protocol):
         """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
 
     def solve_by_rows(
-        self, right: Array, balance: float, intercept: bool, deadline: float
+        self,
+        diagonal: float | Array,
+        right: Array,
+        balance: float,
+        intercept: bool,
+        deadline: float,
     ) -> tuple[Array, float] | None:
-        """Solve a step's equations in unknowns of the rows, for a ridge; None if it cannot."""
+        """Solve a step's equations in unknowns of the rows; None if that cannot be done."""
 
     @property
     def travel(self) -> float:

@@ -57,7 +57,7 @@ class LocalBackend:
         one = np.broadcast_to(np.float64(1.0), n)  # n ones that take no memory
         self._weight = one if problem.weight is None else problem.weight
         self.facts = RowFacts(problem.rows)
-        self.kernel = KernelMatrix(problem.rows)
+        self.kernel = KernelMatrix(problem.rows, self.workspace)
         figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
         self.epochs = CpuEpochs(self.workspace, figures)
 
@@ -176,7 +176,8 @@ class LocalBackend:
         chosen = near_kinks(problem, scores, centre, reach, self.workspace.d)
         if len(chosen) > 0.7 * self.workspace.n:
             return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
-        return WorkingSet(problem, chosen, centre, self.combine(centre), length, threads)
+        u = self.combine(centre)
+        return WorkingSet(problem, chosen, centre, u, length, threads, self.kernel)
 
     def freedom(self, w: Array, b: float, beta: Array) -> tuple[float, float]:
         """Return the weight of the rows whose duals are free, and the mean residual."""

@@ -60,7 +60,7 @@ class CpuTerm:
         self.problem, self.workspace, self.threads = problem, workspace, threads
         self.length, self.centre = length, centre
         self.fixed, self.held = fixed, held
-        self.kernel = kernel or KernelMatrix(problem.rows)
+        self.kernel = kernel or KernelMatrix(problem.rows, workspace)
         self.mu = problem.strength * problem.total
         n = workspace.n
         self.beta, self.curvature = _core.vector(n), _core.vector(n)
@@ -182,40 +182,65 @@ class CpuTerm:
         return column_squares(self.problem.rows, self.curvature), float(self.curvature.sum())
 
     def solve_by_rows(
-        self, right: Array, balance: float, intercept: bool, deadline: float
+        self,
+        diagonal: float | Array,
+        right: Array,
+        balance: float,
+        intercept: bool,
+        deadline: float,
     ) -> tuple[Array, float] | None:
-        """Solve a step's equations, μe being μ, in as many unknowns as rows have curvature.
+        """Solve a step's equations in as many unknowns as rows have curvature.
 
-        With S = diag(√h), K = X Xᵀ and z = S (X Δv + Δb) they become
+        With D the diagonal, S = diag(√h) and z = S (X Δv + Δb) they become
 
-            (μ I + S K S) z = S X r + μ Δb √h,    √hᵀ z = t,    Δv = (r − Xᵀ S z)/μ,
+            (I + S X D⁻¹ Xᵀ S) z = S X D⁻¹ r + Δb √h,    √hᵀ z = t,    Δv = D⁻¹ (r − Xᵀ S z),
 
         whose Schur complement has no difference in it. None if that failed or time ran out.
         """
         curved = np.flatnonzero(self.curvature)
         if not len(curved):
-            return right / self.mu, 0.0
-        found = self.kernel.among(curved, self.workspace, self.threads, deadline)
+            return right / diagonal, 0.0
+        found = self._products(curved, diagonal, deadline)
         if found is None:
             return None
         active, matrix = found
         root = np.sqrt(self.curvature[active])
         matrix *= root
         matrix *= root[:, None]
-        solve = cholesky(matrix, self.mu)
+        solve = cholesky(matrix, 1.0)
         if solve is None:
             return None
         image = _core.vector(self.workspace.n)
-        self.workspace.scores(right, image, self.threads)
+        self.workspace.scores(right / diagonal, image, self.threads)
         z = solve(root * image[active])
         db = 0.0
         if intercept:
             across = solve(root)
-            db = float(balance - root @ z) / (self.mu * float(root @ across))
-            z += (self.mu * db) * across
+            db = float(balance - root @ z) / float(root @ across)
+            z += db * across
         spread = np.zeros(self.workspace.n)
         spread[active] = root * z
-        return (right - self._weighted_sum(spread)) / self.mu, db
+        return (right - self._weighted_sum(spread)) / diagonal, db
+
+    def _products(
+        self, rows: Index, diagonal: float | Array, deadline: float
+    ) -> tuple[Index, Array] | None:
+        """Return rows, in an order of its own, and the lower triangle of their X D⁻¹ Xᵀ."""
+        if np.ndim(diagonal) == 0:
+            found = self.kernel.among(rows, self.threads, deadline)
+            if found is None:
+                return None
+            order, matrix = found
+            matrix /= diagonal
+            return order, matrix
+        if isinstance(self.problem.rows, DenseRows):
+            scaled = self.problem.rows.values[rows] / np.sqrt(diagonal)
+            return rows, scaled @ scaled.T
+        matrix = np.empty((len(rows), len(rows)))
+        seconds = deadline - time.perf_counter()
+        factors = 1.0 / np.asarray(diagonal)
+        done = self.workspace.products(rows, 0, factors, matrix, self.threads, seconds)
+        return (rows, matrix) if done else None
 
     def _weighted_sum(self, h: Array) -> Array:
         """Return Σ_i h_i x_i; where a sample weight is 0, h must be."""
@@ -243,10 +268,19 @@ class WorkingSet(CpuTerm):
         Kinks are rounded over this length.
     threads : int
         Threads for passes over the rows.
+    kernel : KernelMatrix
+        The inner products of the whole.
     """
 
     def __init__(
-        self, problem: Problem, chosen: Index, beta: Array, u: Array, length: float, threads: int
+        self,
+        problem: Problem,
+        chosen: Index,
+        beta: Array,
+        u: Array,
+        length: float,
+        threads: int,
+        kernel: KernelMatrix,
     ) -> None:
         weight = np.ones(len(beta)) if problem.weight is None else problem.weight
         # λN is that of the whole, so that these rows' part of u is in its units.
@@ -264,7 +298,9 @@ class WorkingSet(CpuTerm):
         own = np.empty(workspace.d)
         workspace.combine(beta[chosen], own, threads)
         held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
-        super().__init__(part, workspace, threads, length, beta[chosen], u - own, held)
+        super().__init__(
+            part, workspace, threads, length, beta[chosen], u - own, held, kernel.part(chosen)
+        )
         self._chosen, self._all = chosen, beta
 
     def duals(self) -> Array:

@@ -26,8 +26,8 @@ class KernelMatrix:
     join later cost their own products only.
     """
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
+    def __init__(self, rows: Rows, workspace: _core.Workspace) -> None:
+        self._rows, self._workspace = rows, workspace
         self._forget()
 
     def _forget(self) -> None:
@@ -40,7 +40,7 @@ class KernelMatrix:
         return len(self._known)
 
     def among(
-        self, active: Index, workspace: _core.Workspace, threads: int, deadline: float
+        self, active: Index, threads: int, deadline: float
     ) -> tuple[Index, Array] | None:
         """Return these rows, in an order of its own, and a copy of the lower triangle of their K.
 
@@ -51,7 +51,7 @@ class KernelMatrix:
             # Rows come and go: begin anew.
             self._forget()
             new = active
-        if len(new) and not self._extend(new, workspace, threads, deadline):
+        if len(new) and not self._extend(new, threads, deadline):
             return None
         if len(active) == self.size:
             return self._known, self._matrix.copy()
@@ -60,7 +60,7 @@ class KernelMatrix:
         return self._known[places], self._matrix[np.ix_(places, places)]
 
     def _extend(
-        self, new: Index, workspace: _core.Workspace, threads: int, deadline: float
+        self, new: Index, threads: int, deadline: float
     ) -> bool:
         first = self.size
         known = np.concatenate([self._known, new])
@@ -69,7 +69,9 @@ class KernelMatrix:
         if isinstance(self._rows, DenseRows):
             if not self._multiply(known, first, matrix, deadline):
                 return False
-        elif not workspace.products(known, first, matrix, threads, deadline - time.perf_counter()):
+        elif not self._workspace.products(
+            known, first, None, matrix, threads, deadline - time.perf_counter()
+        ):
             return False
         self._known, self._matrix = known, matrix
         return True
@@ -89,3 +91,29 @@ class KernelMatrix:
             # (Of a matrix with itself NumPy computes one half.)
             matrix[first:] += part[first:] @ part.T
         return True
+
+    def part(self, chosen: Index) -> KernelPart:
+        """Return the inner products of some rows, numbered among themselves."""
+        return KernelPart(self, chosen)
+
+
+class KernelPart:
+    """Inner products of some of the rows of a `KernelMatrix`, which keeps them."""
+
+    def __init__(self, whole: KernelMatrix, chosen: Index) -> None:
+        self._whole, self._chosen = whole, chosen
+
+    @property
+    def size(self) -> int:
+        """Number of rows known."""
+        return self._whole.size
+
+    def among(
+        self, active: Index, threads: int, deadline: float
+    ) -> tuple[Index, Array] | None:
+        """Return these rows, in an order of its own, and a copy of the lower triangle of their K."""
+        found = self._whole.among(self._chosen[active], threads, deadline)
+        if found is None:
+            return None
+        order, matrix = found
+        return np.searchsorted(self._chosen, order), matrix

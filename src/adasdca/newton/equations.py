@@ -94,8 +94,13 @@ class ConjugateGradients:
     """
 
     accuracy: float = LOOSEST
+    #: Iterations of the last solve, and whether they were enough.
+    taken: int = 0
+    done: bool = True
 
-    def solve(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
+    def solve(
+        self, term: RowTerm, equations: Equations, deadline: float, most: int = MOST_ITERATIONS
+    ) -> Step | None:
         """Iterate; a product with the matrix is two passes over the rows."""
         squares, mass = term.diagonal()
         scale = np.asarray(squares + equations.diagonal)
@@ -107,13 +112,18 @@ class ConjugateGradients:
             image, rest = term.curve(p, q)
             return image + equations.diagonal * p, rest if free else 0.0
 
-        return conjugate_gradients(
+        found = conjugate_gradients(
             product,
             (scale, mass),
             (equations.right, equations.balance if free else 0.0),
             self.accuracy,
             deadline,
+            most,
         )
+        if found is None:
+            return None
+        (dv, db), self.taken, self.done = found
+        return dv, float(db)
 
 
 def conjugate_gradients(
@@ -122,8 +132,12 @@ def conjugate_gradients(
     right: tuple[Array, Array | float],
     accuracy: float,
     deadline: float,
-) -> tuple[Array, Array | float] | None:
+    most: int = MOST_ITERATIONS,
+) -> tuple[tuple[Array, Array], int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
+
+    Return the solution, the number of iterations, and whether they were enough; None if time ran
+    out. What they come to after any number of iterations leads down.
 
     Parameters
     ----------
@@ -137,6 +151,8 @@ def conjugate_gradients(
         The share of the right-hand side to leave, in the norm of 1/scale.
     deadline : float
         When to give up, on the clock of `time.perf_counter`.
+    most : int
+        Most iterations.
     """
     r_x, r_y = right[0].copy(), np.asarray(right[1], dtype=np.float64)
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
@@ -144,21 +160,19 @@ def conjugate_gradients(
     p_x, p_y = z_x, z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
     goal = accuracy**2 * energy
-    for iteration in range(MOST_ITERATIONS):
+    for iteration in range(most):
         if energy <= goal:
-            break
+            return (x, y), iteration, True
         if time.perf_counter() >= deadline:
             return None
         q_x, q_y = product(p_x, p_y)
         bend = float(np.vdot(p_x, q_x) + np.vdot(p_y, q_y))
         if not bend > 0:
-            if iteration == 0:
-                return z_x, z_y
-            break
+            return ((z_x, z_y) if iteration == 0 else (x, y)), iteration, True
         length = energy / bend
         x, y = x + length * p_x, y + length * p_y
         r_x, r_y = r_x - length * q_x, r_y - length * np.asarray(q_y)
         z_x, z_y = r_x / scale[0], r_y / scale[1]
         before, energy = energy, float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
         p_x, p_y = z_x + (energy / before) * p_x, z_y + (energy / before) * p_y
-    return x, y
+    return (x, y), most, False

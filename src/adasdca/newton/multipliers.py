@@ -33,10 +33,10 @@ FIRST = 5.0
 WIDEST, NARROWEST = 4.0, 1e-7
 #: How exactly a round is solved, in units of the gap.
 SHARE = 0.03
-#: γ falls by this factor, and by another one after a round of no more Newton steps than `EASY`.
-SHRINK, LEAP, EASY = 0.1, 0.3, 3
-#: Newton steps of a round after which a longer γ would have been better.
-HARD = 50
+#: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
+FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
+#: Newton steps after which a round is given up, and by what γ is multiplied then.
+HARD, BLUNTER = 40, 10.0
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -72,24 +72,23 @@ class Multipliers:
         self.backend, self.problem, self.solve = backend, problem, solve
         self.mu = problem.strength * problem.total
         self.kinked = problem.loss.smoothness == 0
+        self.rounds = not problem.loss.curvature_varies
         self.plain = problem.bounds is None and problem.l1_ratio == 0
+        self.mass = problem.total
 
     def run(self, survey: Survey, target: float, deadline: float) -> tuple[Best, Ending]:
         """Improve a survey's point until gap ≤ target·primal or double precision shows no more."""
         backend, problem = self.backend, self.problem
         best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
-        w, b, centre = best.w, best.b, survey.beta
-        u = backend.combine(centre)
-        mass, spread = backend.freedom(w, b, centre) if self.kinked else (problem.total, 1.0)
-        mass = max(mass, problem.total * min(1.0, backend.facts.d / backend.facts.n))
-        gamma, floor = self._first_length(survey, mass, spread) if self.kinked else (0.0, 0.0)
-        rho = self._first_stiffness(gamma, mass)
-        stiffest = STIFFER * rho
+        v, b, centre, u = best.w, best.b, survey.beta, backend.combine(survey.beta)
+        widest, floor = self._lengths(survey)
+        length = widest if self.kinked else 0.0
+        rho = first = self._stiffness(length)
         reach, idle, dual = None, 0, survey.dual
         while True:
             known = best.certificate
             enough = max(SHARE * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
-            term = backend.term(gamma, centre, (w, b), reach) if self.kinked else backend.term()
+            term = backend.term(length, centre, (v, b) if self.kinked else None, reach)
             objective = LinearObjective(
                 term,
                 self._penalty(u, rho),
@@ -97,49 +96,67 @@ class Multipliers:
                 problem.fit_intercept,
                 self.kinked,
                 self.solve,
-                w,
+                v,
                 b,
             )
-            ending, steps = minimise(objective, problem.total * enough, deadline)
+            ending, steps = minimise(objective, problem.total * enough, deadline, HARD)
+            v, b = objective.v, objective.b
+            if ending is Ending.STEPS and self.rounds:
+                # Too sharp for the centre at hand: it stays, and so do the steps taken.
+                length = BLUNTER * length if length > 0 else widest
+                rho = np.maximum(rho / BLUNTER, 1.0)
+                continue
             duals = term.duals()
-            w, b = objective.w, objective.b
-            found = backend.certify(w, b, duals)
-            if found.gap < best.certificate.gap:
-                best = Best(w, b, duals, found)
+            found = backend.certify(objective.w, b, duals)
+            if found.gap < known.gap:
+                best = Best(objective.w, b, duals, found)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
-            if best.certificate.gap <= 2.0 * best.certificate.rounding:
-                return best, Ending.EXHAUSTED
             if ending is Ending.TIME or time.perf_counter() >= deadline:
                 return best, Ending.TIME
-            last = (not self.kinked or gamma <= floor) and (self.plain or bool((rho >= stiffest).all()))
+            if best.certificate.gap <= 2.0 * best.certificate.rounding:
+                return best, Ending.EXHAUSTED
+            last = length <= floor and (self.plain or bool((rho >= STIFFER * first).all()))
             still = best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
             dual = max(dual, found.dual)
             idle = idle + 1 if last and still else 0
             if idle >= IDLE:
                 return best, Ending.EXHAUSTED
-            if self.kinked:
-                reach = NEAR * term.travel
-            factor = SHRINK if steps > EASY else SHRINK * LEAP
-            if steps > HARD:
-                factor = 0.5
-            gamma, rho = max(factor * gamma, floor), np.minimum(rho / factor, stiffest)
+            reach = NEAR * term.travel
+            factor = next(factor for most, factor in FACTORS if steps <= most)
+            length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
+            if length < floor or not self.kinked and length < 0.1 * problem.loss.smoothness:
+                length = floor
             centre, u = duals, objective.u
 
-    def _first_length(self, survey: Survey, mass: float, spread: float) -> tuple[float, float]:
-        """Return the first γ and the least one."""
-        gamma = 2.0 * FIRST * survey.gap * self.problem.total / mass
-        lower, upper = self.problem.loss.domain
-        floor = NARROWEST * spread
+    def _lengths(self, survey: Survey) -> tuple[float, float]:
+        """Return the first length and the least one; 0 for a loss that cannot be rounded."""
+        loss, backend = self.problem.loss, self.backend
+        if not self.rounds:
+            return 0.0, 0.0
+        lower, upper = loss.domain
+        mass, spread = backend.freedom(survey.coef, survey.intercept, survey.beta)
+        width = upper - lower
+        if not self.kinked:
+            width = min(width, 2.0 * spread / loss.smoothness)
+        mass = self._mass(mass)
+        length = 2.0 * FIRST * survey.gap * self.problem.total / mass
+        floor = NARROWEST * spread if self.kinked else 0.0
         if spread > 0:
-            gamma = max(min(gamma, WIDEST * spread / (upper - lower)), floor)
-        return gamma, floor
+            length = max(min(length, WIDEST * spread / width), floor)
+        self.mass = mass
+        return length, floor
 
-    def _first_stiffness(self, gamma: float, mass: float) -> Array:
+    def _mass(self, free: float) -> float:
+        """Return the weight of the rows that matter: those with free duals, or as many as may be."""
+        facts = self.backend.facts
+        return max(free, self.problem.total * min(1.0, facts.d / facts.n))
+
+    def _stiffness(self, length: float) -> Array:
         """Return ρ as stiff as the loss is, feature by feature, so that scales do not matter."""
         if self.plain:
             return np.ones(1)
-        curvature = mass / (self.problem.total * max(gamma, self.problem.loss.smoothness))
+        curvature = self.mass / (self.problem.total * (length + self.problem.loss.smoothness))
         return np.maximum(self.backend.column_squares() * (curvature / self.mu), 1.0)
 
     def _penalty(self, u: Array, rho: Array) -> Penalty:

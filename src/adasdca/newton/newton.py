@@ -73,16 +73,15 @@ def minimise(
     best, idle, steps, sharp = math.inf, 0, 0, True
     while True:
         lost = objective.lost()
-        if lost < best:
-            # In the noise half a digit is progress, and nothing less.
-            idle = 0 if lost < 0.5 * best else idle + 1
+        # In the noise half a digit is progress, and nothing less.
+        idle = 0 if sharp or lost < 0.5 * best else idle + 1
+        if sharp or lost < best:
+            # A step that is not lost in rounding has lowered the function, whatever the bound says.
             best = lost
             objective.keep()
-        else:
-            idle += 1
         if lost <= enough:
             return Ending.REACHED, steps
-        if not sharp and idle >= IDLE:
+        if idle >= IDLE:
             ending = Ending.EXHAUSTED
             break
         if steps >= most:

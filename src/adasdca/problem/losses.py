@@ -48,6 +48,11 @@ class Loss:
         raise NotImplementedError
 
     @property
+    def dead_zone(self) -> float:
+        """Half the width of the zone without loss around the target."""
+        return 0.0
+
+    @property
     def is_quadratic(self) -> bool:
         """Whether φ is one parabola: a Newton step then ends at the optimum."""
         return False
