@@ -12,8 +12,8 @@ std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
 
 std::unique_ptr<Workspace> make_workspace(
     Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
-    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double sigma,
-    const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
+    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double ridge,
+    double sigma, const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
     bool fit_intercept, bool packing, std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
@@ -22,7 +22,7 @@ std::unique_ptr<Workspace> make_workspace(
         expect(static_cast<std::int64_t>(lower->size()) == d &&
                    static_cast<std::int64_t>(upper->size()) == d,
                "bounds must have one entry per feature");
-        regularizer = ElasticBox{sigma, lower->data(), upper->data()};
+        regularizer = ElasticBox{ridge, sigma, lower->data(), upper->data()};
     }
     double total = static_cast<double>(n);
     if (weight) {
@@ -54,15 +54,17 @@ void bind_dense(nb::class_<Workspace>& cls) {
     cls.def_static(
         "dense",
         [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
-           const LossHandle& loss, double lam, double sigma, std::optional<Vector<double>> lower,
+           const LossHandle& loss, double lam, double ridge, double sigma,
+           std::optional<Vector<double>> lower,
            std::optional<Vector<double>> upper, bool fit_intercept) {
             const auto n = static_cast<std::int64_t>(x.shape(0)),
                        d = static_cast<std::int64_t>(x.shape(1));
             auto keep = keep_alive(x, y, weight, lower, upper);
             return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
-                                  sigma, lower, upper, fit_intercept, false, keep);
+                                  ridge, sigma, lower, upper, fit_intercept, false, keep);
         },
-        "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(),
+        "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "ridge"_a, "sigma"_a,
+        "lower"_a.none(),
         "upper"_a.none(), "fit_intercept"_a);
 }
 
@@ -72,16 +74,17 @@ void bind_csr(nb::class_<Workspace>& cls) {
         "csr",
         [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
            Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
-           double lam, double sigma, std::optional<Vector<double>> lower,
+           double lam, double ridge, double sigma, std::optional<Vector<double>> lower,
            std::optional<Vector<double>> upper, bool fit_intercept, bool packed) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
             auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
-            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, sigma, lower,
+            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, ridge, sigma, lower,
                                   upper, fit_intercept, packed, keep);
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
-        "loss"_a, "lam"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a,
+        "loss"_a, "lam"_a, "ridge"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(),
+        "fit_intercept"_a,
         "packed"_a);
 }
 

@@ -105,11 +105,14 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
                            const double* u, std::int64_t chain) {
     const double n = problem.total, lambda = problem.lambda;
     Certified result;
-    double penalty = 0, apart = 0;
+    double penalty = 0, apart = 0, ridge = 1, reach = 0;
     std::visit(
         [&](const auto& g) {
             penalty = lambda * regularizer_value(g, w, problem.d);
             apart = lambda * regularizer_excess(g, w, u, problem.d);
+            ridge = g.ridge;
+            // Without the ridge g* is a support function: it moves by |w - x| a unit of u.
+            if (ridge == 0) reach = regularizer_reach(g, w, u, problem.d);
         },
         problem.regularizer);
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
@@ -117,7 +120,9 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
     // |u - truth|, of which g* is a 1-smooth function.
     const double lost = 2.0 * unit_roundoff * static_cast<double>(chain + 8) * sums.mass /
                         (lambda * n);
-    const double off = std::sqrt(2.0 * lambda * apart) * lost + 0.5 * lambda * lost * lost;
+    const double off = ridge > 0
+                           ? std::sqrt(2.0 * lambda * apart) * lost + 0.5 * lambda * lost * lost
+                           : lambda * reach * lost;
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
     result.rounding = 1.001 * (sums.slip / n + off + relative * gap);

@@ -10,6 +10,7 @@ namespace adasdca {
 // g(w) = |w|^2 / 2: w is u itself.
 struct Ridge {
     static constexpr bool identity = true;
+    static constexpr double ridge = 1.0;
     double read(double u, std::int64_t) const { return u; }
     double source(double w) const { return w; }
     double value(double w) const { return 0.5 * w * w; }
@@ -20,6 +21,7 @@ struct Ridge {
 // The whole family; the bounds are vectors of length d.
 struct ElasticBox {
     static constexpr bool identity = false;
+    double ridge;  // 1, or 0 without the term |w|^2 / 2
     double sigma;
     const double* lower;
     const double* upper;
@@ -30,12 +32,23 @@ struct ElasticBox {
     }
     // A u that is read as w.
     double source(double w) const { return w != 0 ? w + std::copysign(sigma, w) : 0.0; }
-    double value(double w) const { return 0.5 * w * w + sigma * std::abs(w); }
+    double value(double w) const { return 0.5 * ridge * w * w + sigma * std::abs(w); }
+
+    // Without the ridge: where u x - sigma |x| is largest; infinite at an infinite bound.
+    double corner(double u, std::int64_t j) const {
+        return u > sigma    ? upper[j]
+               : u < -sigma ? lower[j]
+                            : std::min(std::max(0.0, lower[j]), upper[j]);
+    }
 
     // g(w) + g*(u) - u w: with x = grad g*(u) and s = u - x, which the L1 term and the bounds
     // balance, (w - x)^2 / 2 + sigma (|w| - |x| - t (w - x)) + (sigma t - s) (w - x), where t is
     // the slope of |.| at x next to s / sigma. Each term is 0 or more.
     double excess(double w, double u, std::int64_t j) const {
+        if (ridge == 0) {
+            const double x = corner(u, j);
+            return u * (x - w) - sigma * (std::abs(x) - std::abs(w));
+        }
         const double x = read(u, j), apart = w - x, s = u - x;
         double t = std::copysign(1.0, x);
         if (x == 0) t = sigma > 0 ? std::min(std::max(s / sigma, -1.0), 1.0) : 0.0;
@@ -63,16 +76,16 @@ double regularizer_excess(const Regularizer& g, const double* w, const double* u
     return sum;
 }
 
-// g*(u) = sum_j u_j w_j - g(w_j) at w = grad g*(u).
+// |w - x| with x the corner that belongs to u.
 template <class Regularizer>
-double regularizer_conjugate(const Regularizer& g, const double* u, std::int64_t d) {
+double regularizer_reach(const Regularizer& g, const double* w, const double* u, std::int64_t d) {
     double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < d; ++j) {
-        const double w = g.read(u[j], j);
-        sum += u[j] * w - g.value(w);
-    }
-    return sum;
+    if constexpr (!Regularizer::identity)
+        for (std::int64_t j = 0; j < d; ++j) {
+            const double apart = w[j] - g.corner(u[j], j);
+            sum += apart * apart;
+        }
+    return std::sqrt(sum);
 }
 
 }  // namespace adasdca

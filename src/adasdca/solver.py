@@ -64,7 +64,8 @@ def solve(
     lam : float
         Strength of the regularisation, above 0.
     l1_ratio : float, default 0.0
-        Share of the L1 term, 0 ≤ l1_ratio < 1.
+        Share of the L1 term, 0 ≤ l1_ratio ≤ 1. With 1 (the lasso) no coefficients are certified, only
+        the objective: `radius` is infinite.
     bounds : (lower, upper), optional
         Bounds of the coefficients, each a number, None or an array of d numbers; ``(0, None)``
         keeps the coefficients non-negative.
@@ -147,6 +148,11 @@ def solve(
     seed = _check_seed(random_state)
     epoch = 0
     rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+    if not rows.facts.ascends and method.ascends:
+        raise ValueError(
+            f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = {l1_ratio!r} "
+            "or this backend does not allow; choose method='auto', or an l1_ratio below 1."
+        )
     schedule = method.schedule(problem, rows.facts, tol, threads)
     if warm_start is not None:
         beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))

@@ -50,6 +50,7 @@ class SDCA:
     """Stochastic dual coordinate ascent, rows drawn uniformly with replacement."""
 
     name: ClassVar[str] = "sdca"
+    ascends: ClassVar[bool] = True
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
@@ -61,6 +62,7 @@ class SDCAPerm:
     """Dual coordinate ascent through a fresh random permutation of the rows each epoch."""
 
     name: ClassVar[str] = "sdca-perm"
+    ascends: ClassVar[bool] = True
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
@@ -72,6 +74,7 @@ class IProxSDCA:
     """SDCA with the optimal fixed law p_i ∝ v_i + nλγ (importance sampling)."""
 
     name: ClassVar[str] = "iprox-sdca"
+    ascends: ClassVar[bool] = True
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
@@ -90,6 +93,7 @@ class Quartz:
 
     sampling: Literal["uniform", "importance"] = "uniform"
     name: ClassVar[str] = "quartz"
+    ascends: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_choice("Quartz", "sampling", self.sampling, ("uniform", "importance"))
@@ -120,6 +124,7 @@ class AdaSDCA:
 
     rule: Literal["relaxed", "optimal"] = "relaxed"
     name: ClassVar[str] = "adasdca"
+    ascends: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_choice("AdaSDCA", "rule", self.rule, ("relaxed", "optimal"))
@@ -155,6 +160,7 @@ class AdaSDCAPlus:
     epoch: float = 1.0
     sampler: Literal["plan", "tree"] = "plan"
     name: ClassVar[str] = "adasdca+"
+    ascends: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         get_rule(self.option)
@@ -183,6 +189,7 @@ class Custom:
     """A method of your own, by the name under which `register_method` knows it."""
 
     name: str
+    ascends: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         name: object = self.name  # it may be unhashable

@@ -22,6 +22,8 @@ class Auto:
     """
 
     name: ClassVar[str] = "auto"
+    #: Whether it needs coordinate ascent.
+    ascends: ClassVar[bool] = False
 
     def schedule(self, problem: Problem, facts: Facts, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""

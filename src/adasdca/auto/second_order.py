@@ -11,7 +11,7 @@ import numpy as np
 
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import ITERATIONS, Costs
-from adasdca.backends.base import Backend, RowTerm
+from adasdca.backends.base import Backend, Facts, RowTerm
 from adasdca.backends.blas import GAINING, THREADED, one_thread
 from adasdca.newton.equations import (
     MOST_ITERATIONS,
@@ -24,10 +24,13 @@ from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
+from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
 
 #: Steps that are expected, when the way to solve their equations is chosen.
 EXPECTED = 4.0
+#: Features from which on those that rest are left out.
+WIDE = 500
 
 
 class EquationChoice:
@@ -66,6 +69,8 @@ class EquationChoice:
         deadline: float,
     ) -> Step | None:
         if way == "rows":
+            if not np.all(equations.diagonal):
+                return None
             return term.solve_by_rows(*equations, deadline)
         if way == "features":
             return solve_by_features(term, equations, deadline)
@@ -112,7 +117,7 @@ class SecondOrder:
 
     def __init__(self, problem: Problem, costs: Costs, threads: int, tol: float) -> None:
         self.problem, self.costs, self.threads, self.tol = problem, costs, threads, tol
-        self.plain = problem.bounds is None and problem.l1_ratio == 0
+        self.plain = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
         #: Whether the last run ended because double precision shows no more.
@@ -132,9 +137,17 @@ class SecondOrder:
             solve = EquationChoice(self.costs, self.plain, steps)
             if self.smooth and self.plain and self._newton(backend, survey, tol, deadline, solve):
                 return
-            best, ending = Multipliers(backend, self.problem, solve).run(survey, tol, deadline)
+            if not self.plain and d >= WIDE:
+                best, ending = solve_on_features(
+                    backend, self.problem, survey, tol, deadline, self._choice_for
+                )
+            else:
+                best, ending = Multipliers(backend, self.problem, solve).run(survey, tol, deadline)
             self.exhausted = ending is Ending.EXHAUSTED
             backend.place(best.duals, best.w, best.b)
+
+    def _choice_for(self, facts: Facts) -> EquationChoice:
+        return EquationChoice(Costs(facts, self.problem.loss), False, EXPECTED)
 
     def _newton(
         self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
@@ -145,7 +158,7 @@ class SecondOrder:
         objective = LinearObjective(
             term,
             Ridge(),
-            problem.strength * problem.total,
+            problem.mu,
             problem.fit_intercept,
             False,
             solve,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.duality.certificate import Certificate
+from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 #: A vector of n numbers, where the rows are.
@@ -181,6 +182,10 @@ class Backend(Protocol):
         """What the cost model asks."""
 
     @property
+    def problem(self) -> Problem:
+        """The problem; only its rows, targets and weights may be somewhere else."""
+
+    @property
     def multiplier(self) -> float:
         """b_k of the method of multipliers; 0 without an intercept."""
 
@@ -189,6 +194,9 @@ class Backend(Protocol):
 
     def place(self, duals: RowVector, w: Array, b: float) -> None:
         """Go to a dual point and to a primal one that need not belong together."""
+
+    def restrict(self, features: NDArray[np.intp]) -> Backend:
+        """Return the problem on some of the features, at β = 0; dual points are shared."""
 
     def survey(self, needs: frozenset[str], seconds: float) -> Survey | None:
         """Look at all rows and change nothing; None if that took longer than the seconds given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ class LocalBackend:
         one = np.broadcast_to(np.float64(1.0), n)  # n ones that take no memory
         self._weight = one if problem.weight is None else problem.weight
         self.facts = RowFacts(problem.rows)
+        self.facts.ascends = problem.regularizer.eta > 0
         self.kernel = KernelMatrix(problem.rows, self.workspace)
         figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
         self.epochs = CpuEpochs(self.workspace, figures)
@@ -75,6 +77,17 @@ class LocalBackend:
         """Continue from these dual variables."""
         self.workspace.set_beta(beta, self._threads)
         self.workspace.multiplier = multiplier
+
+    def restrict(self, features: NDArray[np.intp]) -> LocalBackend:
+        """Return the problem on some of the features, at β = 0."""
+        problem = self.problem
+        bounds = problem.bounds
+        part = replace(
+            problem,
+            rows=problem.rows.take_columns(features),
+            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+        )
+        return LocalBackend(part, self._threads, pack=False)
 
     def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
         """Survey all rows; None if that took longer than the seconds given."""
@@ -99,9 +112,13 @@ class LocalBackend:
         if not seen.complete:
             return None
         self.epochs.figures.adaptive = arrays["adaptive"]
+        if self.problem.regularizer.eta > 0:
+            certificate = self._certificate(seen.certificate)
+        else:
+            certificate = self.certify(coef, seen.intercept, certified)
         return Survey(
             n=n,
-            certificate=self._certificate(seen.certificate),
+            certificate=certificate,
             intercept=seen.intercept,
             active=seen.active,
             coef=coef,
@@ -144,6 +161,8 @@ class LocalBackend:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
         if self.problem.fit_intercept:
             beta = balanced(beta, self._weight)
+        if self.problem.regularizer.eta == 0:
+            beta = beta * self.problem.regularizer.feasible_share(self.combine(beta))
         return self._certificate(self.workspace.certify(w, b, beta, self._threads))
 
     def term(

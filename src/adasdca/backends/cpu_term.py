@@ -61,7 +61,7 @@ class CpuTerm:
         self.length, self.centre = length, centre
         self.fixed, self.held = fixed, held
         self.kernel = kernel or KernelMatrix(problem.rows, workspace)
-        self.mu = problem.strength * problem.total
+        self.mu = problem.mu
         n = workspace.n
         self.beta, self.curvature = _core.vector(n), _core.vector(n)
         self.scores = self.change = np.empty(0)
@@ -289,7 +289,7 @@ class WorkingSet(CpuTerm):
             rows=problem.rows.take(chosen),
             y=problem.y[chosen],
             weight=weight[chosen],
-            lam=problem.strength * problem.total / float(weight[chosen].sum()),
+            lam=problem.mu / float(weight[chosen].sum()),
             l1_ratio=0.0,
             bounds=None,
             fit_intercept=False,

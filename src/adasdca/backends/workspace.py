@@ -14,17 +14,18 @@ from adasdca.problem.problem import Problem
 
 def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspace:
     """Lay the rows out for the kernels, at β = 0."""
-    lower, upper = problem.bounds or (None, None)
-    sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
-    if sigma > 0 and lower is None:
+    g = problem.regularizer
+    lower, upper = g.bounds or (None, None)
+    if not g.is_ridge and lower is None:
         d = problem.rows.shape[1]
         lower, upper = np.full(d, -math.inf), np.full(d, math.inf)
     common = (
         problem.y,
         problem.weight,
         problem.loss.kernel,
-        problem.strength,
-        sigma,
+        g.scale,
+        g.eta,
+        g.sigma,
         lower,
         upper,
         problem.fit_intercept,

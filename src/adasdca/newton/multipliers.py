@@ -70,10 +70,10 @@ class Multipliers:
 
     def __init__(self, backend: Backend, problem: Problem, solve: Solver) -> None:
         self.backend, self.problem, self.solve = backend, problem, solve
-        self.mu = problem.strength * problem.total
+        self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
         self.rounds = not problem.loss.curvature_varies
-        self.plain = problem.bounds is None and problem.l1_ratio == 0
+        self.plain = problem.regularizer.is_ridge
         self.mass = problem.total
 
     def run(self, survey: Survey, target: float, deadline: float) -> tuple[Best, Ending]:
@@ -162,6 +162,6 @@ class Multipliers:
     def _penalty(self, u: Array, rho: Array) -> Penalty:
         if self.plain:
             return Ridge()
-        lower, upper = self.problem.bounds or (-np.inf, np.inf)
-        ratio = self.problem.l1_ratio
-        return ElasticBox(1.0, ratio / (1.0 - ratio), lower, upper, u, rho)
+        g = self.problem.regularizer
+        lower, upper = g.bounds or (-np.inf, np.inf)
+        return ElasticBox(g.eta, g.sigma, lower, upper, u, rho)

@@ -31,6 +31,10 @@ class DenseRows:
         """Number of entries in memory."""
         return self.values.size
 
+    def take_columns(self, chosen: NDArray[np.intp]) -> DenseRows:
+        """Copy some of the columns."""
+        return DenseRows(np.ascontiguousarray(self.values[:, chosen]))
+
     def take(self, chosen: NDArray[np.intp]) -> DenseRows:
         """Copy some of the rows."""
         return DenseRows(self.values[chosen])
@@ -53,6 +57,12 @@ class CsrRows:
     def to_scipy(self) -> sp.csr_array:
         """Return the same arrays as SciPy's matrix."""
         return sp.csr_array((self.values, self.columns, self.start), shape=self.shape)
+
+    def take_columns(self, chosen: NDArray[np.intp]) -> CsrRows:
+        """Copy some of the columns, given in rising order."""
+        part = self.to_scipy()[:, chosen]
+        part.sort_indices()
+        return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
 
     def take(self, chosen: NDArray[np.intp]) -> CsrRows:
         """Copy some of the rows."""

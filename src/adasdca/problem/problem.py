@@ -25,6 +25,7 @@ from adasdca.problem.data import (
     check_weights,
 )
 from adasdca.problem.losses import Loss, get_loss
+from adasdca.problem.regularizers import Regularizer
 
 Array = NDArray[np.float64]
 
@@ -62,8 +63,8 @@ class Problem:
             "l1_ratio",
             l1_ratio,
             0.0,
-            1.0,
-            "0 <= l1_ratio < 1 (a certificate needs some of the L2 term)",
+            math.nextafter(1.0, 2.0),
+            "0 <= l1_ratio <= 1",
         )
         if not isinstance(fit_intercept, (bool, np.bool_)):
             raise ValueError(
@@ -80,7 +81,7 @@ class Problem:
                         f"sample_weight is 0 on all rows of class {label:g}; a classification loss "
                         "needs both classes."
                     )
-        size = lam * (1.0 - l1_ratio) * (n if weight is None else float(weight.sum()))
+        size = lam * ((1.0 - l1_ratio) or 1.0) * (n if weight is None else float(weight.sum()))
         if not 1e-290 < size < 1e290:
             raise ValueError(
                 f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, "
@@ -90,10 +91,23 @@ class Problem:
             rows, targets, weight, loss, lam, l1_ratio, check_bounds(bounds, d), bool(fit_intercept)
         )
 
+    @cached_property
+    def regularizer(self) -> Regularizer:
+        """λ and g, of which the penalty is the product."""
+        eta = 1.0 - self.l1_ratio
+        if eta == 0:
+            return Regularizer(self.lam, 0.0, 1.0, self.bounds)
+        return Regularizer(self.lam * eta, 1.0, self.l1_ratio / eta, self.bounds)
+
     @property
     def strength(self) -> float:
-        """λ: the coefficient of ½‖w‖², the modulus of strong convexity."""
-        return self.lam * (1.0 - self.l1_ratio)
+        """The modulus of strong convexity; 0 without an L2 term."""
+        return self.regularizer.strength
+
+    @property
+    def mu(self) -> float:
+        """λN."""
+        return self.regularizer.scale * self.total
 
     @cached_property
     def total(self) -> float:

@@ -1,0 +1,102 @@
+"""Many features of which few matter: an L1 term or bounds keep the others where they rest.
+
+The problem is solved on a working set of features, those that have left their resting place or
+that the dual point would move away from it. The certificate of the whole problem is that of the
+lifted point; features that it finds to be moved join the set.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.ascent.survey import Survey
+from adasdca.backends.base import FOREVER, Backend, Facts
+from adasdca.newton.linear import Solver
+from adasdca.newton.multipliers import Best, Multipliers
+from adasdca.newton.newton import Ending
+from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: Features of the first set, if no more than these have moved.
+FIRST = 200
+#: The set may grow by this factor, and shrinks to what has moved.
+GROWTH = 2
+#: How exactly a set is solved, in units of the whole problem's gap.
+SHARE = 0.1
+
+
+def solve_on_features(
+    backend: Backend,
+    problem: Problem,
+    survey: Survey,
+    target: float,
+    deadline: float,
+    solver: Callable[[Facts], Solver],
+) -> tuple[Best, Ending]:
+    """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
+
+    Parameters
+    ----------
+    backend : Backend
+        The rows.
+    problem : Problem
+        The problem; some features rest at the optimum.
+    survey : Survey
+        The point from which to begin.
+    target : float
+        The relative gap to reach.
+    deadline : float
+        When to stop, on the clock of `time.perf_counter`.
+    solver : callable
+        From facts to the way in which equations are solved.
+    """
+    regularizer = problem.regularizer
+    best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
+    w, b, duals = survey.coef, survey.intercept, survey.beta
+    rest = regularizer.primal(np.zeros_like(w))
+    u = backend.term().place(w, b).u
+    size, idle = FIRST, 0
+    while True:
+        before = best.certificate.gap
+        features = _choose(w, regularizer.primal(u), rest, size)
+        part = backend.restrict(features)
+        part.place(duals, w[features], b)
+        seen = part.survey(frozenset(), FOREVER)
+        assert seen is not None
+        goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
+        relative = min(goal / max(seen.primal, 1e-300), 1.0)
+        method = Multipliers(part, part.problem, solver(part.facts))
+        found, ending = method.run(seen, relative, deadline)
+        w = rest.copy()
+        w[features] = found.w
+        b, duals = found.b, found.duals
+        u = backend.combine(duals)
+        certificate = backend.certify(w, b, duals)
+        if certificate.gap < best.certificate.gap:
+            best = Best(w, b, duals, certificate)
+        if best.certificate.relative_gap <= target:
+            return best, Ending.REACHED
+        if ending is Ending.TIME or time.perf_counter() >= deadline:
+            return best, Ending.TIME
+        if best.certificate.gap <= 2.0 * best.certificate.rounding:
+            return best, Ending.EXHAUSTED
+        idle = idle + 1 if ending is Ending.EXHAUSTED and best.certificate.gap > 0.5 * before else 0
+        if idle >= 2:
+            return best, Ending.EXHAUSTED
+        size = GROWTH * max(size, int(np.count_nonzero(w != rest)))
+
+
+def _choose(w: Array, wanted: Array, rest: Array, size: int) -> NDArray[np.intp]:
+    """Return the features that have moved, and those that would move farthest."""
+    moved = w != rest
+    distance = np.abs(wanted - rest)
+    distance[moved] = np.inf
+    count = min(max(size, GROWTH * int(np.count_nonzero(moved))), len(w))
+    order = np.argpartition(-distance, count - 1)[:count]
+    chosen = order[distance[order] > 0]
+    return np.sort(chosen if len(chosen) else order[:1])
