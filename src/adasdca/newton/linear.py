@@ -44,6 +44,8 @@ class LinearObjective:
         How the equations are solved.
     v, b : (d,) array, float
         Where to begin.
+    scale : float
+        What duals are worth: the price of a share of them.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class LinearObjective:
         solve: Solver,
         v: Array,
         b: float,
+        scale: float = 0.0,
     ) -> None:
+        self.scale = scale
         self.term, self.penalty, self.mu = term, penalty, mu
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
         self._go(v, b)
@@ -79,7 +83,7 @@ class LinearObjective:
     def lost(self) -> float:
         """Bound f − min f by the conjugate: E(v) + E*(u) − u·v, and what the intercept may gain."""
         apart = self.u - self._penalty.gradient
-        lost = self.mu * self.penalty.excess(apart, self._penalty)
+        lost = self.mu * self.penalty.excess(apart) + self.scale * self.penalty.violation(apart)
         balance, mass = self._derivatives.balance, self._derivatives.mass
         if self.intercept and balance != 0:
             steep = abs(balance) * self.term.residual

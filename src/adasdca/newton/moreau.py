@@ -46,16 +46,23 @@ class Penalty(Protocol):
     def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
         """Return the derivative of E at v + length·dv along dv, its own, and its size."""
 
-    def excess(self, apart: Array, at: PenaltyAt) -> float:
-        """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
+    def excess(self, apart: Array) -> float:
+        """Bound E(v) + E*(u) − u·v by u − ∇E(v), for feasible u."""
+
+    def violation(self, apart: Array) -> float:
+        """Return the share to take off the duals to make u feasible."""
 
 
 class Ridge:
     """g(w) = ½‖w‖², which has no kinks: E is g itself."""
 
-    def excess(self, apart: Array, at: PenaltyAt) -> float:
+    def excess(self, apart: Array) -> float:
         """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
         return 0.5 * float(apart @ apart)
+
+    def violation(self, apart: Array) -> float:
+        """Every u is feasible."""
+        return 0.0
 
     def at(self, v: Array) -> PenaltyAt:
         """Return what E is at v."""
@@ -79,15 +86,17 @@ class ElasticBox:
     centre: Array
     rho: Array
 
-    def excess(self, apart: Array, at: PenaltyAt) -> float:
-        """Bound E(v) + E*(u) − u·v by u − ∇E(v).
+    def excess(self, apart: Array) -> float:
+        """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
+        inverse = 1.0 / self.rho + (1.0 / self.eta if self.eta > 0 else 0.0)
+        return 0.5 * float((apart * inverse) @ apart)
 
-        Without an L2 term E* is infinite where |u| > σ, and the duals will have to be scaled down.
-        """
+    def violation(self, apart: Array) -> float:
+        """Without an L2 term E* is infinite beyond σ: return the share to take off the duals."""
         if self.eta > 0:
-            return 0.5 * float((apart * (1.0 / self.eta + 1.0 / self.rho)) @ apart)
+            return 0.0
         most = float(np.abs(apart).max(initial=0.0))
-        return 0.5 * float((apart / self.rho) @ apart) + most * float(np.abs(at.w).sum()) / max(self.sigma, most)
+        return most / (self.sigma + most)
 
     def at(self, v: Array) -> PenaltyAt:
         """Return what E is at v."""

@@ -32,7 +32,7 @@ FIRST = 5.0
 #: The largest and the least γ, in units of the mean residual; below the least, duals are rounding.
 WIDEST, NARROWEST = 4.0, 1e-7
 #: How exactly a round is solved, in units of the gap.
-SHARE = 0.03
+SHARE, FINEST = 0.03, 1e-6
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 #: Newton steps after which a round is given up, and by what γ is multiplied then.
@@ -84,10 +84,10 @@ class Multipliers:
         widest, floor = self._lengths(survey)
         length = widest if self.kinked else 0.0
         rho = first = self._stiffness(length)
-        reach, idle, dual = None, 0, survey.dual
+        reach, idle, dual, share = None, 0, survey.dual, SHARE
         while True:
             known = best.certificate
-            enough = max(SHARE * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
+            enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
             term = backend.term(length, centre, (v, b) if self.kinked else None, reach)
             objective = LinearObjective(
                 term,
@@ -98,6 +98,7 @@ class Multipliers:
                 self.solve,
                 v,
                 b,
+                problem.total * known.primal,
             )
             ending, steps = minimise(objective, problem.total * enough, deadline, HARD)
             v, b = objective.v, objective.b
@@ -119,7 +120,9 @@ class Multipliers:
             last = length <= floor and (self.plain or bool((rho >= STIFFER * first).all()))
             still = best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
             dual = max(dual, found.dual)
-            idle = idle + 1 if last and still else 0
+            if still and steps == 0:
+                share *= 0.1  # the bound of a round tells little here: its solution must be finer
+            idle = idle + 1 if last and still and (steps > 0 or share < FINEST) else 0
             if idle >= IDLE:
                 return best, Ending.EXHAUSTED
             reach = NEAR * term.travel
