@@ -5,7 +5,8 @@
 #   VENV=...     where the environment is (default: .venv)
 #   LEVELS=...   x86-64 levels to compile, e.g. LEVELS="v2;v4" for quick rebuilds (default: all three)
 #   VERBOSE=1    show the output of the compiler, warnings included
-#   ARGS=...     more arguments for the program of the target, e.g. make test ARGS="-k loss -x"
+#   ARGS=...     more arguments for the program of the target, e.g. make test ARGS="-k loss -x";
+#                tests run in two processes, with ARGS="-n 0" in one
 
 VENV ?= .venv
 PYTHON ?=
@@ -45,7 +46,7 @@ demo: $(STAMPS)/build $(STAMPS)/cli
 	$(BIN)/adasdca compare $(ARGS)
 
 test: $(STAMPS)/build $(STAMPS)/test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 build: $(STAMPS)/build
 

@@ -1,21 +1,36 @@
 """What every test and every example of a docstring shares."""
 
+import functools
+import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from adasdca import _core, datasets, losses, methods
 from adasdca.ascent import sampling
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let interrupts interrupt, and threads start on data of any size."""
+    """Let interrupts interrupt, and threads start on data of any size; nothing else is around."""
     # A shell starts what runs in its background with interrupts ignored.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tests are small: no thread would have enough to do, and none be tested.
     _core.set_thread_work(1.0)
+    # What one machine has and another has not: rates that were measured there, and data sets beside
+    # the checkout or in the user's cache. A folder of data that is named is used: ADASDCA_DATA.
+    os.environ.pop("ADASDCA_RATES", None)
+    for name in ("_beside", "_user_cache"):
+        empty = functools.wraps(getattr(datasets._folders, name))(lambda: Path(os.devnull, "none"))
+        setattr(datasets._folders, name, empty)
+    # A busy machine is slow to make up examples.
+    settings.register_profile(
+        "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("any machine")
 
 
 @pytest.fixture(autouse=True)

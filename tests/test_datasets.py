@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -129,7 +128,8 @@ def test_the_users_cache(monkeypatch, platform, variable, value, expected):
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv(variable, value)
-    assert _folders._user_cache().as_posix() == expected
+    # Under the one that finds nothing, which all other tests get.
+    assert _folders._user_cache.__wrapped__().as_posix() == expected
 
 
 @pytest.mark.parametrize(
@@ -191,16 +191,20 @@ def test_the_lock_holds_between_processes_and_dies_with_them(tmp_path):
         assert _fetch._try_lock(file.fileno())
 
 
-def run(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "adasdca", "datasets", *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture
+def run(capsys, monkeypatch):
+    from commands import call
+
+    def command(*arguments, **environment):
+        with monkeypatch.context() as patch:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            return call(capsys, "datasets", *arguments)
+
+    return command
 
 
-def test_the_list(tmp_path):
+def test_the_list(run, tmp_path):
     done = run("list", "--json", ADASDCA_DATA=str(tmp_path))
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
@@ -210,7 +214,7 @@ def test_the_list(tmp_path):
     assert all(name in words for name in datasets.NAMES)
 
 
-def test_the_facts():
+def test_the_facts(run):
     done = run("info", "cov1", "--json")
     facts = json.loads(done.stdout)
     assert facts["content"]["n"] == 581012
@@ -229,7 +233,7 @@ adasdca.datasets.register(Source("tiny", ("{url}",), d=30))
 """
 
 
-def test_fetching_at_the_command_line(tmp_path):
+def test_fetching_at_the_command_line(run, tmp_path):
     plugin, cache = tmp_path / "plugin.py", tmp_path / "cache"
     with serving(TEXT, "half", "good") as web:
         plugin.write_text(PLUGIN.format(url=web.url))

@@ -270,14 +270,12 @@ def test_the_gallery_example_runs():
     assert done.stdout.count("converged") == 3
 
 
-def test_a_plugin_at_the_command_line(tmp_path):
+def test_a_plugin_at_the_command_line(tmp_path, capsys):
+    from commands import call
+
     command = ["compare", "rings", "--json", "--loss", "logistic", "--max-epochs", "5"]
     for file in ("active_shuffle.py", "rings.py"):
         command += ["--plugin", str(RESEARCH / file)]
-    done = subprocess.run(
-        [sys.executable, "-m", "adasdca", *command, "--output", str(tmp_path / "p.png")],
-        capture_output=True,
-        text=True,
-    )
+    done = call(capsys, *command, "--output", tmp_path / "p.png")
     assert done.returncode == 0, done.stderr
     assert "active-shuffle" in [run["label"] for run in json.loads(done.stdout)["runs"]]

@@ -1,7 +1,7 @@
 """The paper's claim on its own data: adaptive probabilities need the fewest epochs.
 
 lam = 1/n and gamma = 1 as in the paper; an epoch is n updates; the goal is a relative gap of 1e-6.
-mushrooms comes with the package, the other sets are used where they are found.
+mushrooms comes with the package; the other sets are used where ADASDCA_DATA names their folder.
 """
 
 import functools

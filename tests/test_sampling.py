@@ -84,19 +84,19 @@ def test_what_any_picks_are(sampler, n, m):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("m", DECAYS)
+@pytest.mark.parametrize("m", [1.5, 1e6])
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_first_two_picks(name, m, sampler):
     """Against the exact law of the first two, which must not depend on how many are asked for."""
     weight, runs = WEIGHTS[name], 4000
     n = len(weight)
+    p = weight / weight.sum()
+    after = np.where(np.eye(n, dtype=bool), p / m, p)  # row i: weights once i was picked
+    both = p[:, None] * after / after.sum(axis=1, keepdims=True)
     for count in (1, 2, 4 * n):
         picks = draws(SAMPLERS[sampler], weight, m, count, runs)
-        p = weight / weight.sum()
         assert luck(np.bincount(picks[:, 0], minlength=n), runs * p) > RARE
         if count > 1:
-            after = np.where(np.eye(n, dtype=bool), p / m, p)  # row i: weights once i was picked
-            both = p[:, None] * after / after.sum(axis=1, keepdims=True)
             seen = np.bincount(picks[:, 0] * n + picks[:, 1], minlength=n * n)
             assert luck(seen, runs * both.ravel()) > RARE
 
@@ -229,27 +229,28 @@ def test_heavy_rows_that_a_sample_misses(light):
     assert luck(np.bincount(picks @ [4, 1], minlength=16), 400 * both.ravel()) > RARE
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        # In one of these a ring falls into the last 2**-25 before the horizon.
-        "for key in range(8, 12): check(plan(ones(200_000), 2.0, 200_000, key), 200_000)",
-        "check(plan(ones(1000), nextafter(1.0, 2.0), 1000, 0), 1000)",
-        "check(plan(ones(100_000), 1 + 1e-13, 1000, 0), 1000)",
-    ],
-)
-def test_plans_at_the_limits(call):
-    """In a process of its own: a fault may end it, and a loop without end may eat 8 GB."""
-    pytest.importorskip("resource")
-    prelude = """
+LIMITS = """
+import os, sys
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its buffers, one a processor, count in RLIMIT_AS
 from resource import RLIMIT_AS, setrlimit
 from numpy import nextafter, ones
 from adasdca._core import plan
 
 setrlimit(RLIMIT_AS, (1 << 33, 1 << 33))
-
-def check(picks, count):
+# In one of the first four a ring falls into the last 2**-25 before the horizon.
+cases = [(ones(200_000), 2.0, 200_000, key) for key in range(8, 12)]
+cases += [(ones(1000), nextafter(1.0, 2.0), 1000, 0), (ones(100_000), 1 + 1e-13, 1000, 0)]
+for weight, m, count, key in cases:
+    print(len(weight), repr(m), count, key, file=sys.stderr, flush=True)
+    picks = plan(weight, m, count, key)
     assert picks.shape == (count,) and picks.min() >= 0
 """
-    run = subprocess.run([sys.executable, "-c", prelude + call], check=False)
-    assert run.returncode == 0
+
+
+def test_plans_at_the_limits():
+    """In a process of its own: a fault may end it, and a loop without end may eat 8 GB."""
+    pytest.importorskip("resource")
+    run = subprocess.run(
+        [sys.executable, "-c", LIMITS], check=False, stderr=subprocess.PIPE, text=True
+    )
+    assert run.returncode == 0, run.stderr

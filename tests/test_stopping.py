@@ -17,8 +17,6 @@ from adasdca.methods import METHODS
 from cases import LOSSES, SMOOTH, make_data
 
 LAM = 0.1
-#: Nobody waits longer after Ctrl-C; what it takes is some hundredths of a second.
-PATIENCE = 5.0
 
 
 def problem(loss, **options):
@@ -55,24 +53,26 @@ def check_history(solution):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("end", ["tol", "epochs", "time", "callback", "interrupt"])
-def test_ends(end, method, fit_intercept):
+def test_ends(end, method, fit_intercept, monkeypatch):
     if method == "quartz" and fit_intercept:
         pytest.skip("quartz fits no intercept")
     seen = []
+    clock, late = time.perf_counter, [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + late[0])
 
     def callback(record):
         seen.append(record)
         if end == "interrupt" and len(seen) == 3:
             raise KeyboardInterrupt
         if end == "time" and len(seen) == 3:
-            time.sleep(0.05)
+            late[0] = 2e6
         return end == "callback" and len(seen) == 3
 
     X, y, options = problem("logistic", tol=1e-3 if end == "tol" else 0.0, callback=callback)
     options |= {"fit_intercept": fit_intercept, "method": method}
     options |= {"max_epochs": 2} if end == "epochs" else {}
-    # Generous: the third record must be seen, and the sleep there must end it.
-    options |= {"max_time": 0.05} if end == "time" else {}
+    # Weeks, which pass at the third record and not before.
+    options |= {"max_time": 1e6} if end == "time" else {}
     solution = solve(X, y, **options)
     expected = {
         "tol": Status.CONVERGED,
@@ -86,7 +86,7 @@ def test_ends(end, method, fit_intercept):
     assert (solution.gap <= 1e-3 * solution.primal) or end != "tol"
     check_certificate(solution, X, y, **options)
     check_history(solution)
-    assert len(seen) >= 1
+    assert len(seen) == 3 or end in ("tol", "epochs")
     assert [record.gap for record in seen] == list(solution.history.gap[: len(seen)])
 
 
@@ -159,7 +159,7 @@ def test_a_failing_callback_is_not_swallowed():
 
 
 INTERRUPTED = """
-import sys, time
+import sys
 import numpy as np, scipy.sparse as sp
 from adasdca import _core, solve
 
@@ -176,39 +176,39 @@ def tell(record):
         started.append(print("started", flush=True))
 
 solution = solve(
-    sp.csr_matrix(X) if storage == "csr" else X, y, loss="logistic", lam=1 / n, tol=0.0,
+    sp.csr_matrix(X) if storage == "csr" else X, y, loss="logistic", lam=1e-9, tol=0.0,
     method=method, max_epochs=10**9, callback=tell, n_threads=2, random_state=0,
 )
-ended = time.monotonic()
-np.savez(path, X=X, y=y, coef=solution.coef, dual_coef=solution.dual_coef, ended=ended,
+np.savez(path, X=X, y=y, coef=solution.coef, dual_coef=solution.dual_coef,
          values=[solution.primal, solution.dual, solution.gap, solution.n_updates])
 print(solution.status.name, flush=True)
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for a child process on Windows")
-@pytest.mark.parametrize("storage", ["dense", "csr"])
-@pytest.mark.parametrize("method", ["sdca", "quartz", "adasdca"])
-def test_ctrl_c(method, storage, tmp_path, record_property):
-    """A process is interrupted while it computes: methods that are far from any end by then."""
+@pytest.mark.parametrize(
+    ("method", "storage"), [("sdca", "dense"), ("quartz", "csr"), ("adasdca", "csr")]
+)
+def test_ctrl_c(method, storage, tmp_path):
+    """A process is interrupted while it computes: methods that are far from any end by then.
+
+    That no one waits for the end of an epoch shows in Algorithm 1: its first one takes n² steps.
+    """
     path = tmp_path / "solution.npz"
     command = [sys.executable, "-c", INTERRUPTED, method, storage, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "started\n"
-        time.sleep(0.3)
-        sent = time.monotonic()
+        time.sleep(0.1)  # to be inside an epoch most of the time; any moment will do
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "INTERRUPTED\n"
         assert child.wait() == 0
     with np.load(path) as saved:
-        latency = float(saved["ended"]) - sent
-        primal, dual, gap, _ = saved["values"]
-        oracle = ref.Problem(saved["X"], saved["y"], "logistic", lam=1 / len(saved["y"]))
+        primal, dual, gap, updates = saved["values"]
+        oracle = ref.Problem(saved["X"], saved["y"], "logistic", lam=1e-9)
         assert primal == pytest.approx(oracle.primal(saved["coef"]), rel=1e-9)
         assert dual == pytest.approx(oracle.dual(saved["dual_coef"]), rel=1e-9, abs=1e-12)
         assert gap == primal - dual
-    record_property("latency", latency)
-    assert latency < PATIENCE
+        assert updates < len(saved["y"]) or method != "adasdca"
 
 
 @pytest.mark.parametrize("method", ["sdca-perm", "adasdca", "adasdca+", "auto"])
@@ -218,34 +218,37 @@ def test_time_limit_inside_an_epoch(method, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, 30))
     y = np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1.0, -1.0)
-    options = {"loss": "hinge", "lam": 1e-9, "method": method, "max_time": 0.2, "random_state": 0}
-    began = time.monotonic()
+    options = {"loss": "hinge", "lam": 1e-9, "method": method, "max_time": 0.1, "random_state": 0}
     solution = solve(X, y, tol=0.0, max_epochs=10**9, **options)
-    assert time.monotonic() - began < 0.2 + PATIENCE
     assert solution.status is Status.TIME_LIMIT
+    # An epoch of Algorithm 1 takes n² steps, seconds on any machine, and was not waited for.
+    assert solution.n_updates < len(y) or method != "adasdca"
     check_certificate(solution, X, y, **options)
 
 
 def test_python_goes_on_during_a_solve():
-    """The kernels let go of the interpreter: another thread ticks on during a single call."""
+    """The kernels let go of the interpreter: another thread ticks, and stops a single call."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(20_000, 5)), rng.normal(size=20_000)
-    ticks, done = [], threading.Event()
+    X, y = rng.normal(size=(100_000, 5)), rng.normal(size=100_000)
+    begun, ticks = threading.Event(), []
 
     def tick():
-        while not done.wait(0.002):
-            ticks.append(time.monotonic())
+        begun.wait()
+        while len(ticks) < 5:
+            time.sleep(0.002)
+            ticks.append(len(ticks))
+        signal.raise_signal(signal.SIGINT)
 
     ticker = threading.Thread(target=tick)
     ticker.start()
-    try:
-        # An epoch of Algorithm 1, one call, would take n² operations.
-        solution = solve(X, y, loss="squared", lam=1e-6, tol=0.0, method="adasdca", max_time=0.6)
-    finally:
-        done.set()
-        ticker.join()
-    assert len(solution.history) < 10
-    assert len(ticks) > 20
+    # An epoch of Algorithm 1, one call, would take n² operations, and there is no other end.
+    solution = solve(
+        X, y, loss="squared", lam=1e-6, tol=0.0, method="adasdca", max_epochs=10**9,
+        callback=lambda record: begun.set(),
+    )  # fmt: skip
+    ticker.join()
+    assert solution.status is Status.INTERRUPTED
+    assert solution.n_updates < len(y)
 
 
 def same_bits(one, other):

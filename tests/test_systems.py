@@ -187,6 +187,8 @@ def test_the_cheapest_way(shape, density, way):
         X = np.broadcast_to(np.float32(1.0), shape)
         problem = Problem(DenseRows(X), y, None, adasdca.Logistic(), 1.0, 0.0, None, False)
     else:
-        X = sp.random(n, d, density, "csr", random_state=0)
+        each = round(density * d)
+        columns = np.sort(np.arange(each) * (d // each) + np.arange(n)[:, None] % (d // each))
+        X = sp.csr_matrix((np.ones(n * each), columns.ravel(), np.arange(n + 1) * each), (n, d))
         problem = Problem.checked(X, y, loss="logistic", lam=1.0)
     assert Costs(problem).equations(4.0, n)[0] == way
