@@ -4,6 +4,8 @@ It cannot ascend. Row vectors are lists of two arrays, one for each part, and wh
 added over the parts.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -40,13 +42,22 @@ class TwoParts:
         self.place(self.spread(beta), self.primal(self.combine(self.spread(beta))), multiplier)
 
     def place(self, duals, w, b):
-        self.beta, self.w, self.b = duals, w, b
+        slopes = [-self.loss.slope(z, y) for z, y in zip(self.scores(w, b), self.y, strict=True)]
+        self.beta, self.w, self.b = slopes if duals is None else duals, w, b
 
     def scores(self, w, b):
         return [X @ w + b for X in self.X]
 
     def combine(self, duals):
         return self.total(lambda c, y, X, beta: X.T @ (c * beta), self.X, duals) / self.mu
+
+    def restrict(self, features):
+        bounds = self.problem.bounds
+        part = replace(
+            self.problem, rows=DenseRows(np.concatenate(self.X)[:, features]),
+            bounds=bounds and (bounds[0][features], bounds[1][features]),
+        )  # fmt: skip
+        return TwoParts(part)
 
     def column_squares(self):
         return self.total(lambda c, y, X: c @ X**2, self.X)
@@ -120,15 +131,19 @@ class TwoPartsTerm:
         inside = [(t > lower) & (t < upper) & ((t != 0) | (loss.dead_zone == 0)) for t in own]
         return [c * i / (loss.smoothness + self.length) for c, i in zip(rows.c, inside)]
 
+    def go(self, v, b):
+        self.place(v, b)
+
     def place(self, v, b):
-        self.z = self.first = self.rows.scores(v, b)
+        self.z = self.rows.scores(v, b)
         return self.derive()
 
     def derive(self):
         self.t = self.beta(self.z)
         self.h = self.bends(self.z, self.t)
-        balance = self.rows.total(lambda c, y, t: c @ t, self.t)
-        return Derivatives(self.rows.combine(self.t), balance, sum(h.sum() for h in self.h))
+        self.balance = self.rows.total(lambda c, y, t: c @ t, self.t)
+        u = self.rows.combine(self.t)
+        return Derivatives(u, self.balance, sum(h.sum() for h in self.h))
 
     def duals(self):
         return self.t
@@ -155,12 +170,14 @@ class TwoPartsTerm:
         self.z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]
         return self.derive()
 
-    def gram(self, intercept, deadline):
+    def gram(self, intercept, deadline, sample=None, combined=False):
         pairs = list(zip(self.rows.X, self.h, strict=True))
         mass = sum(h.sum() for h in self.h) if intercept else 0.0
         column = sum(X.T @ h for X, h in pairs) if mass > 0 else np.zeros(self.rows.facts.d)
         mean = column / mass if mass > 0 else column
-        return Gram(sum((X - mean).T @ (h[:, None] * (X - mean)) for X, h in pairs), column, mass)
+        matrix = sum((X - mean).T @ (h[:, None] * (X - mean)) for X, h in pairs)
+        sums = self.rows.mu * self.rows.combine(self.t) if combined else None
+        return Gram(matrix, column, mass, sums)
 
     def curve(self, p, q):
         images = [h * a for h, a in zip(self.h, self.rows.scores(p, q), strict=True)]

@@ -117,7 +117,7 @@ class AutoSchedule:
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
         digits = -math.log10(self._tol)
         if self._last:
-            steps = 3.0 if relative < 1e-2 else 5.0 if relative < 0.2 else 8.0
+            steps = 3.0 if relative < 1e-2 else 6.0 if relative < 0.05 else 10.0
             left = self._epochs_left(relative)
         else:
             # Nothing is known yet but what such data took before: more epochs the more rows there

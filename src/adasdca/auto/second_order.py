@@ -19,6 +19,7 @@ from adasdca.newton.equations import (
     Equations,
     Step,
     solve_by_features,
+    solve_formed,
 )
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
@@ -71,7 +72,7 @@ class EquationChoice:
         if way == "rows":
             if not np.all(equations.diagonal):
                 return None
-            return term.solve_by_rows(*equations, deadline)
+            return term.solve_by_rows(*equations[:4], deadline)
         if way == "features":
             return solve_by_features(term, equations, deadline)
         # Iterations may cost as much as the other ways do, and no more.
@@ -122,6 +123,7 @@ class SecondOrder:
         self.quadratic = problem.loss.is_quadratic and self.plain
         #: Whether the last run ended because double precision shows no more.
         self.exhausted = False
+        self._jumped = False
 
     def plan(self, survey: Survey, tol: float) -> SecondOrderPlan:
         """Plan the phase from this survey's point, to a relative gap of tol."""
@@ -135,6 +137,8 @@ class SecondOrder:
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
             solve = EquationChoice(self.costs, self.plain, steps)
+            if self.quadratic and self._jump(backend, survey, deadline):
+                return
             if self.smooth and self.plain and self._newton(backend, survey, tol, deadline, solve):
                 return
             if not self.plain and d >= WIDE:
@@ -148,6 +152,29 @@ class SecondOrder:
 
     def _choice_for(self, facts: Facts) -> EquationChoice:
         return EquationChoice(Costs(facts, self.problem.loss), False, EXPECTED)
+
+    def _jump(self, backend: Backend, survey: Survey, deadline: float) -> bool:
+        """Take the one step of a squared loss, its gradient and matrix from one pass over the rows.
+
+        False if another way is cheaper, or if it was taken and what is left is rounding.
+        """
+        prices = self.costs.equations(1.0, self.costs.facts.n)
+        if self._jumped or min(prices, key=prices.__getitem__) != "features":
+            return False
+        self._jumped = True
+        problem, term = self.problem, backend.term()
+        term.go(survey.coef, survey.intercept)
+        formed = term.gram(problem.fit_intercept, deadline, combined=True)
+        if formed is None:
+            return False
+        assert formed.combined is not None
+        right = formed.combined - problem.mu * survey.coef
+        balance = term.balance if problem.fit_intercept else 0.0
+        equations = Equations(problem.mu, right, balance, problem.fit_intercept)
+        dv, db = solve_formed(formed, equations)
+        backend.place(None, survey.coef + dv, survey.intercept + db)
+        self.exhausted = False
+        return True
 
     def _newton(
         self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
@@ -164,10 +191,11 @@ class SecondOrder:
             solve,
             survey.coef,
             survey.intercept,
+            survey.primal * problem.total,
         )
-        enough = 0.5 * tol * survey.primal * problem.total
+        objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
-        ending, _ = minimise(objective, enough, deadline, most)
+        ending, _ = minimise(objective, lambda: 0.5 * tol * objective.value, deadline, most)
         self.exhausted = ending is Ending.EXHAUSTED
         if ending is Ending.STEPS:
             return False
@@ -200,4 +228,6 @@ class SecondOrder:
         active = min(n, max(survey.active // 2, 1))
         solving = min(costs.equations(1.0, active, 0, self.plain).values())
         look = 2.0 * costs.survey
-        return decades * look + 8.0 * decades * (step + solving)
+        price = decades * look + 8.0 * decades * (step + solving)
+        # While the gap falls fast, so does the number of rows in play.
+        return 3.0 * price if relative > 1e-2 else price

@@ -56,7 +56,7 @@ class RowSlope(NamedTuple):
 
 
 class Gram(NamedTuple):
-    """Second derivatives of the rows' part, h_i = c_iφ''.
+    """Second derivatives of the rows' part, h_i = c_iφ'' of all rows or of a sample of them.
 
     Attributes
     ----------
@@ -67,11 +67,14 @@ class Gram(NamedTuple):
         Σ_i h_i x_i, 0 without an intercept.
     mass : float
         Σ_i h_i, 0 without an intercept.
+    combined : (d,) array or None
+        Σ_i c_iβ_i x_i, if it was asked for.
     """
 
     matrix: Array
     column: Array
     mass: float
+    combined: Array | None = None
 
 
 class RowTerm(Protocol):
@@ -79,6 +82,10 @@ class RowTerm(Protocol):
 
     Row vectors stay where the rows are: what comes back has the size of v, or is a number.
     """
+
+    @property
+    def balance(self) -> float:
+        """Σ_i c_iβ_i."""
 
     @property
     def curved(self) -> int:
@@ -92,6 +99,9 @@ class RowTerm(Protocol):
     def residual(self) -> float:
         """Mean distance of the scores from their targets."""
 
+    def go(self, v: Array, b: float) -> None:
+        """Go to a point, for its second derivatives alone."""
+
     def place(self, v: Array, b: float) -> Derivatives:
         """Go to a point."""
 
@@ -104,8 +114,26 @@ class RowTerm(Protocol):
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
 
-    def gram(self, intercept: bool, deadline: float) -> Gram | None:
-        """Sum the matrix of the features; None if time ran out."""
+    def gram(
+        self,
+        intercept: bool,
+        deadline: float,
+        sample: int | None = None,
+        combined: bool = False,
+    ) -> Gram | None:
+        """Sum the matrix of the features; None if time ran out.
+
+        Parameters
+        ----------
+        intercept : bool
+            Whether there is one.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        sample : int, optional
+            So many rows may stand for all.
+        combined : bool
+            Whether Σ_i c_iβ_i x_i is wanted from the same pass, for a loss whose curvature is 1/γ.
+        """
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
@@ -192,8 +220,11 @@ class Backend(Protocol):
     def restart(self, beta: Array, multiplier: float) -> None:
         """Go to a dual point given by n numbers, and to the w that belongs to it."""
 
-    def place(self, duals: RowVector, w: Array, b: float) -> None:
-        """Go to a dual point and to a primal one that need not belong together."""
+    def place(self, duals: RowVector | None, w: Array, b: float) -> None:
+        """Go to a dual point and to a primal one that need not belong together.
+
+        Without a dual point, to −φ' at the primal one.
+        """
 
     def restrict(self, features: NDArray[np.intp]) -> Backend:
         """Return the problem on some of the features, at β = 0; dual points are shared."""

@@ -153,9 +153,12 @@ class LocalBackend:
         self.workspace.combine(beta, u, self._threads)
         return u
 
-    def place(self, beta: Array, w: Array, b: float) -> None:
-        """Take over a dual point and a primal one that need not belong together."""
-        self.workspace.place(beta, w, b)
+    def place(self, duals: Array | None, w: Array, b: float) -> None:
+        """Go to a dual point, or −φ', and to a primal one that need not belong together."""
+        if duals is None:
+            self.workspace.place_primal(w, b)
+        else:
+            self.workspace.place(duals, w, b)
 
     def certify(self, w: Array, b: float, beta: Array) -> Certificate:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""

@@ -65,11 +65,12 @@ class CpuTerm:
         n = workspace.n
         self.beta, self.curvature = _core.vector(n), _core.vector(n)
         self.scores = self.change = np.empty(0)
+        self._random = np.random.default_rng(0)
 
     # -- the point
 
-    def place(self, v: Array, b: float) -> Derivatives:
-        """Go to a point."""
+    def go(self, v: Array, b: float) -> None:
+        """Go to a point, for its second derivatives alone."""
         self.scores = _core.vector(self.workspace.n)
         self._first = self.scores
         if v.any():
@@ -77,22 +78,36 @@ class CpuTerm:
             self.scores += b
         else:
             self.scores.fill(b)
-        return self._derive()
+        self._sums = self._derive()
+
+    def place(self, v: Array, b: float) -> Derivatives:
+        """Go to a point."""
+        self.go(v, b)
+        return self._combine()
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
         self.scores = self.scores + length * self.change
-        return self._derive()
+        self._sums = self._derive()
+        return self._combine()
 
-    def _derive(self) -> Derivatives:
-        balance, mass = self.workspace.derive(
+    def _derive(self) -> tuple[float, float]:
+        return self.workspace.derive(
             self.scores, self.length, self.centre, self.beta, self.curvature, self.threads
         )
+
+    def _combine(self) -> Derivatives:
+        balance, mass = self._sums
         u = np.empty(self.workspace.d)
         self.workspace.combine(self.beta, u, self.threads)
         if self.fixed is not None:
             u += self.fixed
         return Derivatives(u, balance + self.held, mass)
+
+    @property
+    def balance(self) -> float:
+        """Σ_i c_iβ_i."""
+        return self._sums[0] + self.held
 
     @property
     def curved(self) -> int:
@@ -139,9 +154,15 @@ class CpuTerm:
 
     # -- the curvature
 
-    def gram(self, intercept: bool, deadline: float) -> Gram | None:
+    def gram(
+        self,
+        intercept: bool,
+        deadline: float,
+        sample: int | None = None,
+        combined: bool = False,
+    ) -> Gram | None:
         """Sum the matrix of the features; None if time ran out."""
-        h, d = self.curvature, self.workspace.d
+        h, d = self._sampled(sample), self.workspace.d
         mass = float(h.sum()) if intercept else 0.0
         rows = self.problem.rows
         if isinstance(rows, DenseRows):
@@ -157,17 +178,43 @@ class CpuTerm:
                 block = rows.values[part] - centre if mass > 0 else rows.values[part]
                 scaled = block * np.sqrt(h[part])[:, None]
                 matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
+            sums = self._weighted_sum(self._alpha()) if combined else None
             # The upper triangle in Fortran order is the lower one in C order.
-            return Gram(np.asarray(matrix).T, mass * centre, mass)
+            return Gram(np.asarray(matrix).T, mass * centre, mass, sums)
         matrix = _core.vector(d * d).reshape(d, d)
-        ones = np.ones((int(mass > 0), len(h)))
-        column = np.zeros((len(ones), d))
+        # Lines f of which Σ_i h_i f_i x_i comes with the matrix; a single one is not copied.
+        lines = [np.ones(len(h))] if mass > 0 else []
+        if combined:
+            lines.append(self.beta)
+        factors = lines[0][None] if len(lines) == 1 else np.array(lines).reshape(-1, len(h))
+        sides = np.empty((len(factors), d))
         seconds = deadline - time.perf_counter()
-        if not self.workspace.gram(h, ones, matrix, column, self.threads, seconds):
+        if not self.workspace.gram(h, factors, matrix, sides, self.threads, seconds):
             return None
+        column = sides[0] if mass > 0 else np.zeros(d)
         if mass > 0:
-            matrix -= np.outer(column[0], column[0] / mass)
-        return Gram(matrix, column.sum(axis=0), mass)
+            matrix -= np.outer(column, column / mass)
+        # The curvature is c/γ.
+        sums = sides[-1] * self.problem.loss.smoothness if combined else None
+        return Gram(matrix, column, mass, sums)
+
+    def _sampled(self, count: int | None) -> Array:
+        """Return the curvature of all rows, or of a sample, drawn anew each time, as large."""
+        h = self.curvature
+        if count is None or count >= len(h):
+            return h
+        chosen = self._random.integers(len(h), size=count)
+        sample = np.zeros_like(h)
+        sample[chosen] = h[chosen]
+        mass = float(sample.sum())
+        if mass == 0:
+            return h
+        sample *= float(h.sum()) / mass
+        return sample
+
+    def _alpha(self) -> Array:
+        weight = self.problem.weight
+        return self.beta if weight is None else weight * self.beta
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import RowTerm
+from adasdca.backends.base import Gram, RowTerm
 from adasdca.backends.blas import cholesky
 
 Array = NDArray[np.float64]
@@ -44,12 +44,15 @@ class Equations(NamedTuple):
         t.
     intercept : bool
         Whether the second line is there.
+    sample : int, optional
+        So many rows may stand for all.
     """
 
     diagonal: float | Array
     right: Array
     balance: float
     intercept: bool
+    sample: int | None = None
 
 
 Step = tuple[Array, float]
@@ -57,18 +60,19 @@ Step = tuple[Array, float]
 
 def solve_by_features(term: RowTerm, equations: Equations, deadline: float) -> Step | None:
     """Factorise the matrix of the features; None if time ran out."""
-    formed = term.gram(equations.intercept, deadline)
-    if formed is None:
-        return None
-    matrix, column, mass = formed
-    right = equations.right
+    formed = term.gram(equations.intercept, deadline, equations.sample)
+    return None if formed is None else solve_formed(formed, equations)
+
+
+def solve_formed(formed: Gram, equations: Equations) -> Step:
+    """Factorise a matrix of the features, damped where it is singular to rounding."""
+    matrix, column, mass, right = formed.matrix, formed.column, formed.mass, equations.right
     if mass > 0:
         right = right - column * (equations.balance / mass)
     own = matrix.diagonal() + equations.diagonal
     damping, extra = 0.0, equations.diagonal
     while True:
-        # The last copy is not needed, but which one that is nobody knows.
-        solve = cholesky(matrix.copy() if damping < 1.0 else matrix, extra)
+        solve = cholesky(matrix.copy(), extra)
         if solve is not None:
             dv = solve(right)
             if np.isfinite(dv).all():

@@ -44,8 +44,10 @@ class LinearObjective:
         How the equations are solved.
     v, b : (d,) array, float
         Where to begin.
-    scale : float
-        What duals are worth: the price of a share of them.
+    value : float
+        f there, about: the price of a share of the duals.
+    sample : int, optional
+        So many rows may stand for all in the curvature, as long as the steps carry on.
     """
 
     def __init__(
@@ -58,9 +60,10 @@ class LinearObjective:
         solve: Solver,
         v: Array,
         b: float,
-        scale: float = 0.0,
+        value: float = 0.0,
+        sample: int | None = None,
     ) -> None:
-        self.scale = scale
+        self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
         self._go(v, b)
@@ -83,7 +86,7 @@ class LinearObjective:
     def lost(self) -> float:
         """Bound f − min f by the conjugate: E(v) + E*(u) − u·v, and what the intercept may gain."""
         apart = self.u - self._penalty.gradient
-        lost = self.mu * self.penalty.excess(apart) + self.scale * self.penalty.violation(apart)
+        lost = self.mu * self.penalty.excess(apart) + self.value * self.penalty.violation(apart)
         balance, mass = self._derivatives.balance, self._derivatives.mass
         if self.intercept and balance != 0:
             steep = abs(balance) * self.term.residual
@@ -95,7 +98,14 @@ class LinearObjective:
         """Choose the line of the Newton step; return the slope at its beginning."""
         right = self.mu * (self.u - self._penalty.gradient)
         balance = self._derivatives.balance if self.intercept else 0.0
-        equations = Equations(self.mu * self._penalty.curvature, right, balance, self.intercept)
+        lost = self.lost()
+        # A sample that does not carry on has left out rows that matter.
+        if lost > 0.5 * self._last:
+            self.sample = None
+        self._last = lost
+        equations = Equations(
+            self.mu * self._penalty.curvature, right, balance, self.intercept, self.sample
+        )
         found = self._solve(self.term, equations, deadline)
         if found is None:
             return None
@@ -106,7 +116,8 @@ class LinearObjective:
         if not (np.isfinite(self._dv).all() and math.isfinite(self._db)):
             return 0.0
         self.term.aim(self._dv, self._db)
-        return -float(right @ self._dv) - balance * self._db
+        self._slope = -float(right @ self._dv) - balance * self._db
+        return self._slope
 
     def slope(self, length: float) -> Slope:
         """Return the slope along the line."""
@@ -118,6 +129,8 @@ class LinearObjective:
 
     def move(self, length: float) -> None:
         """Go along the line."""
+        # The slope rises from its first value to about 0; f is positive.
+        self.value = max(self.value + 0.5 * length * self._slope, 0.1 * self.value)
         self.v = self.v + length * self._dv
         self.b += length * self._db
         self._derivatives = self.term.move(length)

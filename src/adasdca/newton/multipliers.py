@@ -100,7 +100,8 @@ class Multipliers:
                 b,
                 problem.total * known.primal,
             )
-            ending, steps = minimise(objective, problem.total * enough, deadline, HARD)
+            enough *= problem.total
+            ending, steps = minimise(objective, lambda goal=enough: goal, deadline, HARD)
             v, b = objective.v, objective.b
             if ending is Ending.STEPS and self.rounds:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.

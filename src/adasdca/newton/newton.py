@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import math
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from adasdca.newton.line import Slope, step_length
@@ -55,7 +56,10 @@ class Ending(enum.Enum):
 
 
 def minimise(
-    objective: Objective, enough: float, deadline: float, most: int = MOST_STEPS
+    objective: Objective,
+    enough: Callable[[], float],
+    deadline: float,
+    most: int = MOST_STEPS,
 ) -> tuple[Ending, int]:
     """Take Newton steps until `enough` is left to gain at most; return why they ended, and how many.
 
@@ -63,8 +67,8 @@ def minimise(
     ----------
     objective : Objective
         The function, at the point from which to begin; it is left at the best point.
-    enough : float
-        The bound to reach.
+    enough : callable
+        The bound to reach, at the point where the objective is.
     deadline : float
         When to stop, on the clock of `time.perf_counter`.
     most : int
@@ -79,7 +83,7 @@ def minimise(
             # A step that is not lost in rounding has lowered the function, whatever the bound says.
             best = lost
             objective.keep()
-        if lost <= enough:
+        if lost <= enough():
             return Ending.REACHED, steps
         if idle >= IDLE:
             ending = Ending.EXHAUSTED
