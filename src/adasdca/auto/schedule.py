@@ -66,6 +66,8 @@ class AutoSchedule:
         if second:
             # It arrives from anywhere; what it leaves, rounding hides.
             return None if self._exhausted >= EXHAUSTED else self._go_on(survey, relative)
+        if self._second.small:
+            return self._go_on(survey, relative)
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)

@@ -22,6 +22,10 @@ from adasdca.problem.problem import Problem
 
 #: Steps that are expected, when the way to solve their equations is chosen.
 EXPECTED = 4.0
+#: Problems of at most this many rows and stored values are solved to the limits of double
+#: precision: that takes a few steps more, and the answer then depends neither on the seed nor on
+#: the order of the rows.
+SMALL = 2048
 
 
 class EquationChoice:
@@ -90,13 +94,14 @@ class SecondOrder:
         self.plain = problem.bounds is None and problem.l1_ratio == 0
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
+        self.small = max(problem.rows.n_stored, problem.rows.shape[0]) <= SMALL
         #: Whether the last run ended because double precision shows no more.
         self.exhausted = False
 
     def plan(self, survey: Survey, tol: float) -> SecondOrderPlan:
-        """Plan the phase from this survey's point, to a relative gap of tol."""
+        """Plan the phase from this survey's point, to a relative gap of tol, or 0 if it is small."""
         label = "Newton" if self.smooth and self.plain else "multipliers"
-        return SecondOrderPlan(self, survey, tol, label)
+        return SecondOrderPlan(self, survey, 0.0 if self.small else tol, label)
 
     def run(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> None:
         """Leave the backend at the best point found."""
