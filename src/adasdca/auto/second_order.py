@@ -22,10 +22,13 @@ from adasdca.problem.problem import Problem
 
 #: Steps that are expected, when the way to solve their equations is chosen.
 EXPECTED = 4.0
-#: Problems of at most this many rows and stored values are solved to the limits of double
-#: precision: that takes a few steps more, and the answer then depends neither on the seed nor on
-#: the order of the rows.
+#: Problems of at most this many rows and stored values are solved to the last digits: that takes a
+#: few steps more, and the answer then depends neither on the seed nor on the order of the rows.
 SMALL = 2048
+#: Steps that may be taken for the last digits; far fewer are enough where rounding is seen for it.
+LAST_STEPS = 30
+#: The relative gap that stands for the last digits where P has kinks.
+LAST_GAP = 1e-16
 
 
 class EquationChoice:
@@ -65,12 +68,14 @@ class SecondOrderPlan:
     phase: SecondOrder
     survey: Survey
     tol: float
+    last: bool
     label: str
     clock: str = "second order"
 
     def run(self, backend: Backend, seconds: float) -> int:
         """Take the steps; they are no coordinate updates, so the count is 0."""
-        self.phase.run(backend, self.survey, self.tol, time.perf_counter() + seconds)
+        deadline = time.perf_counter() + seconds
+        self.phase.run(backend, self.survey, self.tol, self.last, deadline)
         return 0
 
 
@@ -98,12 +103,24 @@ class SecondOrder:
         #: Whether the last run ended because double precision shows no more.
         self.exhausted = False
 
-    def plan(self, survey: Survey, tol: float) -> SecondOrderPlan:
-        """Plan the phase from this survey's point, to a relative gap of tol, or 0 if it is small."""
-        label = "Newton" if self.smooth and self.plain else "multipliers"
-        return SecondOrderPlan(self, survey, 0.0 if self.small else tol, label)
+    def plan(self, survey: Survey, tol: float, last: bool) -> SecondOrderPlan:
+        """Plan the phase from this survey's point.
 
-    def run(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> None:
+        Parameters
+        ----------
+        survey : Survey
+            Where to begin.
+        tol : float
+            The relative gap to reach.
+        last : bool
+            Whether to go on to the last digits from there.
+        """
+        label = "Newton" if self.smooth and self.plain else "multipliers"
+        return SecondOrderPlan(self, survey, tol, last, label)
+
+    def run(
+        self, backend: Backend, survey: Survey, tol: float, last: bool, deadline: float
+    ) -> None:
         """Leave the backend at the best point found."""
         d = self.problem.rows.shape[1]
         alone = d >= THREADED and (self.threads == 1 or d < GAINING)
@@ -111,15 +128,21 @@ class SecondOrder:
             steps = 1.0 if self.quadratic else EXPECTED
             solve = EquationChoice(self.costs, self.plain, steps)
             if self.smooth and self.plain:
-                self._newton(backend, survey, tol, deadline, solve)
+                self._newton(backend, survey, tol, last, deadline, solve)
             else:
                 method = Multipliers(backend, self.problem, solve)
-                best, ending = method.run(survey, tol, deadline)
+                best, ending = method.run(survey, min(tol, LAST_GAP) if last else tol, deadline)
                 self.exhausted = ending is Ending.EXHAUSTED
                 backend.place(best.duals, best.w, best.b)
 
     def _newton(
-        self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        solve: EquationChoice,
     ) -> None:
         problem = self.problem
         term = backend.term()
@@ -135,18 +158,21 @@ class SecondOrder:
         )
         enough = 0.5 * tol * survey.primal * problem.total
         ending, _ = minimise(objective, enough, deadline)
+        if last and ending is Ending.REACHED:
+            # A quadratic function is at its least after one step; another one mends its rounding.
+            most = 1 if self.quadratic else LAST_STEPS
+            ending, _ = minimise(objective, 0.0, deadline, most)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(term.duals(), objective.v, objective.b)
 
     def cost(self, survey: Survey, steps: float) -> float:
         """Price so many Newton steps in nanoseconds."""
-        n, d = self.problem.rows.shape
-        active = n
-        lower, upper = self.problem.loss.domain
+        active = self.problem.rows.shape[0]
+        lower, _ = self.problem.loss.domain
         if lower == 0 and not self.problem.loss.curvature_varies:
             # Rows with curvature are taken to be those not at 0; at the start all are at 0, and
             # a step takes all in.
-            active = int(np.count_nonzero(survey.beta)) or n
+            active = int(np.count_nonzero(survey.beta)) or active
         if self.smooth and self.plain:
             return self.costs.newton(steps, active)
         if self.smooth:

@@ -70,10 +70,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     radius_: Any
     certificate_: Any
     history_: Any
-    status_: Any
     converged_: bool
     n_iter_: int
     _region: Region
+    _ends: list[str]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -199,14 +199,21 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self.radius_ = np.array([s.radius for s in solutions])
         self.history_ = [s.history for s in solutions]
         self.certificate_ = [s.certificate for s in solutions]
-        self.status_ = [s.status for s in solutions]
+        self._ends = [s.status.value for s in solutions]
         if len(solutions) == 1:
             self.dual_gap_, self.radius_ = float(self.dual_gap_[0]), float(self.radius_[0])
             self.history_, self.certificate_ = self.history_[0], self.certificate_[0]
-            self.status_ = self.status_[0]
         self.converged_ = all(reached(s, self.tol) for s in solutions)
         self.n_iter_ = max(len(s.history) - 1 for s in solutions)
         self._states = states if self.warm_start else None
+
+    @property
+    def status_(self) -> Status | list[Status]:
+        """How the solve ended; a list if there were several."""
+        if not hasattr(self, "_ends"):
+            raise AttributeError(f"This {type(self).__name__} has no status_ before it is fitted.")
+        found = [Status(end) for end in self._ends]
+        return found[0] if len(found) == 1 else found
 
     def _conclude(self, solutions: list[Any], names: list[str], monitor: Monitor) -> None:
         """Warn of a tolerance not reached; let an interruption from the keyboard through.

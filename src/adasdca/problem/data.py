@@ -69,8 +69,7 @@ class CsrRows:
 
     def take(self, chosen: NDArray[np.intp]) -> CsrRows:
         """Copy some of the rows."""
-        whole = sp.csr_array((self.values, self.columns, self.start), shape=self.shape)
-        part = whole[chosen]
+        part = self.matrix[chosen]
         return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
 
     def with_constant(self, value: float) -> CsrRows:
