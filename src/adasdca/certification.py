@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
-from adasdca.duality.certificate import Certificate
+from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
@@ -123,16 +123,16 @@ def _best_multiple(
     backend: LocalBackend, w: Array, b: float, beta: Array
 ) -> tuple[Certificate, Array]:
     """Return the best certificate over the dual points tβ, 0 ≤ t ≤ 1, and that point."""
-    full = backend.certify(w, b, beta)
-    shrunk = minimize_scalar(
-        lambda t: backend.certify(w, b, t * beta).gap,
-        bounds=(0.0, 1.0),
-        method="bounded",
-        options={"maxiter": 10},
-    )
-    if full.gap <= shrunk.fun:
-        return full, beta
-    return backend.certify(w, b, shrunk.x * beta), shrunk.x * beta
+
+    def gap(t: float) -> float:
+        try:
+            return backend.certify(w, b, t * beta).gap
+        except CertificateError:
+            return math.inf  # outside the domain of the conjugate
+
+    shrunk = minimize_scalar(gap, bounds=(0.0, 1.0), method="bounded", options={"maxiter": 10})
+    best = min((1.0, float(shrunk.x), 0.0), key=gap)
+    return backend.certify(w, b, best * beta), best * beta
 
 
 def _ascended(
