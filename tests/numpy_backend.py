@@ -19,7 +19,7 @@ from adasdca.problem.data import DenseRows
 class TwoParts:
     def __init__(self, problem):
         rows = problem.rows
-        X = rows.values if isinstance(rows, DenseRows) else rows.to_scipy().toarray()
+        X = rows.values if isinstance(rows, DenseRows) else rows.matrix.toarray()
         c = np.ones(len(problem.y)) if problem.weight is None else problem.weight
         self.cut = [slice(0, len(c) // 3), slice(len(c) // 3, None)]
         self.X, self.y, self.c = ([a[s] for s in self.cut] for a in (X.astype(float), problem.y, c))

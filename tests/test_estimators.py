@@ -78,7 +78,8 @@ def test_float32_stays_float32(form, loss):
     X = rng.normal(size=(n, 50)).astype(np.float32)
     y = X[:, 0] + 0.1 * rng.normal(size=n) > 0
     X = form(X)
-    size = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes
+    arrays = (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
+    size = sum(array.nbytes for array in arrays)
     model = AdaSDCAClassifier(loss=loss, tol=1e-2, random_state=0)
     for call in (lambda: model.fit(X, y), lambda: model.decision_function(X)):
         tracemalloc.start()

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor, Certificate, History
-from adasdca.estimators._conditioning import SMALL
+from adasdca.auto.second_order import SMALL
 from adasdca.estimators._verdict import epochs_to_go
 from adasdca.problem.losses import LOSSES
 from bundled import cancer, diabetes, iris

@@ -42,7 +42,7 @@ def assert_same(ours, coef, intercept=None, tol=TOL):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_logistic_regression(C, fit_intercept, form):
     X, y = cancer()
-    ours = AdaSDCAClassifier(C=C, fit_intercept=fit_intercept, tol=1e-14, random_state=0)
+    ours = AdaSDCAClassifier(C=C, fit_intercept=fit_intercept, tol=0.0, random_state=0)
     ours.fit(form(X), y)
     theirs = LogisticRegression(
         C=C, fit_intercept=fit_intercept, solver="newton-cholesky", tol=1e-12, max_iter=1000
@@ -56,7 +56,7 @@ def test_logistic_regression_with_weights(class_weight):
     X, y = cancer()
     weight = np.random.default_rng(0).integers(0, 4, len(y))
     options = {"class_weight": class_weight, "C": 0.5}
-    ours = AdaSDCAClassifier(**options, tol=1e-14, random_state=0).fit(X, y, weight)
+    ours = AdaSDCAClassifier(**options, tol=0.0, random_state=0).fit(X, y, weight)
     theirs = LogisticRegression(**options, solver="newton-cholesky", tol=1e-12, max_iter=1000)
     if class_weight == "balanced":
         # Ours counts a row of weight 2 as two rows; scikit-learn before 1.9 counted rows.
@@ -255,6 +255,6 @@ def test_classification_with_a_free_intercept(loss):
     cp.Problem(cp.Minimize(C * CLASSIFIERS[loss](z) + 0.5 * cp.sum_squares(w))).solve(
         solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
     )
-    ours = AdaSDCAClassifier(loss=loss, C=C, tol=1e-13, max_iter=10**5, random_state=0).fit(X, y)
+    ours = AdaSDCAClassifier(loss=loss, C=C, tol=0.0, max_iter=10**5, random_state=0).fit(X, y)
     assert ours.converged_
     assert_same(ours, w.value, b.value)

@@ -56,7 +56,8 @@ def test_from_where_a_solve_ended(loss, form, weighted, tmp_path):
     _, warm = check_warm(X, y, loss, warm_start, options)
     # The same dual point: the same bound, up to the rounding of division by a weight.
     assert warm.history.dual[0] == pytest.approx(before.dual, rel=1e-9)
-    assert warm.history.gap[0] == pytest.approx(before.gap, rel=1e-6, abs=1e-12)
+    # The coefficients are those of the duals, of which second-order steps end with better ones.
+    assert warm.history.gap[0] == pytest.approx(before.gap, rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.5])

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
-from adasdca.duality.certificate import Certificate
+from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
@@ -33,6 +33,7 @@ def certify(
     bounds: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
+    intercept_scaling: float | None = None,
     dual_coef: Any = None,
     epochs: int = 0,
 ) -> Certificate:
@@ -43,7 +44,7 @@ def certify(
 
     Parameters
     ----------
-    X, y, loss, lam, l1_ratio, bounds, sample_weight, fit_intercept
+    X, y, loss, lam, l1_ratio, bounds, sample_weight, fit_intercept, intercept_scaling
         The problem, as in `solve`. With `fit_intercept` the optimum is over w and b; without it
         `intercept` must be 0.
     coef : (d,) array
@@ -80,9 +81,9 @@ def certify(
         bounds=bounds,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
+        intercept_scaling=intercept_scaling,
     )
     n, d = problem.rows.shape
-    w = _check_coef(coef, d, problem.bounds)
     value: Any = intercept
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ValueError(
@@ -93,13 +94,20 @@ def certify(
             f"intercept = {intercept!r}, but fit_intercept is False: the problem has no intercept. "
             "Pass fit_intercept=True."
         )
+    b = float(intercept)
+    if problem.constant:
+        w, b = np.append(_check_coef(coef, d - 1), b / problem.constant), 0.0
+    else:
+        w = _check_coef(coef, d)
+    if problem.bounds is not None and not _within(w, problem.bounds):
+        raise ValueError("coef violates the bounds, so its objective is infinite; clip it first.")
     epochs = check_count("epochs", epochs, 0)
     backend = LocalBackend(problem, pack=epochs > 0)
-    workspace, b = backend.workspace, float(intercept)
+    workspace = backend.workspace
     scores = np.empty(n)
     workspace.scores(w, scores, 1)
     # The slope's dual point; with an intercept the best b for these scores makes it feasible.
-    best = workspace.best_intercept(scores, b, 1) if fit_intercept else 0.0
+    best = workspace.best_intercept(scores, b, 1) if problem.fit_intercept else 0.0
     candidates = [-problem.loss.slope(scores + best, problem.y)]
     if dual_coef is not None:
         candidates.append(_check_dual(dual_coef, problem))
@@ -115,16 +123,16 @@ def _best_multiple(
     backend: LocalBackend, w: Array, b: float, beta: Array
 ) -> tuple[Certificate, Array]:
     """Return the best certificate over the dual points tβ, 0 ≤ t ≤ 1, and that point."""
-    full = backend.certify(w, b, beta)
-    shrunk = minimize_scalar(
-        lambda t: backend.certify(w, b, t * beta).gap,
-        bounds=(0.0, 1.0),
-        method="bounded",
-        options={"maxiter": 10},
-    )
-    if full.gap <= shrunk.fun:
-        return full, beta
-    return backend.certify(w, b, shrunk.x * beta), shrunk.x * beta
+
+    def gap(t: float) -> float:
+        try:
+            return backend.certify(w, b, t * beta).gap
+        except CertificateError:
+            return math.inf  # outside the domain of the conjugate
+
+    shrunk = minimize_scalar(gap, bounds=(0.0, 1.0), method="bounded", options={"maxiter": 10})
+    best = min((1.0, float(shrunk.x), 0.0), key=gap)
+    return backend.certify(w, b, best * beta), best * beta
 
 
 def _ascended(
@@ -162,7 +170,11 @@ def _check_dual(dual_coef: Any, problem: Problem) -> Array:
     return np.where(np.abs(beta - nearest) <= 1e-14 * np.abs(beta), nearest, beta)
 
 
-def _check_coef(coef: Any, d: int, bounds: tuple[Array, Array] | None) -> Array:
+def _within(w: Array, bounds: tuple[Array, Array]) -> bool:
+    return bool(((bounds[0] <= w) & (w <= bounds[1])).all())
+
+
+def _check_coef(coef: Any, d: int) -> Array:
     w = as_doubles(coef, "coef")
     if w.shape == (1, d):
         w = w[0]
@@ -172,6 +184,4 @@ def _check_coef(coef: Any, d: int, bounds: tuple[Array, Array] | None) -> Array:
         )
     if not np.isfinite(w).all():
         raise ValueError("coef contains NaN or infinity; pass finite coefficients.")
-    if bounds is not None and ((w < bounds[0]) | (w > bounds[1])).any():
-        raise ValueError("coef violates the bounds, so its objective is infinite; clip it first.")
     return w

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca.engine.stop import Callback
 from adasdca.methods import Method
-from adasdca.problem.data import DenseRows
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
@@ -75,6 +73,7 @@ def path(
     bounds: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
+    intercept_scaling: float | None = None,
     method: str | Method = "auto",
     tol: float = 1e-4,
     max_epochs: int = 1000,
@@ -88,8 +87,8 @@ def path(
 
     Parameters
     ----------
-    X, y, loss, l1_ratio, bounds, sample_weight, fit_intercept, method, random_state, callback,
-    n_threads
+    X, y, loss, l1_ratio, bounds, sample_weight, fit_intercept, intercept_scaling, method,
+    random_state, callback, n_threads
         As in `solve`.
     Cs : int or array-like, default 10
         LIBLINEAR's C, lam = 1/(C·N): the values, or how many on a logarithmic scale from 1e-4 to
@@ -121,9 +120,11 @@ def path(
         bounds=bounds,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
+        intercept_scaling=intercept_scaling,
     )
     grid = _check_grid(Cs)
-    X = _as_matrix(problem)
+    d = problem.rows.shape[1] - bool(problem.constant)
+    X = problem.rows.matrix
     options: dict[str, Any] = {
         "method": method,
         "tol": tol,
@@ -139,6 +140,9 @@ def path(
     for lam in lams.tolist():
         descents.append(Descent(replace(problem, lam=lam), X, options))
         solutions.append(descents[-1].run(solutions[-1] if solutions else None, screen))
+    for k, solution in enumerate(solutions):
+        coef, intercept = problem.split(solution.coef, solution.intercept)
+        solutions[k] = replace(solution, coef=coef, intercept=intercept)
     return Path(
         Cs=grid,
         lams=lams,
@@ -149,7 +153,7 @@ def path(
         converged=np.array([s.converged for s in solutions]),
         n_epochs=np.array([descent.n_epochs for descent in descents]),
         n_rows=np.array([len(descent.rows) for descent in descents]),
-        n_features=np.array([len(descent.features) for descent in descents]),
+        n_features=np.array([int((descent.features < d).sum()) for descent in descents]),
         solutions=solutions,
     )
 
@@ -171,14 +175,6 @@ def _check_grid(Cs: Any) -> Array:
             f"Cs = {Cs!r} is not allowed; pass finite numbers above 0, or how many of them."
         )
     return grid
-
-
-def _as_matrix(problem: Problem) -> Any:
-    """Return the checked rows as a matrix that can be sliced."""
-    rows = problem.rows
-    if isinstance(rows, DenseRows):
-        return rows.values
-    return sp.csr_matrix((rows.values, rows.columns, rows.start), shape=rows.shape)
 
 
 class Descent:

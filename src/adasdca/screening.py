@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.duality.error_bounds import intercept_error
+from adasdca.duality.error_bounds import Cloud
 from adasdca.problem.problem import Problem
 from adasdca.problem.products import RowProducts
 from adasdca.solution import Solution
@@ -31,19 +31,12 @@ SAFETY = 1e-9
 def idle_rows(problem: Problem, X: Any, solution: Solution) -> Mask:
     """Return which rows have β = 0 at every optimum."""
     rows = RowProducts(X)
-    lengths = rows.norms()
-    errors = lengths * solution.radius
     if problem.fit_intercept:
-        errors += intercept_error(
-            rows,
-            float(lengths.max()),
-            problem.y,
-            problem.weight,
-            problem.loss,
-            solution.coef,
-            solution.intercept,
-            solution.radius,
-        )
+        cloud, model = Cloud(X), (solution.coef, solution.intercept, solution.radius)
+        slack = cloud.intercept_error(problem.y, problem.weight, problem.loss, *model)
+        errors = cloud.apart * solution.radius + slack
+    else:
+        errors = rows.norms() * solution.radius
     scores = rows.times(solution.coef[None])[:, 0] + solution.intercept
     errors += SAFETY * (1.0 + np.abs(scores))
     with np.errstate(invalid="ignore"):  # an infinite error bound screens nothing

@@ -13,7 +13,6 @@ import numpy as np
 
 from adasdca.backends.base import Backend
 from adasdca.backends.cpu import LocalBackend
-from adasdca.duality.certificate import radius
 from adasdca.engine.loop import Loop
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
@@ -32,6 +31,7 @@ def solve(
     bounds: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
+    intercept_scaling: float | None = None,
     method: str | Method = "auto",
     tol: float = 1e-4,
     max_epochs: int = 1000,
@@ -72,7 +72,11 @@ def solve(
     sample_weight : (n,) array, optional
         Weights c_i ≥ 0; an integer weight is the same as a repeated row.
     fit_intercept : bool, default False
-        Whether to fit an intercept, which is not penalised.
+        Whether to fit an intercept.
+    intercept_scaling : float, optional
+        None: the intercept is not penalised. A number: it is the coefficient, penalised like the
+        others but not bounded, of a constant feature of that value, as in LIBLINEAR; X is then
+        copied.
     method : str or method object, default "auto"
         A name, e.g. ``"iprox-sdca"``, or an object, e.g. ``AdaSDCAPlus(m=4)``; see
         `adasdca.methods`.
@@ -128,6 +132,7 @@ def solve(
         bounds=bounds,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
+        intercept_scaling=intercept_scaling,
     )
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     threads = (os.cpu_count() or 1) if n_threads == -1 else check_count("n_threads", n_threads, 1)
@@ -160,9 +165,10 @@ def solve(
     outcome = Loop(rows, schedule, stop, seed, epoch).run()
     survey, records, weight = outcome.survey, outcome.records, problem.weight
     certified = rows.gather(survey.certified)
+    coef, intercept = problem.split(survey.coef, survey.intercept)
     return Solution(
-        coef=survey.coef,
-        intercept=survey.intercept,
+        coef=coef,
+        intercept=intercept,
         dual_coef=certified if weight is None else weight * certified,
         certificate=survey.certificate,
         status=outcome.status,

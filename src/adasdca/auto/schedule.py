@@ -12,17 +12,18 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.second_order import SecondOrder, SecondOrderPlan
 from adasdca.backends.base import Facts
+from adasdca.duality.certificate import relative_gap
 from adasdca.problem.problem import Problem
 
-#: Plans in a row without any effect after which second-order steps are tried whatever it costs: with an
-#: intercept duals can rest at their bounds while it has far to go.
+#: Plans in a row without any effect after which second-order steps are tried whatever it costs:
+#: with an intercept duals can rest at their bounds while it has far to go.
 STILL = 4
 #: Times in a row that the second-order phase can do no more before it is believed.
 EXHAUSTED = 2
 
 
 class AutoSchedule:
-    """Permutations while all rows matter alike, adaptive epochs when they do not, then second-order steps.
+    """Permutations while all rows matter alike, adaptive epochs when not, then second-order steps.
 
     Parameters
     ----------
@@ -53,6 +54,7 @@ class AutoSchedule:
         self._rate = 0.05  # fall of log gap in an epoch
         self._still = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
+        self._final = self._second.small  # whether it is to go on to the last digits
         self._exhausted = 0  # times in a row that it could do no more
 
     def plan(self, survey: Survey, key: int) -> Any:
@@ -63,7 +65,13 @@ class AutoSchedule:
         second = self._last is not None and self._last[0] == "second order"
         if second:
             # It arrives from anywhere; what it leaves, rounding hides.
-            return None if self._exhausted >= EXHAUSTED else self._go_on(survey, relative)
+            hidden = survey.gap <= 2.0 * survey.certificate.rounding
+            if self._exhausted >= EXHAUSTED or (hidden and self._final):
+                return None
+            self._final = self._final or hidden
+            return self._go_on(survey, relative)
+        if self._second.small:
+            return self._go_on(survey, relative)
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
@@ -91,7 +99,9 @@ class AutoSchedule:
     def _go_on(self, survey: Survey, relative: float) -> SecondOrderPlan:
         """Plan the second-order phase."""
         self._last = ("second order", relative, 1.0)
-        return self._second.plan(survey, self._goal * self._tol)
+        # Below the bound of rounding there is nothing to be reached.
+        least = relative_gap(survey.certificate.rounding, survey.primal)
+        return self._second.plan(survey, self._goal * max(self._tol, least), self._final)
 
     def _learn(self, relative: float) -> None:
         """Take note of what the last plan did to the gap."""

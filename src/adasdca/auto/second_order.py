@@ -32,6 +32,13 @@ from adasdca.problem.problem import Problem
 EXPECTED = 4.0
 #: Features from which on those that rest are left out.
 WIDE = 500
+#: Problems of at most this many rows and stored values are solved to the last digits: that takes a
+#: few steps more, and the answer then depends neither on the seed nor on the order of the rows.
+SMALL = 2048
+#: Steps that may be taken for the last digits; far fewer are enough where rounding is seen for it.
+LAST_STEPS = 30
+#: The relative gap that stands for the last digits where P has kinks.
+LAST_GAP = 1e-16
 
 
 class EquationChoice:
@@ -94,11 +101,13 @@ class SecondOrderPlan:
     phase: SecondOrder
     survey: Survey
     tol: float
+    last: bool
     label: str
 
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""
-        self.phase.run(backend, self.survey, self.tol, time.perf_counter() + seconds)
+        deadline = time.perf_counter() + seconds
+        self.phase.run(backend, self.survey, self.tol, self.last, deadline)
 
 
 class SecondOrder:
@@ -121,26 +130,42 @@ class SecondOrder:
         self.plain = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
+        self.small = max(costs.facts.stored, costs.facts.n) <= SMALL
         #: Whether the last run ended because double precision shows no more.
         self.exhausted = False
         self._jumped = False
 
-    def plan(self, survey: Survey, tol: float) -> SecondOrderPlan:
-        """Plan the phase from this survey's point, to a relative gap of tol."""
-        label = "Newton" if self.smooth and self.plain else "multipliers"
-        return SecondOrderPlan(self, survey, tol, label)
+    def plan(self, survey: Survey, tol: float, last: bool) -> SecondOrderPlan:
+        """Plan the phase from this survey's point.
 
-    def run(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> None:
+        Parameters
+        ----------
+        survey : Survey
+            Where to begin.
+        tol : float
+            The relative gap to reach.
+        last : bool
+            Whether to go on to the last digits from there.
+        """
+        label = "Newton" if self.smooth and self.plain else "multipliers"
+        return SecondOrderPlan(self, survey, tol, last, label)
+
+    def run(
+        self, backend: Backend, survey: Survey, tol: float, last: bool, deadline: float
+    ) -> None:
         """Leave the backend at the best point found."""
         d = self.costs.facts.d
         alone = d >= THREADED and (self.threads == 1 or d < GAINING)
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
             solve = EquationChoice(self.costs, self.plain, steps)
-            if self.quadratic and self._jump(backend, survey, deadline):
+            if self.quadratic and not last and self._jump(backend, survey, deadline):
                 return
-            if self.smooth and self.plain and self._newton(backend, survey, tol, deadline, solve):
-                return
+            if self.smooth and self.plain:
+                if self._newton(backend, survey, tol, last, deadline, solve):
+                    return
+            if last:
+                tol = min(tol, LAST_GAP)
             if not self.plain and d >= WIDE:
                 best, ending = solve_on_features(
                     backend, self.problem, survey, tol, deadline, self._choice_for
@@ -177,7 +202,13 @@ class SecondOrder:
         return True
 
     def _newton(
-        self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        solve: EquationChoice,
     ) -> bool:
         """Take Newton steps; False if they are too many, and rounds with rounded kinks better."""
         problem = self.problem
@@ -196,6 +227,12 @@ class SecondOrder:
         objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
         ending, _ = minimise(objective, lambda: 0.5 * tol * objective.value, deadline, most)
+        if last and ending is Ending.REACHED:
+            # A quadratic function is at its least after one step; another one mends its rounding.
+            most = 1 if self.quadratic else LAST_STEPS
+            ending, _ = minimise(objective, lambda: 0.0, deadline, most)
+            if ending is Ending.STEPS:
+                ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED
         if ending is Ending.STEPS:
             return False

@@ -123,7 +123,7 @@ def fit(
             draw(record)
             return interrupt(record)
 
-        done = train(table.X, y, recipe, weights, look, lambda: interrupt.seen)
+        done = train(table.X, y, recipe, weights, look)
     fitted = dataclasses.replace(
         done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
     )

@@ -23,6 +23,9 @@ from adasdca.solution import Record, Status
 
 Array = NDArray[np.float64]
 
+#: Of several solves that fell short, the first of these is told.
+GRAVEST = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.EPOCH_LIMIT, Status.STALLED)
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -113,7 +116,6 @@ def train(
     recipe: Recipe,
     weights: dict[Any, float] | None,
     callback: Callable[[Record], Any],
-    interrupted: Callable[[], bool],
 ) -> Fit:
     """Fit a model; one that is interrupted or reaches a limit is returned as well."""
     total = float(len(y))
@@ -142,19 +144,16 @@ def train(
         if not hasattr(estimator, "certificate_"):
             raise
     seconds = time.perf_counter() - began
-    status = _status(estimator, recipe, seconds, interrupted())
     model = _model(estimator, recipe, lam, weights)
-    return Fit(model, status, C, int(estimator.n_iter_), seconds)
+    return Fit(model, _status(estimator), C, int(estimator.n_iter_), seconds)
 
 
-def _status(estimator: Any, recipe: Recipe, seconds: float, interrupted: bool) -> Status:
+def _status(estimator: Any) -> Status:
+    """Return how the fit ended, of several solves the gravest end."""
     if estimator.converged_:
         return Status.CONVERGED
-    if interrupted:
-        return Status.INTERRUPTED
-    if recipe.max_time is not None and seconds >= recipe.max_time:
-        return Status.TIME_LIMIT
-    return Status.EPOCH_LIMIT if estimator.n_iter_ >= recipe.max_epochs else Status.STALLED
+    found = estimator.status_ if isinstance(estimator.status_, list) else [estimator.status_]
+    return next(status for status in GRAVEST if status in found)
 
 
 def _model(estimator: Any, recipe: Recipe, lam: float, weights: dict[Any, float] | None) -> Model:

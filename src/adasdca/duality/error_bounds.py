@@ -4,7 +4,8 @@ The coefficients of every optimum lie within R = √(2·gap/λ) of a certified p
 intercept has no such ball of its own, but for given coefficients it is the root of the rising
 function F(b) = Σ c_i φ'(x_i·w + b; y_i), and moving w by R moves each x_i·w by at most ‖x_i‖R. So
 if F(b + h) > 0 at w, then every optimal intercept is below b + h + R·max‖x_i‖, and likewise from
-below. The same holds with x_i − m for x_i, for any m: b is then the intercept at m.
+below. The same holds with x_i − m for x_i, for any m: b + m·w is then the intercept. With the mean
+of the rows for m, features that are far from 0 do no harm.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.problem.losses import Logistic, Loss, Squared
+from adasdca.problem.losses import Loss
 from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,54 @@ class Region:
     centre: Array | None = None
     constant: float = 0.0
 
-    def errors(self, X: Any, coef: Array) -> Array:
+    @classmethod
+    def of_models(
+        cls,
+        solutions: list[Any],
+        X: Any,
+        targets: list[Array],
+        weight: Array | None,
+        loss: Loss,
+    ) -> Region:
+        """Return the region of models with intercepts that are not penalised.
+
+        Parameters
+        ----------
+        solutions : list of Solution
+            The certified models.
+        X : (n, d) array or CSR matrix
+            The training rows.
+        targets : list of (n,) arrays
+            The targets, one vector a model.
+        weight, loss
+            The sample weights and the loss.
+        """
+        cloud = Cloud(X)
+        slack = [
+            cloud.intercept_error(y, weight, loss, s.coef, s.intercept, s.radius)
+            for s, y in zip(solutions, targets, strict=True)
+        ]
+        return cls(np.array([s.radius for s in solutions]), np.array(slack), cloud.centre)
+
+    @classmethod
+    def of_multinomial(
+        cls, solution: Any, X: Any, fit_intercept: bool, constant: float = 0.0
+    ) -> Region:
+        """Return the region of the K classes of a multinomial model.
+
+        One ball holds all classes: ‖(ΔW_k − ΔW_j)x‖ ≤ √2 R‖x‖ for a pair, half of it for each.
+        Moving all scores by at most e moves differences of the best intercepts by 2e(K − 1) at
+        most: if a group of classes rose by more than 2e over the rest, its probabilities would rise
+        in every row, but their sum over the rows is fixed.
+        """
+        count, radius = len(solution.coef), solution.radius
+        each = np.full(count, radius / math.sqrt(2.0))
+        if not fit_intercept:
+            return cls(each, np.zeros(count), None, constant)
+        cloud = Cloud(X)
+        return cls(each, np.full(count, (count - 1) * cloud.reach * radius), cloud.centre)
+
+    def errors(self, X: Any, coef: Array, intercept: Array) -> Array:
         """Return how far scores of the exact models can be from those of these, rounding included.
 
         Parameters
@@ -52,68 +102,89 @@ class Region:
             Rows.
         coef : (k, d) array
             Coefficients of these models.
+        intercept : (k,) array
+            Their intercepts.
 
         Returns
         -------
         (n, k) array
         """
         rows = RowProducts(X)
-        square = rows.norms() ** 2 + self.constant**2
-        size = np.sqrt(square)
-        if self.centre is not None:
-            toward = rows.times(self.centre[None])[:, 0]
-            square = np.maximum(square - 2.0 * toward + self.centre @ self.centre, 0.0)
-            # The difference of large numbers has their rounding.
-            square += 8.0 * np.finfo(np.float64).eps * coef.shape[1] * size**2
-        rounding = 2.0 * np.finfo(np.float64).eps * (coef.shape[1] + 2)
-        lengths = np.linalg.norm(coef, axis=1)
-        return np.asarray(
-            np.outer(np.sqrt(square), self.radius) + rounding * np.outer(size, lengths) + self.slack
-        )
+        lengths = rows.norms()
+        if self.centre is None:
+            apart = np.hypot(lengths, self.constant)
+        else:
+            apart = distances(rows, lengths, self.centre)
+        blur = rounding(lengths[:, None], coef, intercept)
+        return np.asarray(np.outer(apart, self.radius) + self.slack + blur)
 
 
-def sound_radius(solution: Any, strength: float) -> float:
-    """Return the radius that a solution's certificate proves, the rounding of its values included.
+class Cloud:
+    """Rows and their mean, about which errors are bounded.
 
-    Parameters
+    Attributes
     ----------
-    solution : Solution or MultinomialSolution
-        What was certified.
-    strength : float
-        λ, the modulus of strong convexity.
-    """
-    rounding = 8.0 * np.finfo(np.float64).eps * (abs(solution.primal) + abs(solution.dual))
-    return math.sqrt(2.0 * (solution.gap + rounding) / strength)
-
-
-def intercept_error(
-    rows: RowProducts,
-    reach: float,
-    targets: Array,
-    weight: Array | None,
-    loss: Loss,
-    coef: Array,
-    intercept: float,
-    radius: float,
-) -> float:
-    """Return a bound on |b* − b| for every optimal intercept b*.
-
-    Parameters
-    ----------
-    rows : RowProducts
-        The training rows.
+    centre : (d,) array
+        The mean of the rows.
+    lengths, apart : (n,) array
+        ‖x_i‖, and upper bounds on ‖x_i − m‖.
     reach : float
-        max ‖x_i‖ over them.
-    targets, weight, loss
-        The problem.
-    coef, intercept, radius
-        The certified model, its intercept the best one for its coefficients.
+        The largest of the latter.
     """
-    slack = 0.0
-    if not isinstance(loss, (Logistic, Squared)):  # for these two F rises strictly: b is unique
-        scores = rows.times(coef[None])[:, 0] + intercept
-        slack = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
-    return slack + radius * reach
+
+    def __init__(self, X: Any) -> None:
+        self.rows = RowProducts(X)
+        n = X.shape[0]
+        self.centre = self.rows.transposed(np.full((n, 1), 1.0 / n))[0]
+        self.lengths = self.rows.norms()
+        self.apart = distances(self.rows, self.lengths, self.centre)
+        self.reach = float(self.apart.max())
+
+    def intercept_error(
+        self,
+        targets: Array,
+        weight: Array | None,
+        loss: Loss,
+        coef: Array,
+        intercept: float,
+        radius: float,
+    ) -> float:
+        """Return a bound on the error of the intercept at the centre, whichever optimum is meant.
+
+        Parameters
+        ----------
+        targets, weight, loss
+            The problem.
+        coef, intercept, radius
+            The certified model.
+        """
+        scores = self.rows.times(coef[None])[:, 0] + intercept
+        blur = float(rounding(self.lengths, coef[None], intercept).max())
+        flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
+        return flat + blur + radius * self.reach
+
+
+def distances(rows: RowProducts, lengths: Array, centre: Array) -> Array:
+    """Return upper bounds on ‖x_i − m‖, from products with the rows as they are.
+
+    Parameters
+    ----------
+    rows, lengths
+        The rows and their lengths.
+    centre : (d,) array
+        m.
+    """
+    toward = rows.times(centre[None])[:, 0]
+    square = np.maximum(lengths**2 - 2.0 * toward + centre @ centre, 0.0)
+    # The difference of large numbers has their rounding.
+    size = lengths + float(np.linalg.norm(centre))
+    return np.asarray(np.sqrt(square + 4.0 * EPS * (len(centre) + 4) * size**2))
+
+
+def rounding(lengths: Array, coef: Array, intercept: Any) -> Array:
+    """Bound the rounding of scores x·w + b of rows of these lengths."""
+    size = lengths * np.linalg.norm(coef, axis=1) + np.abs(intercept)
+    return np.asarray(2.0 * EPS * (coef.shape[1] + 2) * size)
 
 
 def _flat(loss: Loss, scores: Array, targets: Array, weight: Array | None, side: float) -> float:

@@ -24,22 +24,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from adasdca.duality.certificate import Certificate
-from adasdca.duality.error_bounds import Region, intercept_error, sound_radius
-from adasdca.estimators._conditioning import (
-    Data,
-    centred,
-    first_state,
-    solve_any,
-    solve_small,
-    with_constant,
-)
+from adasdca.duality.error_bounds import Region
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
 from adasdca.problem.losses import LOSSES, Loss
-from adasdca.problem.products import RowProducts
+from adasdca.problem.problem import check_scaling
 from adasdca.solution import Status
+from adasdca.solver import solve
 
 Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
@@ -81,6 +73,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     converged_: bool
     n_iter_: int
     _region: Region
+    _ends: list[str]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -123,47 +116,51 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         own = [f.name for f in fields(cls) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return cls(**{name: getattr(self, name) for name in own})
 
-    def _data(self, X: Any, weight: Array | None) -> Data:
-        if self.fit_intercept and self.intercept_scaling is not None:
-            return with_constant(X, weight, float(self.intercept_scaling))
-        return centred(X, weight) if self.fit_intercept else Data(X, weight)
+    def _lam(self, X: Any, weight: Array | None) -> float:
+        """Return lam = 1/(C·N), N the sum of the weights."""
+        return 1.0 / (self.C * float(X.shape[0] if weight is None else math.fsum(weight)))
+
+    def _constant(self, X: Any) -> float:
+        """Return the constant feature of a penalised intercept, 0 if there is none."""
+        if self.intercept_scaling is None:
+            return 0.0
+        return check_scaling(self.intercept_scaling, self.fit_intercept, X.dtype)
 
     def _solve(
-        self, data: Data, loss: Loss, targets: list[Array], monitor: Monitor, starts: list[Any]
+        self,
+        X: Any,
+        loss: Loss,
+        targets: list[Array],
+        weight: Array | None,
+        monitor: Monitor,
+        starts: list[Any],
     ) -> list[Any]:
         """Solve for each vector of targets, in parallel if asked, all on the same rows."""
-        bounds = None
-        if self.positive:
-            lower = np.zeros(data.X.shape[1])
-            if data.constant:
-                lower[-1] = -np.inf  # the intercept may be negative
-            bounds = (lower, None)
         jobs = min(effective_n_jobs(self.n_jobs), len(targets))
         rounds = math.ceil(len(targets) / jobs)
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-        free = self.fit_intercept and not data.constant
-        common: dict[str, Any] = {
-            "loss": loss,
-            "lam": 1.0 / (self.C * data.total),
-            "l1_ratio": self.l1_ratio,
-            "bounds": bounds,
-            "sample_weight": data.weight,
-            "fit_intercept": free,
-            "method": self.method,
-            "tol": self.tol,
-            "max_epochs": self.max_iter,
-            "max_time": None if self.max_time is None else self.max_time / rounds,
-        }
 
         def one(k: int) -> Any:
-            start, callback = starts[k], monitor.of(k)
-            if start is None and free:
-                start = first_state(targets[k], loss, seed)
-            own = {"random_state": seed + k, "callback": callback, "warm_start": start}
-            how = solve_small if data.is_small else solve_any
-            return how(data, targets[k], goal=self.tol, **common, **own)
+            return solve(
+                X,
+                targets[k],
+                loss=loss,
+                lam=self._lam(X, weight),
+                l1_ratio=self.l1_ratio,
+                bounds=(0, None) if self.positive else None,
+                sample_weight=weight,
+                fit_intercept=self.fit_intercept,
+                intercept_scaling=self.intercept_scaling,
+                method=self.method,
+                tol=self.tol,
+                max_epochs=self.max_iter,
+                max_time=None if self.max_time is None else self.max_time / rounds,
+                random_state=seed + k,
+                warm_start=starts[k],
+                callback=monitor.of(k),
+            )
 
         if jobs == 1:
             return [one(k) for k in range(len(targets))]
@@ -174,24 +171,17 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self, X: Any, y: Any, targets: list[Array], names: list[str], weight: Any
     ) -> None:
         """Fit one model for each vector of targets and take the solutions over."""
-        loss = self._loss()
-        data = self._data(X, weight)
+        loss, constant = self._loss(), self._constant(X)
         starts = self._starts(len(targets), X.shape[0])
         with watched(self, names, X, y) as monitor:
-            solutions = self._solve(data, loss, targets, monitor, starts)
-            strength = (1.0 - self.l1_ratio) / (self.C * data.total)
-            radius = np.array([sound_radius(s, strength) for s in solutions])
-            slack = np.zeros(len(targets))
-            if self.fit_intercept and not data.constant:
-                rows = RowProducts(data.X)
-                reach = float(rows.norms().max())
-                for k, s in enumerate(solutions):
-                    slack[k] = intercept_error(
-                        rows, reach, targets[k], weight, loss, s.coef, s.intercept, radius[k]
-                    )
-            self._region = Region(radius, slack, data.centre, data.constant)
-            self.coef_ = np.array([s.coef[: X.shape[1]] for s in solutions])
-            self.intercept_ = np.array([data.intercept(s) for s in solutions])
+            solutions = self._solve(X, loss, targets, weight, monitor, starts)
+            if self.fit_intercept and not constant:
+                self._region = Region.of_models(solutions, X, targets, weight, loss)
+            else:
+                radius = np.array([s.radius for s in solutions])
+                self._region = Region(radius, np.zeros_like(radius), None, constant)
+            self.coef_ = np.array([s.coef for s in solutions])
+            self.intercept_ = np.array([s.intercept for s in solutions])
             self._adopt(solutions, [s.state for s in solutions])
         self._conclude(solutions, names, monitor)
 
@@ -208,13 +198,22 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self.dual_gap_ = np.array([s.gap for s in solutions])
         self.radius_ = np.array([s.radius for s in solutions])
         self.history_ = [s.history for s in solutions]
-        self.certificate_ = [Certificate(s.primal, s.dual, s.gap, s.radius) for s in solutions]
+        self.certificate_ = [s.certificate for s in solutions]
+        self._ends = [s.status.value for s in solutions]
         if len(solutions) == 1:
             self.dual_gap_, self.radius_ = float(self.dual_gap_[0]), float(self.radius_[0])
             self.history_, self.certificate_ = self.history_[0], self.certificate_[0]
         self.converged_ = all(reached(s, self.tol) for s in solutions)
         self.n_iter_ = max(len(s.history) - 1 for s in solutions)
         self._states = states if self.warm_start else None
+
+    @property
+    def status_(self) -> Status | list[Status]:
+        """How the solve ended; a list if there were several."""
+        if not hasattr(self, "_ends"):
+            raise AttributeError(f"This {type(self).__name__} has no status_ before it is fitted.")
+        found = [Status(end) for end in self._ends]
+        return found[0] if len(found) == 1 else found
 
     def _conclude(self, solutions: list[Any], names: list[str], monitor: Monitor) -> None:
         """Warn of a tolerance not reached; let an interruption from the keyboard through.

@@ -11,15 +11,15 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
-from adasdca.duality.error_bounds import Region, sound_radius
+from adasdca.duality.error_bounds import Region
 from adasdca.estimators._base import FLOATS, LinearModel, LossNames
 from adasdca.estimators._labels import class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
 from adasdca.methods import Method
 from adasdca.multinomial.solver import solve_multinomial
+from adasdca.problem.data import check_rows
 from adasdca.problem.losses import Logistic, Loss
-from adasdca.problem.products import RowProducts
 from adasdca.solution import Record
 
 Array = NDArray[np.float64]
@@ -97,6 +97,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         How far the coefficients can be from the exact ones (Euclidean).
     certificate_ : Certificate or list of Certificate
         Objective, lower bound, gap and radius.
+    status_ : Status or list of Status
+        How the solve ended.
     converged_ : bool
         Whether the gap asked for was reached.
     n_iter_ : int
@@ -227,45 +229,29 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         return possible and self.multi_class != "ovr"
 
     def _fit_multinomial(self, X: Any, codes: Any, weight: Array | None) -> None:
-        data = self._data(X, weight)
-        unpenalised = self.fit_intercept and not data.constant
+        constant = self._constant(X)
+        rows = check_rows(X).with_constant(constant).matrix if constant else X
+        free = self.fit_intercept and not constant
         start = getattr(self, "_states", None) if self.warm_start else None
-        if start is not None and start[0].shape[1] != data.X.shape[1]:
+        if start is not None and start[0].shape[1] != rows.shape[1]:
             start = None
         with watched(self, [""], X, codes) as monitor:
             solution = solve_multinomial(
-                data.X,
+                rows,
                 codes,
                 n_classes=len(self.classes_),
-                lam=1.0 / (self.C * data.total),
+                lam=self._lam(X, weight),
                 sample_weight=weight,
-                fit_intercept=unpenalised,
+                fit_intercept=free,
                 tol=self.tol,
                 max_epochs=self.max_iter,
                 max_time=self.max_time,
                 warm_start=start,
                 callback=monitor.of(0),
             )
-            d, count = X.shape[1], len(self.classes_)
-            self.coef_, self.intercept_ = solution.coef[:, :d], solution.intercept
-            if data.constant:
-                self.intercept_ = data.constant * solution.coef[:, d]
-            elif data.centre is not None:
-                shifted = solution.intercept - self.coef_ @ data.centre
-                self.intercept_ = shifted - shifted.mean()
-            # One ball for all classes: ‖(ΔW_k − ΔW_j)x‖ ≤ √2 R‖x‖ for a pair, half of it for each.
-            # Moving all scores by at most e moves differences of the best intercepts by 2e(K − 1)
-            # at most: if a group of classes rose by more than 2e over the rest, its probabilities
-            # would rise in every row, but their sum over the rows is fixed.
-            radius = sound_radius(solution, 1.0 / (self.C * data.total))
-            slack = 0.0
-            if unpenalised:
-                slack = (count - 1) * float(RowProducts(data.X).norms().max()) * radius
-            self._region = Region(
-                np.full(count, radius / np.sqrt(2.0)),
-                np.full(count, slack),
-                data.centre,
-                data.constant,
-            )
+            self.coef_, self.intercept_ = solution.coef, solution.intercept
+            if constant:
+                self.coef_, self.intercept_ = solution.coef[:, :-1], constant * solution.coef[:, -1]
+            self._region = Region.of_multinomial(solution, X, free, constant)
             self._adopt([solution], (solution.coef, solution.intercept))
         self._conclude([solution], [""], monitor)

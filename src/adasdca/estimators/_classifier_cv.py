@@ -72,7 +72,8 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         The scores.
     coefs_paths_ : (n_folds, n_l1_ratios, n_cs, n_models, n_features) array
         The coefficients along C; absent if some fold lacked a class.
-    coef_, intercept_, dual_coef_, dual_gap_, radius_, certificate_, converged_, n_iter_, history_
+    coef_, intercept_, dual_coef_, dual_gap_, radius_, certificate_, status_, converged_, n_iter_, \
+            history_
         Of the final fit, as in `AdaSDCAClassifier`.
 
     See Also

@@ -92,6 +92,8 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         How far the coefficients can be from the exact ones (Euclidean).
     certificate_ : Certificate or list of Certificate
         Objective, lower bound, gap and radius.
+    status_ : Status or list of Status
+        How the solve ended.
     converged_ : bool
         Whether the gap asked for was reached.
     n_iter_ : int
@@ -237,5 +239,5 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         (n_samples,) or (n_samples, n_targets) array
         """
         X = self._rows_to_predict(X)
-        errors = self._region.errors(X, self._dense_coef())
+        errors = self._region.errors(X, self._dense_coef(), np.atleast_1d(self.intercept_))
         return errors[:, 0] if np.ndim(self.intercept_) == 0 else errors

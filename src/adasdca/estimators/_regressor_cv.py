@@ -69,7 +69,8 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         The scores.
     coefs_paths_ : (n_folds, n_l1_ratios, n_cs, n_targets, n_features) array
         The coefficients along C.
-    coef_, intercept_, dual_coef_, dual_gap_, radius_, certificate_, converged_, n_iter_, history_
+    coef_, intercept_, dual_coef_, dual_gap_, radius_, certificate_, status_, converged_, n_iter_, \
+            history_
         Of the final fit, as in `AdaSDCARegressor`.
 
     See Also

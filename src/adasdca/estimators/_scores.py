@@ -114,7 +114,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         X = self._rows_to_predict(X)
         coef = self._dense_coef()
         scores = RowProducts(X).times(coef) + self.intercept_
-        errors = self._region.errors(X, coef)
+        errors = self._region.errors(X, coef, self.intercept_)
         if scores.shape[1] == 1:
             return np.asarray(np.abs(scores[:, 0]) - errors[:, 0])
         rows, best = np.arange(len(scores)), scores.argmax(axis=1)

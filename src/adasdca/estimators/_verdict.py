@@ -13,9 +13,7 @@ from adasdca.solution import History, Status
 
 def reached(solution: Any, tol: float) -> bool:
     """Whether a fit did what was asked: with tol = 0, going on to the limits of precision."""
-    return bool(
-        solution.gap <= tol * solution.primal or (tol == 0 and solution.status is Status.STALLED)
-    )
+    return solution.status is Status.CONVERGED or (tol == 0 and solution.status is Status.STALLED)
 
 
 def epochs_to_go(history: History, tol: float) -> int | None:

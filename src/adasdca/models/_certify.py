@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from adasdca.certification import certify as certify_point
 from adasdca.duality.certificate import Certificate
 from adasdca.models._model import Model, ModelError
@@ -35,33 +32,21 @@ def certify(model: Model, X: Any, y: Any, *, epochs: int = 0) -> list[Certificat
             "The strength of the regularisation is not known, as the file of the model does not "
             "tell; give lam or C."
         )
-    weight = model.weights(y)
-    constant = model.bias > 0
-    if constant:
-        X = _with_constant(X, model.bias)
-    lower = np.zeros(X.shape[1]) if model.positive else None
-    if lower is not None and constant:
-        lower[-1] = -np.inf
-    certificates = []
-    for w, b, targets in zip(model.coef, model.intercept, model.targets(y), strict=True):
-        certificates.append(
-            certify_point(
-                X,
-                targets,
-                np.append(w, b / model.bias) if constant else w,
-                intercept=0.0 if constant else float(b),
-                loss=model.loss,
-                lam=model.lam,
-                l1_ratio=model.l1_ratio,
-                bounds=None if lower is None else (lower, None),
-                sample_weight=weight,
-                fit_intercept=model.fit_intercept,
-                epochs=epochs,
-            )
+    penalised = model.bias > 0
+    return [
+        certify_point(
+            X,
+            targets,
+            w,
+            intercept=float(b),
+            loss=model.loss,
+            lam=model.lam,
+            l1_ratio=model.l1_ratio,
+            bounds=(0, None) if model.positive else None,
+            sample_weight=model.weights(y),
+            fit_intercept=model.fit_intercept or penalised,
+            intercept_scaling=model.bias if penalised else None,
+            epochs=epochs,
         )
-    return certificates
-
-
-def _with_constant(X: Any, value: float) -> Any:
-    column = np.full((X.shape[0], 1), value, dtype=X.dtype)
-    return sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+        for w, b, targets in zip(model.coef, model.intercept, model.targets(y), strict=True)
+    ]

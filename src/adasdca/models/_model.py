@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adasdca.problem.data import DenseRows, check_rows
+from adasdca.problem.data import check_rows
 from adasdca.problem.losses import Loss
 from adasdca.problem.products import RowProducts
 
@@ -122,11 +121,7 @@ class Model:
                 f"X has {rows.shape[1]} features, but the model was fitted on {self.n_features}; "
                 "pass rows of the same features."
             )
-        if isinstance(rows, DenseRows):
-            matrix: Any = rows.values
-        else:
-            matrix = sp.csr_matrix((rows.values, rows.columns, rows.start), shape=rows.shape)
-        return RowProducts(matrix).times(self.coef) + self.intercept
+        return RowProducts(rows.matrix).times(self.coef) + self.intercept
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted labels, or the scores for regression.

@@ -35,8 +35,8 @@ WIDEST, NARROWEST = 4.0, 1e-7
 SHARE, FINEST = 0.03, 1e-6
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
-#: Newton steps after which a round is given up, and by what γ is multiplied then.
-HARD, BLUNTER = 40, 10.0
+#: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
+HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -84,7 +84,7 @@ class Multipliers:
         widest, floor = self._lengths(survey)
         length = widest if self.kinked else 0.0
         rho = first = self._stiffness(length)
-        reach, idle, dual, share = None, 0, survey.dual, SHARE
+        reach, idle, hard, dual, share = None, 0, 0, survey.dual, SHARE
         while True:
             known = best.certificate
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
@@ -103,7 +103,8 @@ class Multipliers:
             enough *= problem.total
             ending, steps = minimise(objective, lambda goal=enough: goal, deadline, HARD)
             v, b = objective.v, objective.b
-            if ending is Ending.STEPS and self.rounds:
+            hard = hard + 1 if ending is Ending.STEPS else 0
+            if ending is Ending.STEPS and self.rounds and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
                 length = BLUNTER * length if length > 0 else widest
                 rho = np.maximum(rho / BLUNTER, 1.0)
@@ -123,7 +124,10 @@ class Multipliers:
             dual = max(dual, found.dual)
             if still and steps == 0:
                 share *= 0.1  # the bound of a round tells little here: its solution must be finer
-            idle = idle + 1 if last and still and (steps > 0 or share < FINEST) else 0
+            # Steps without end at any length are steps in the noise.
+            noise = ending is not Ending.REACHED
+            fine = steps > 0 or share < FINEST
+            idle = idle + 1 if still and fine and (last or noise) else 0
             if idle >= IDLE:
                 return best, Ending.EXHAUSTED
             reach = NEAR * term.travel

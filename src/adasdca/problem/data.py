@@ -35,9 +35,21 @@ class DenseRows:
         """Copy some of the columns."""
         return DenseRows(np.ascontiguousarray(self.values[:, chosen]))
 
+    @property
+    def matrix(self) -> NDArray[Any]:
+        """The rows as NumPy's matrix, not copied."""
+        return self.values
+
     def take(self, chosen: NDArray[np.intp]) -> DenseRows:
         """Copy some of the rows."""
         return DenseRows(self.values[chosen])
+
+    def with_constant(self, value: float) -> DenseRows:
+        """Copy the rows with one more column, of that value."""
+        n, d = self.shape
+        values = np.empty((n, d + 1), dtype=self.values.dtype)
+        values[:, :d], values[:, d] = self.values, value
+        return DenseRows(values)
 
 
 @dataclass(frozen=True)
@@ -54,20 +66,31 @@ class CsrRows:
         """Number of entries in memory."""
         return int(self.start[-1])
 
-    def to_scipy(self) -> sp.csr_array:
-        """Return the same arrays as SciPy's matrix."""
-        return sp.csr_array((self.values, self.columns, self.start), shape=self.shape)
+    @property
+    def matrix(self) -> sp.csr_matrix:
+        """The rows as SciPy's matrix, not copied."""
+        return sp.csr_matrix((self.values, self.columns, self.start), shape=self.shape)
 
     def take_columns(self, chosen: NDArray[np.intp]) -> CsrRows:
         """Copy some of the columns, given in rising order."""
-        part = self.to_scipy()[:, chosen]
+        part = self.matrix[:, chosen]
         part.sort_indices()
         return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
 
     def take(self, chosen: NDArray[np.intp]) -> CsrRows:
         """Copy some of the rows."""
-        part = self.to_scipy()[chosen]
+        part = self.matrix[chosen]
         return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
+
+    def with_constant(self, value: float) -> CsrRows:
+        """Copy the rows with one more column, of that value."""
+        (n, d), ends = self.shape, self.start[1:]
+        return CsrRows(
+            np.insert(self.values[: self.n_stored], ends, value),
+            np.insert(self.columns[: self.n_stored], ends, d),
+            self.start + np.arange(n + 1),
+            (n, d + 1),
+        )
 
 
 Rows = DenseRows | CsrRows

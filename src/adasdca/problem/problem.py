@@ -32,7 +32,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Problem:
-    """A regularised risk to be minimised; make one with `Problem.checked`."""
+    """A regularised risk to be minimised; make one with `Problem.checked`.
+
+    Attributes
+    ----------
+    rows, y, weight, loss, lam, l1_ratio
+        The objective.
+    bounds : (lower, upper) or None
+        Bounds of the coefficients, an array each.
+    fit_intercept : bool
+        Whether b is free; it is 0 otherwise.
+    constant : float
+        The value of the last column of `rows` if that is not the user's but stands for a penalised
+        intercept; 0 if there is none.
+    """
 
     rows: Rows
     y: Array
@@ -42,6 +55,7 @@ class Problem:
     l1_ratio: float
     bounds: tuple[Array, Array] | None
     fit_intercept: bool
+    constant: float = 0.0
 
     @classmethod
     def checked(
@@ -55,6 +69,7 @@ class Problem:
         bounds: Any = None,
         sample_weight: Any = None,
         fit_intercept: bool = False,
+        intercept_scaling: float | None = None,
     ) -> Problem:
         """Check every argument; errors name the argument, its value and the remedy."""
         loss = get_loss(loss)
@@ -72,6 +87,13 @@ class Problem:
             )
         rows = check_rows(X)
         n, d = rows.shape
+        limits = check_bounds(bounds, d)
+        constant = 0.0
+        if intercept_scaling is not None:
+            constant = check_scaling(intercept_scaling, fit_intercept, rows.values.dtype)
+            rows = rows.with_constant(constant)
+            if limits is not None:
+                limits = np.append(limits[0], -math.inf), np.append(limits[1], math.inf)
         targets = check_targets(y, n, loss.kind)
         weight = check_weights(sample_weight, n)
         if weight is not None and loss.kind == "classification":
@@ -87,9 +109,14 @@ class Problem:
                 f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, "
                 "beyond double precision; choose lam nearer to 1."
             )
-        return cls(
-            rows, targets, weight, loss, lam, l1_ratio, check_bounds(bounds, d), bool(fit_intercept)
-        )
+        free = bool(fit_intercept) and not constant
+        return cls(rows, targets, weight, loss, lam, l1_ratio, limits, free, constant)
+
+    def split(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return the coefficients of X as given, and the intercept, penalised or not."""
+        if not self.constant:
+            return coef, intercept
+        return coef[:-1], self.constant * float(coef[-1])
 
     @cached_property
     def regularizer(self) -> Regularizer:
@@ -137,6 +164,31 @@ def check_count(name: str, value: Any, least: int) -> int:
             f"{name} = {value!r} is not allowed; choose an integer of {least} or more."
         )
     return count
+
+
+def check_scaling(intercept_scaling: Any, fit_intercept: bool, dtype: np.dtype[Any]) -> float:
+    """Return the constant of a penalised intercept as it is in a column of that dtype."""
+    value = check_number(
+        "intercept_scaling",
+        intercept_scaling,
+        0.0,
+        math.inf,
+        "a finite number above 0, or None for an intercept that is not penalised",
+        open_low=True,
+    )
+    if not fit_intercept:
+        raise ValueError(
+            f"intercept_scaling = {intercept_scaling!r}, but fit_intercept is False: there is no "
+            "intercept to scale. Pass fit_intercept=True, or intercept_scaling=None."
+        )
+    with np.errstate(over="ignore", under="ignore"):
+        constant = float(dtype.type(value))
+    if not 0 < constant < math.inf:
+        raise ValueError(
+            f"intercept_scaling = {intercept_scaling!r} is {constant:g} in {dtype}, the dtype of "
+            "X; choose a number nearer to 1."
+        )
+    return constant
 
 
 def check_bounds(bounds: Any, d: int) -> tuple[Array, Array] | None:
