@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.duality.certificate import Certificate, Certified
+from adasdca.duality.certificate import Certificate, Certified, relative_gap
 from adasdca.problem.data import as_doubles
 
 Array = NDArray[np.float64]
@@ -82,6 +82,15 @@ class History:
     def of(cls, records: list[Record]) -> History:
         """Gather records into columns."""
         return cls(*(np.array(column) for column in zip(*records, strict=True)))
+
+    @property
+    def relative_gap(self) -> Array:
+        """The gaps over the primal values."""
+        pairs = zip(self.gap.tolist(), self.primal.tolist(), strict=True)
+        return np.array([relative_gap(gap, primal) for gap, primal in pairs])
+
+    def __len__(self) -> int:
+        return len(self.epoch)
 
     def __repr__(self) -> str:
         return f"History({len(self)} surveys, gap {self.gap[0]:.3g} to {self.gap[-1]:.3g})"
@@ -159,7 +168,7 @@ class Solution(Certified):
         What was done, in stretches: name, rounds between surveys, updates, seconds, gap before and
         after.
     timings : dict
-        Seconds spent on setup, survey, plan, ascent and finish; the rest of the time is Python's.
+        Seconds spent on setup, survey, plan, ascent and second order; the rest is Python's.
     state : State
         What a later solve needs to go on from here.
     """
