@@ -132,8 +132,11 @@ struct Logistic {
     // The Kullback-Leibler divergence of b from s = -phi'(z), as s f((b - s)/s) + (1 - s) f((s -
     // b)/(1 - s)) with f(x) = (1 + x) log(1 + x) - x >= 0.
     double excess(double z, double b, double t) const {
-        const double s = ascent(z, t), rest = ascent(-z, t), apart = b - s;
-        const double value = s * entropy(apart / s) + rest * entropy(-apart / rest);
+        const double s = std::max(ascent(z, t), 1e-300), rest = std::max(ascent(-z, t), 1e-300);
+        // Beyond the range of exp the logarithm of s is -z itself.
+        const double high = z > 690 ? b * (z - 690) : 0.0, low = z < -690 ? (1.0 - b) * (-690 - z) : 0.0;
+        const double apart = b - s;
+        const double value = s * entropy(apart / s) + rest * entropy(-apart / rest) + high + low;
         return b >= 0 && b <= 1 ? value : std::numeric_limits<double>::infinity();
     }
 

@@ -45,12 +45,8 @@ ROOMS = (
     "cli",
     "__main__",
 )
-#: A solve inside a solve: the small problem of `span` runs the loop that runs it.
-KNOWN = {
-    ("adasdca.newton.span", "adasdca.auto.schedule"),
-    ("adasdca.newton.span", "adasdca.engine.loop"),
-    ("adasdca.newton.span", "adasdca.engine.stop"),
-}
+#: Imports against that order which have a reason: none.
+KNOWN: set[tuple[str, str]] = set()
 REPRODUCE = "adasdca_reproduce"
 
 #: Importer, imported, line.

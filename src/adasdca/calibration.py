@@ -22,9 +22,8 @@ from adasdca import _core
 from adasdca.auto.costs import Costs
 from adasdca.auto.rates import VARIABLE, Rates, use
 from adasdca.backends.base import FOREVER
-from adasdca.backends.blas import one_thread
+from adasdca.backends.blas import cholesky, one_thread
 from adasdca.backends.cpu import LocalBackend
-from adasdca.newton.systems import PrimalSystem, cholesky
 from adasdca.problem.problem import Problem
 from adasdca.solver import solve
 
@@ -160,10 +159,9 @@ def _epoch(X: Matrix) -> float:
 
 
 def _dense_pair(X: Matrix) -> float:
-    problem, backend = _backend(X, "squared")
-    system = PrimalSystem(problem, backend.workspace, 1)
-    h = np.ones(len(X))
-    return best(lambda: system.form(h, None, FOREVER)) / float(X.shape[0] * X.shape[1] ** 2)
+    term = _backend(X, "squared")[1].term()
+    term.place(np.zeros(X.shape[1]), 0.0)
+    return best(lambda: term.gram(False, FOREVER)) / float(X.shape[0] * X.shape[1] ** 2)
 
 
 def _sparse_pair(X: sp.csr_array) -> float:

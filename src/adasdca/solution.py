@@ -168,7 +168,7 @@ class Solution(Certified):
         What was done, in stretches: name, rounds between surveys, updates, seconds, gap before and
         after.
     timings : dict
-        Seconds spent on setup, survey, plan, ascent and finish; the rest of the time is Python's.
+        Seconds spent on setup, survey, plan, ascent and second order; the rest is Python's.
     state : State
         What a later solve needs to go on from here.
     """

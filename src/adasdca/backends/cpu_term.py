@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
@@ -13,14 +14,18 @@ from adasdca import _core
 from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix
-from adasdca.problem.data import DenseRows, Rows
 from adasdca.backends.workspace import make_workspace
+from adasdca.problem.data import DenseRows, Rows
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+#: A mean curvature below this is none.
+STRAIGHT = 1e-60
+#: The share of z that a solution of a step's equations may get wrong.
+WRONG = 1e-3
 #: No more free duals than this are expected, however many features there are.
 MOST_FREE = 1000
 
@@ -92,9 +97,14 @@ class CpuTerm:
         return self._combine()
 
     def _derive(self) -> tuple[float, float]:
-        return self.workspace.derive(
+        balance, mass = self.workspace.derive(
             self.scores, self.length, self.centre, self.beta, self.curvature, self.threads
         )
+        if mass < STRAIGHT * self.problem.total:
+            # Nearly straight everywhere: a step would leave the range of doubles.
+            self.curvature.fill(0.0)
+            mass = 0.0
+        return balance, mass
 
     def _combine(self) -> Derivatives:
         balance, mass = self._sums
@@ -102,6 +112,7 @@ class CpuTerm:
         self.workspace.combine(self.beta, u, self.threads)
         if self.fixed is not None:
             u += self.fixed
+        self._mass, self._reach = mass, float(np.abs(self.scores).max(initial=0.0))
         return Derivatives(u, balance + self.held, mass)
 
     @property
@@ -150,7 +161,9 @@ class CpuTerm:
         value, bend, size = self.workspace.slope_along(
             self.scores, self.change, length, self.length, self.centre, self.threads
         )
-        return RowSlope(value + self._fixed_slope, bend, size + abs(self._fixed_slope))
+        # The rounding of a score of a steep row is many times that of its dual.
+        size += abs(self._fixed_slope) + self._reach * math.sqrt(self._mass * bend)
+        return RowSlope(value + self._fixed_slope, bend, size)
 
     # -- the curvature
 
@@ -242,7 +255,8 @@ class CpuTerm:
 
             (I + S X D⁻¹ Xᵀ S) z = S X D⁻¹ r + Δb √h,    √hᵀ z = t,    Δv = D⁻¹ (r − Xᵀ S z),
 
-        whose Schur complement has no difference in it. None if that failed or time ran out.
+        whose Schur complement has no difference in it. None if that failed, if Δv has no digits
+        left (μ is rounding of the largest of K), or if time ran out.
         """
         curved = np.flatnonzero(self.curvature)
         if not len(curved):
@@ -267,7 +281,10 @@ class CpuTerm:
             z += db * across
         spread = np.zeros(self.workspace.n)
         spread[active] = root * z
-        return (right - self._weighted_sum(spread)) / diagonal, db
+        dv = (right - self._weighted_sum(spread)) / diagonal
+        self.workspace.scores(dv, image, self.threads)
+        off = root * (image[active] + db) - z
+        return None if np.linalg.norm(off) > WRONG * np.linalg.norm(z) else (dv, db)
 
     def _products(
         self, rows: Index, diagonal: float | Array, deadline: float
@@ -375,9 +392,7 @@ def free_duals(problem: Problem, beta: Array) -> Mask:
     return inside & (b != 0) if problem.loss.dead_zone > 0 else inside
 
 
-def near_kinks(
-    problem: Problem, scores: Array, beta: Array, reach: float | None, d: int
-) -> Index:
+def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None, d: int) -> Index:
     """Return the rows whose duals are free, wrong, or within reach of a kink.
 
     Parameters

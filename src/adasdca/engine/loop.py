@@ -111,7 +111,9 @@ class Loop:
             return False
         self._duration = time.perf_counter() - began
         self._timings["survey"] += self._duration
-        if not self._records or seen.relative_gap <= self._best[0].relative_gap:
+        # One that has arrived may have a larger gap than an earlier one of a larger objective.
+        arrived = seen.relative_gap <= self._stop.tol
+        if not self._records or arrived or seen.gap <= self._best[0].gap:
             self._best = seen, self._backend.multiplier, self._epoch
         self._survey, self._seen = seen, True
         self._labels.append(self._label)

@@ -10,6 +10,7 @@ the second line with an intercept only.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +25,9 @@ from adasdca.backends.blas import cholesky
 Array = NDArray[np.float64]
 
 #: Conjugate gradients leave this share of the right-hand side at most, and at least.
-LOOSEST, TIGHTEST = 0.1, 1e-4
+LOOSEST, TIGHTEST = 0.1, 1e-9
+#: Two steps that leave more of the right-hand side than this share ask for finer ones.
+COARSE = 0.5
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
 #: A matrix that is singular to rounding gets this share of its diagonal more, then 100 times it.
@@ -91,6 +94,10 @@ def solve_formed(formed: Gram, equations: Equations) -> Step:
 class ConjugateGradients:
     """Conjugate gradients, preconditioned by the diagonal.
 
+    A rough step may leave out the very direction in which there is far to go, if the function is
+    flat there, and the next one lead back. Two steps that do not make the right-hand side smaller
+    are followed by finer ones.
+
     Attributes
     ----------
     accuracy : float
@@ -101,6 +108,7 @@ class ConjugateGradients:
     #: Iterations of the last solve, and whether they were enough.
     taken: int = 0
     done: bool = True
+    _last: tuple[float, float] = (math.inf, math.inf)
 
     def solve(
         self, term: RowTerm, equations: Equations, deadline: float, most: int = MOST_ITERATIONS
@@ -111,6 +119,11 @@ class ConjugateGradients:
         scale = np.where(scale > 0, scale, 1.0)
         free = equations.intercept and mass > 0
         mass = mass if free else 1.0
+        right = equations.right
+        size = math.sqrt(float((right / scale) @ right) + free * equations.balance**2 / mass)
+        finer = size > COARSE * self._last[0]
+        self.accuracy = min(max((0.1 if finer else 2.0) * self.accuracy, TIGHTEST), LOOSEST)
+        self._last = self._last[1], size
 
         def product(p: Array, q: float) -> tuple[Array, float]:
             image, rest = term.curve(p, q)
@@ -119,7 +132,7 @@ class ConjugateGradients:
         found = conjugate_gradients(
             product,
             (scale, mass),
-            (equations.right, equations.balance if free else 0.0),
+            (right, equations.balance if free else 0.0),
             self.accuracy,
             deadline,
             most,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,7 +11,11 @@ ROUNDING = 1e-13
 #: The slope that may be left at the full step, and after a search, as shares of the first one.
 FULL, FOUND = 0.1, 0.01
 #: A bracket is found and halved in far fewer evaluations.
-MOST = 100
+MOST = 120
+#: A bracket that begins at 0 is cut to this share's root.
+TINY = 1e-6
+#: Evaluations in a row that do not halve the bracket, before it is halved.
+SLOW = 2
 
 
 class Slope(NamedTuple):
@@ -44,29 +49,36 @@ def step_length(slope: Callable[[float], Slope], start: float) -> tuple[float, b
         The slope at length 0, below 0.
     """
     length, at = 1.0, slope(1.0)
-    if -start <= ROUNDING * at.size:
+    # (The terms of the other end of a line over kinks may be far larger than those of this one.)
+    if -start <= ROUNDING * at.size and -start <= ROUNDING * slope(0.0).size:
         return 1.0, False
-    if abs(at.value) <= FULL * -start:
-        return 1.0, True
-    near = FOUND * -start
-    low, f_low, high, f_high = 0.0, start, float("inf"), float("inf")
+    low, f_low, high, f_high = 0.0, start, math.inf, math.inf
+    near, slow = FULL * -start, 0
     for _ in range(MOST):
+        if abs(at.value) <= max(near, ROUNDING * at.size):
+            if at.value <= ROUNDING * at.size:
+                return length, True
+            # The slope may have risen at once and be flat since, the function above its start.
+            middle = 0.5 * (low + length)
+            between = slope(middle).value
+            if f_low * low + between * (middle - low) + at.value * (length - middle) <= 0:
+                return length, True
+        near, width = FOUND * -start, high - low
         if at.value < 0:
             low, f_low = length, at.value
         else:
             high, f_high = length, at.value
-        guess = length - at.value / at.bend if at.bend > 0 else float("inf")
-        if high == float("inf"):
+        guess = length - at.value / at.bend if at.bend > 0 else math.inf
+        if high == math.inf:
             length = min(max(guess, 2.0 * low), 64.0 * low)
-        elif low < guess < high:
-            length = guess
         else:
-            length = low - f_low * (high - low) / (f_high - f_low)
-            if not low < length < high:
-                length = 0.5 * (low + high)
-        if high - low <= 4e-16 * high:
-            break
+            if high - low <= 4e-16 * high:
+                break
+            slow = slow + 1 if high - low > 0.5 * width else max(slow - 1, 0)
+            length = guess if low < guess < high else low - f_low * (high - low) / (f_high - f_low)
+            if slow >= SLOW or not low < length < high:
+                # In the middle of their digits where there are orders of magnitude between them.
+                wide = high > 8.0 * low
+                length = math.sqrt(max(low, TINY * high) * high) if wide else 0.5 * (low + high)
         at = slope(length)
-        if abs(at.value) <= max(near, ROUNDING * at.size):
-            return length, True
-    return (low if low > 0 else high), True
+    return low, low > 0

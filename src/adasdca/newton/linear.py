@@ -20,6 +20,8 @@ from adasdca.newton.moreau import Penalty
 
 Array = NDArray[np.float64]
 
+#: No step moves the intercept farther, in units of the mean residual.
+FARTHEST = 1e12
 #: How the equations of a step are solved.
 Solver = Callable[[RowTerm, Equations, float], Step | None]
 
@@ -115,6 +117,11 @@ class LinearObjective:
             self._db = math.copysign(self.term.residual, balance)
         if not (np.isfinite(self._dv).all() and math.isfinite(self._db)):
             return 0.0
+        farthest = FARTHEST * self.term.residual if self.intercept else math.inf
+        if abs(self._db) > farthest > 0:
+            # Next to no curvature is left: a shorter step on the same line.
+            share = farthest / abs(self._db)
+            self._dv, self._db = share * self._dv, share * self._db
         self.term.aim(self._dv, self._db)
         self._slope = -float(right @ self._dv) - balance * self._db
         return self._slope

@@ -1,0 +1,276 @@
+"""The equations of a Newton step, in three ways, against NumPy; and what they are made of."""
+
+import time
+
+import numpy as np
+import pytest
+
+import adasdca
+import cases
+from adasdca.auto.costs import Costs
+from adasdca.auto.second_order import EquationChoice
+from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.equations import ConjugateGradients, Equations, conjugate_gradients
+from adasdca.problem.problem import Problem
+from second_order import FOREVER, STORAGES, WAYS, make_problem, solver
+
+EXACT = {"features": 1e-9, "rows": 1e-9, "iterations": 1e-6}
+
+
+def placed(problem, rng):
+    """A term somewhere with curvature."""
+    term = LocalBackend(problem).term()
+    term.place(0.3 * rng.normal(size=problem.rows.shape[1]), 0.1)
+    assert term.curved > 0
+    return term
+
+
+def dense_matrix(X, h, diagonal, intercept):
+    wide = np.column_stack([X, np.ones(len(X))]) if intercept else X
+    matrix = wide.T @ (h[:, None] * wide)
+    matrix[np.diag_indices(X.shape[1])] += diagonal
+    return matrix
+
+
+def solved(way, term, equations):
+    if way == "iterations":
+        return ConjugateGradients(1e-10).solve(term, equations, FOREVER)
+    return solver(way)(term, equations, FOREVER)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("loss", cases.SMOOTH)
+def test_directions(loss, storage, intercept, weighted):
+    rng = np.random.default_rng(2)
+    for d in (7, 90):
+        X, _, problem = make_problem(loss, storage, intercept, weighted, d=d)
+        term = placed(problem, rng)
+        mu = problem.strength * problem.total
+        balance = float(rng.normal()) if intercept else 0.0
+        right = rng.normal(size=d)
+        for diagonal in (mu, mu * rng.exponential(size=d)):
+            matrix = dense_matrix(X, term.curvature, diagonal, intercept)
+            wanted = np.linalg.solve(matrix, np.append(right, balance)[: len(matrix)])
+            for way in WAYS:
+                if way == "rows" and diagonal is not mu:
+                    continue
+                found = solved(way, term, Equations(diagonal, right, balance, intercept))
+                both = np.append(*found) if intercept else found[0]
+                size = np.abs(wanted).max()
+                np.testing.assert_allclose(both, wanted, rtol=0, atol=EXACT[way] * size)
+                assert intercept or found[1] == 0.0
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_what_a_term_knows_of_its_curvature(storage, intercept):
+    """The matrix about the weighted mean, its diagonal and its products are of one matrix."""
+    rng = np.random.default_rng(0)
+    X, _, problem = make_problem("logistic", storage, intercept, True)
+    term = placed(problem, rng)
+    h = term.curvature
+    matrix, column, mass = term.gram(intercept, FOREVER)
+    mean = h @ X / h.sum() if intercept else np.zeros(7)
+    expected = (X - mean).T @ (h[:, None] * (X - mean))
+    np.testing.assert_allclose(np.tril(matrix), np.tril(expected), rtol=1e-6, atol=1e-6)
+    if intercept:
+        np.testing.assert_allclose(column, h @ X, rtol=1e-12, atol=1e-12)
+        assert mass == pytest.approx(h.sum())
+    else:
+        assert not column.any()
+        assert mass == 0
+    squares, total = term.diagonal()
+    np.testing.assert_allclose(squares, h @ X**2, rtol=1e-12)
+    assert total == pytest.approx(h.sum())
+    p, q = rng.normal(size=7), 0.7
+    image, rest = term.curve(p, q)
+    np.testing.assert_allclose(image, X.T @ (h * (X @ p + q)), rtol=1e-10, atol=1e-12)
+    assert rest == pytest.approx(h @ (X @ p + q))
+
+
+@pytest.mark.parametrize("way", ["features", "rows"])
+def test_digits_of_differences_far_from_0(way):
+    """Rows a million away from 0 and 1 apart: what the intercept takes must be taken first."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(60, 5))
+    X = Z + 1e6
+    y = Z @ rng.normal(size=5)
+    problem = Problem.checked(X, y, loss="squared", lam=1 / 60, fit_intercept=True)
+    term = placed(problem, rng)
+    right = rng.normal(size=5)
+    dv, db = solved(way, term, Equations(1.0, right, 0.0, True))
+    centred = X - X.mean(axis=0)
+    wanted = np.linalg.solve(centred.T @ centred + np.eye(5), right)
+    tolerance = 1e-8 if way == "features" else 1e-2
+    np.testing.assert_allclose(dv, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+    assert db == pytest.approx(-X.mean(axis=0) @ dv, rel=1e-6)
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("way", WAYS)
+def test_no_row_has_curvature(way, intercept):
+    X, y, problem = make_problem("squared_hinge", "sparse", intercept, d=90)
+    term = LocalBackend(problem).term()
+    separating = np.linalg.lstsq(np.vstack([X[:3], X[4:]]), 9 * np.delete(y, 3), rcond=None)[0]
+    term.place(separating, 0.0)
+    if intercept:
+        term.scores = 9 * y
+        term._derive()
+    else:
+        term.curvature[3] = 0.0  # the row of zeros is inside every margin
+    assert term.curved == 0
+    mu = problem.strength * problem.total
+    right = np.arange(90.0)
+    dv, db = solved(way, term, Equations(mu, right, 0.0, intercept))
+    np.testing.assert_allclose(dv, right / mu, rtol=1e-12)
+    assert db == 0.0
+
+
+def test_by_rows_where_the_ridge_is_rounding():
+    """A column of 1e9 makes all inner products alike: no digits are left, and that is noticed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 200))
+    X[:, 0] = 1e9 * (1 + 1e-3 * rng.random(30))
+    problem = Problem.checked(X, rng.normal(size=30), loss="squared", lam=300.0)
+    term = placed(problem, rng)
+    right = X.T @ rng.normal(size=30)
+    assert term.solve_by_rows(right, 0.0, False, FOREVER) is None
+
+
+def test_iterations_become_finer_where_they_lead_nowhere():
+    """A rough step leaves out the flat directions, and may do so for ever."""
+    rng = np.random.default_rng(0)
+    X = np.outer(rng.normal(size=30), np.ones(5)) + 1e-3 * rng.normal(size=(30, 5))
+    problem = Problem.checked(X, rng.normal(size=30), loss="squared", lam=1e-9)
+    term = placed(problem, rng)
+    right = np.ones(5) + 1e-2 * rng.normal(size=5)
+    matrix = dense_matrix(X, term.curvature, problem.strength * 30, False)
+    wanted = np.linalg.solve(matrix, right)
+    iterations = ConjugateGradients()
+    equations = Equations(problem.strength * 30, right, 0.0, False)
+    off = []
+    for _ in range(12):
+        dv, _ = iterations.solve(term, equations, FOREVER)
+        off.append(np.linalg.norm(dv - wanted) / np.linalg.norm(wanted))
+    assert off[0] > 0.5
+    assert off[-1] < 1e-3
+    for k in range(30):
+        iterations.solve(term, equations._replace(right=right * 0.5**k), FOREVER)
+    assert iterations.accuracy == 0.1
+
+
+def test_by_rows_where_they_are_almost_fitted():
+    """There the Schur complement in the features is a difference of nearly equal numbers."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 200)), rng.normal(size=20)
+    problem = Problem.checked(X, y, loss="squared", lam=1e-8, fit_intercept=True)
+    term = LocalBackend(problem).term()
+    term.place(np.zeros(200), 0.0)
+    mu = problem.strength * problem.total
+    _, db = term.solve_by_rows(X.T @ y, float(y.sum()), True, FOREVER)
+    inverse = np.linalg.inv(mu * np.eye(20) + X @ X.T)
+    assert db == pytest.approx((inverse @ y).sum() / inverse.sum(), rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+def test_singular_matrices_still_give_a_way_down(scale):
+    """Features repeated and features of zeros, and hardly a penalty to tell them apart."""
+    rng = np.random.default_rng(0)
+    X = scale * rng.normal(size=(50, 3))
+    X = np.column_stack([X, X, np.zeros(50)])
+    problem = Problem.checked(X, rng.normal(size=50), loss="squared", lam=1e-30, fit_intercept=True)
+    term = placed(problem, rng)
+    right = np.append(np.tile(scale * rng.normal(size=3), 2), 0.0)
+    for way in ("features", "iterations"):
+        dv, db = solved(way, term, Equations(problem.strength * 50, right, 0.3, True))
+        assert np.isfinite(dv).all()
+        assert right @ dv + 0.3 * db > 0
+        image, _ = term.curve(dv, db)
+        np.testing.assert_allclose(image[:6], right[:6], rtol=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_no_time_is_left(way, storage):
+    *_, problem = make_problem("squared", storage, d=90)
+    term = placed(problem, np.random.default_rng(0))
+    late = time.perf_counter() - 1.0
+    equations = Equations(1.0, np.ones(90), 0.0, False)
+    if way == "rows":
+        assert term.solve_by_rows(equations.right, 0.0, False, late) is None
+    else:
+        assert solver(way)(term, equations, late) is None
+
+
+def test_conjugate_gradients_leave_the_share_asked_for():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(40, 30))
+    matrix, right = A.T @ A + 0.1 * np.eye(30), rng.normal(size=30)
+    scale = matrix.diagonal()
+    products = []
+
+    def product(p, q):
+        products.append(1)
+        return matrix @ p, 0.0 * q
+
+    for accuracy in (0.5, 0.1, 1e-4, 1e-10):
+        x, _ = conjugate_gradients(product, (scale, 1.0), (right, 0.0), accuracy, FOREVER)
+        left = right - matrix @ x
+        assert left @ (left / scale) <= accuracy**2 * (right @ (right / scale)) * (1 + 1e-9)
+        assert right @ x > 0
+    assert len(products) < 150
+
+
+def test_conjugate_gradients_of_a_matrix_that_is_0():
+    """No curvature at all: the scaled gradient, for the line search to mend."""
+    x, y = conjugate_gradients(
+        lambda p, q: (0 * p, 0 * q), (np.full(3, 2.0), 1.0), (np.ones(3), 1.0), 0.1, FOREVER
+    )
+    np.testing.assert_array_equal(x, 0.5)
+    assert y == 1.0
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_reaches_the_optimum(way, monkeypatch):
+    asked = []
+
+    def equations(self, steps, active, known=0, ridge=True):
+        asked.append(active)
+        return ("features" if way == "rows" and not ridge else way), 0.0
+
+    monkeypatch.setattr(Costs, "equations", equations)
+    for loss in cases.LOSSES:
+        for intercept, weighted in ((False, True), (True, False)):
+            for storage in ("dense", "sparse-single"):
+                X, y, problem = make_problem(loss, storage, intercept, weighted, d=50, lam=0.01)
+                options = {
+                    "loss": loss,
+                    "lam": 0.01,
+                    "fit_intercept": intercept,
+                    "sample_weight": problem.weight,
+                }
+                sol = adasdca.solve(STORAGES[storage](X), y, tol=1e-9, random_state=0, **options)
+                assert sol.converged, sol
+                proof = adasdca.certify(
+                    X, y, sol.coef, intercept=sol.intercept, dual_coef=sol.dual_coef, **options
+                )
+                assert proof.gap <= 2e-9 * proof.primal
+    assert asked
+
+
+def test_a_way_that_fails_is_left_for_another(monkeypatch):
+    """By rows there may be nothing positive definite; the equations have an answer all the same."""
+    _, _, problem = make_problem("logistic", d=90)
+    term = placed(problem, np.random.default_rng(0))
+    mu = problem.strength * problem.total
+    equations = Equations(mu, np.ones(90), 0.0, False)
+    wanted = solved("features", term, equations)[0]
+    monkeypatch.setattr(Costs, "equations", lambda *_: ("rows", 0.0))
+    monkeypatch.setattr(type(term), "solve_by_rows", lambda *_: None)
+    choice = EquationChoice(Costs(problem), True, 1.0)
+    np.testing.assert_allclose(choice(term, equations, FOREVER)[0], wanted)
+    monkeypatch.setattr(Costs, "most_unknowns", 10)
+    roughly = choice(term, equations, FOREVER)[0]
+    assert 0 < np.abs(roughly - wanted).max() < 0.2 * np.abs(wanted).max()

@@ -1,0 +1,112 @@
+"""Solves that once did not arrive, at default settings: all of them do, to 1e-6."""
+
+import functools
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.preprocessing import StandardScaler
+
+import cases
+from adasdca import Status, solve
+
+REGRESSION = [name for name in cases.LOSSES if not cases.is_classification(name)]
+
+
+@functools.cache
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), np.where(y == 1, 1.0, -1.0)
+
+
+@functools.cache
+def diabetes():
+    return load_diabetes(return_X_y=True, scaled=False)
+
+
+def arrives(X, y, loss, C, **options):
+    options = {"random_state": 0, "tol": 1e-6, **options}
+    sol = solve(X, y, loss=loss, lam=1 / (C * len(y)), **options)
+    assert sol.status is Status.CONVERGED, (sol, loss, C, options)
+    assert sol.gap <= 1e-6 * sol.primal
+    return sol
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("loss", ["smoothed_hinge", "modified_huber", "squared_hinge", "logistic"])
+def test_nearly_separable(loss, seed):
+    X, y = cancer()
+    arrives(X, y, loss, 1e4, fit_intercept=True, random_state=seed)
+
+
+@pytest.mark.parametrize("loss", ["huber", "squared_epsilon_insensitive", "absolute"])
+def test_raw_regression(loss):
+    X, y = diabetes()
+    for C in 10.0 ** np.arange(-4, 7):
+        for intercept in (False, True):
+            arrives(X, y, loss, C, fit_intercept=intercept)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
+def test_raw_integers(loss):
+    """As madelon's: features about 500 with deviations of some tens, and hardly a signal."""
+    rng = np.random.default_rng(0)
+    X = np.clip(np.round(rng.normal(480, 40, size=(600, 200))), 0, 999)
+    y = np.where(X[:, :5].sum(axis=1) + 60 * rng.normal(size=600) > 2400, 1.0, -1.0)
+    for C in (1e-4, 1e-2, 1.0):
+        for intercept in (False, True):
+            arrives(X, y, loss, C, fit_intercept=intercept)
+
+
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_a_column_of_timestamps(loss):
+    """Seconds since 1970 beside columns about 1; the intercept takes their mean."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(300, 5))
+    y = Z @ rng.normal(size=5) + rng.normal(size=300)
+    if cases.is_classification(loss):
+        y = np.where(y > 0, 1.0, -1.0)
+    X = np.column_stack([1.6e9 + 1e7 * rng.random(300), Z])
+    for C in (1e-4, 1e-2, 1.0):
+        # What rounding can do to a gap at 1.6e9 is more than 1e-6 of it where little is penalised.
+        sol = solve(
+            X, y, loss=loss, lam=1 / (C * 300), fit_intercept=True, tol=1e-6, random_state=0
+        )
+        reached = sol.gap <= 1e-6 * sol.primal
+        assert reached or sol.gap <= 3 * sol.certificate.rounding, (sol, C)
+        assert reached or C == 1.0
+        # The column is of no use: without it the objective is nearly the same.
+        without = arrives(X[:, 1:], y, loss, C, fit_intercept=True)
+        assert sol.primal <= without.primal * (1 + 1e-6) + 1e-12
+        assert sol.primal >= 0.97 * without.primal
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 0.9])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+def test_elastic_nets_of_little_strength(loss, l1_ratio):
+    X, y = cancer()
+    for C in (1e2, 1e3, 1e4):
+        arrives(X, y, loss, C, l1_ratio=l1_ratio, fit_intercept=True)
+
+
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_wide_and_of_every_scale(loss):
+    """More features than rows, and one so large that the inner products of rows are all of it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 200))
+    y = X @ rng.normal(size=200) / 14 + 0.3 * rng.normal(size=30)
+    if cases.is_classification(loss):
+        y = np.where(y > 0, 1.0, -1.0)
+    X[:, 0] = 1e9 * (1 + 1e-3 * rng.random(30))
+    for intercept in (False, True):
+        arrives(X, y, loss, 1e-4, fit_intercept=intercept)
+
+
+def test_a_margin_kept_by_all_is_not_the_end():
+    """All slopes are 0 and with them all duals: nothing is proved, and there is far to go."""
+    X, y = cancer()
+    for loss in ("squared_hinge", "smoothed_hinge", "modified_huber"):
+        loose = solve(X, y, loss=loss, lam=1e-12, tol=1e-4, random_state=0)
+        for scale in (3.0, 1e3):
+            tight = arrives(X * scale, y, loss, 1e3, warm_start=loose.state, fit_intercept=False)
+            assert tight.n_epochs < 100

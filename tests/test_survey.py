@@ -1,0 +1,114 @@
+"""Surveys look and change nothing: twice the same, and no ascent is the other for it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import cases
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.problem import Problem
+from second_order import FOREVER
+
+NEEDS = frozenset({"score", "residue", "share", "adaptive"})
+INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+EVERY = [(False, "l2"), (True, "elastic-net-bounds")]
+
+
+def make_backend(loss, intercept, sparse=False, regularizer="l2", threads=1):
+    X, y = cases.make_data(loss, n=300)
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    options = {"lam": 0.05, "fit_intercept": intercept, "sample_weight": weight}
+    options |= cases.REGULARIZERS[regularizer]
+    return LocalBackend(
+        Problem.checked(sp.csr_array(X) if sparse else X, y, loss=loss, **options), threads
+    )
+
+
+def random_point(backend, seed=0):
+    """Dual variables inside their domain, and a point that does not belong to them."""
+    rng, problem = np.random.default_rng(seed), backend.problem
+    low, high = np.clip(problem.loss.domain, -2.0, 2.0)
+    b = rng.uniform(low, high, len(problem.y))
+    beta = problem.y * b if problem.loss.kind == "classification" else b
+    lower, upper = problem.bounds or (-np.inf, np.inf)
+    return beta, np.clip(rng.normal(size=problem.rows.shape[1]), lower, upper), 0.3
+
+
+def bits(survey):
+    """All that a survey says, in bytes.
+
+    At a kink the search for the best intercept ends an ulp to the left or to the right of it, by
+    where it began: there the certificate is left out.
+    """
+    said = {**vars(survey), **vars(survey.certificate)}
+    left_out = {"certificate"}
+    if survey.gamma == 0 and survey.certified is not survey.beta:
+        left_out |= {"intercept", *vars(survey.certificate)}
+    return {name: np.asarray(said[name]).tobytes() for name in said if name not in left_out}
+
+
+@INTERCEPT
+@pytest.mark.parametrize(("sparse", "regularizer"), EVERY, ids=["dense", "sparse"])
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_twice_the_same(loss, sparse, regularizer, intercept):
+    backend = make_backend(loss, intercept, sparse, regularizer)
+    beta, w, b = random_point(backend)
+    some = np.random.default_rng(3).integers(300, size=200).astype(np.int32)
+
+    def look():
+        seen = backend.survey(NEEDS)
+        first, again = bits(seen), backend.survey(NEEDS)
+        assert bits(again) == first
+        assert again.intercept == pytest.approx(seen.intercept, rel=1e-14)
+        assert again.primal == pytest.approx(seen.primal, rel=1e-14)
+        assert again.gap == pytest.approx(seen.gap, rel=1e-12)
+        backend.survey(frozenset())
+        assert bits(backend.survey(NEEDS)) == first
+
+    look()
+    backend.restart(beta, 0.2 if intercept else 0.0)
+    look()
+    backend.workspace.ascend(some, FOREVER)
+    look()
+    backend.place(beta, w, b if intercept else 0.0)
+    look()
+    seen = backend.survey(NEEDS)
+    np.testing.assert_array_equal(seen.coef, w)
+    np.testing.assert_array_equal(seen.beta, beta)
+    backend.workspace.ascend(some, FOREVER)
+    look()
+
+
+@INTERCEPT
+@pytest.mark.parametrize(("sparse", "regularizer"), EVERY, ids=["dense", "sparse"])
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_an_ascent_does_not_know_how_often_was_looked(loss, sparse, regularizer, intercept):
+    rng = np.random.default_rng(3)
+    plans = [rng.integers(300, size=200).astype(np.int32) for _ in range(3)]
+    ends = []
+    for looks in (1, 3):
+        backend = make_backend(loss, intercept, sparse, regularizer)
+        for plan in plans:
+            for _ in range(looks):
+                backend.survey(frozenset())
+            backend.workspace.ascend(plan, FOREVER)
+        ends.append(bits(backend.survey(NEEDS)))
+    assert ends[0] == ends[1]
+
+
+@INTERCEPT
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_a_point_is_certified_as_it_is_surveyed(loss, intercept):
+    """`certify` of a placed point says what the survey of it does, where b is the best one."""
+    backend = make_backend(loss, intercept)
+    beta, w, b = random_point(backend)
+    backend.place(beta, w, b if intercept else 0.0)
+    seen = backend.survey(NEEDS)
+    proof = backend.certify(seen.coef, seen.intercept, seen.certified)
+    assert proof.primal == pytest.approx(seen.primal, rel=1e-13)
+    assert proof.gap == pytest.approx(seen.gap, rel=1e-9)
+    if not intercept:
+        # The point belongs to other duals; any duals give a bound.
+        other = backend.certify(seen.coef, 0.0, np.zeros_like(beta))
+        assert other.primal == pytest.approx(seen.primal, rel=1e-13)
+        assert other.dual <= seen.primal

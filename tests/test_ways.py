@@ -1,0 +1,56 @@
+"""Which way a step's equations are solved, and by how many threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import adasdca
+from adasdca.auto.costs import Costs
+from adasdca.backends.blas import _controller, one_thread
+from adasdca.problem.data import DenseRows
+from adasdca.problem.problem import Problem
+
+
+@pytest.mark.parametrize(
+    ("shape", "density", "way"),
+    [
+        ((200, 3000), 1.0, "rows"),
+        ((500, 20_000), 1.0, "rows"),
+        ((20_000, 50), 1.0, "features"),
+        ((100_000, 1000), 1.0, "features"),
+        ((20_000, 5000), 0.002, "iterations"),
+    ],
+)
+def test_the_cheapest_way(shape, density, way):
+    """By shape and entries alone: the values of a broadcast array take no memory."""
+    n, d = shape
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    if density == 1.0:
+        X = np.broadcast_to(np.float32(1.0), shape)
+        problem = Problem(DenseRows(X), y, None, adasdca.Logistic(), 1.0, 0.0, None, False)
+    else:
+        each = round(density * d)
+        columns = np.sort(np.arange(each) * (d // each) + np.arange(n)[:, None] % (d // each))
+        X = sp.csr_matrix((np.ones(n * each), columns.ravel(), np.arange(n + 1) * each), (n, d))
+        problem = Problem.checked(X, y, loss="logistic", lam=1.0)
+    costs = Costs(problem)
+    assert costs.equations(4.0, n)[0] == way
+    assert costs.equations(4.0, n, 0, ridge=False)[0] != "rows"
+
+
+def test_one_thread_for_lapack_whoever_leaves_first():
+    from threadpoolctl import ThreadpoolController, threadpool_limits
+
+    def counts():
+        return {library["num_threads"] for library in ThreadpoolController().info()}
+
+    with threadpool_limits(2, user_api="blas"):
+        before = counts()
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        assert all(library.num_threads == 1 for library in _controller().lib_controllers)
+        first.__exit__(None, None, None)
+        assert all(library.num_threads == 1 for library in _controller().lib_controllers)
+        second.__exit__(None, None, None)
+        assert counts() == before

@@ -1,0 +1,138 @@
+"""Rounds of the method of multipliers on some of the rows: they end where all rows do."""
+
+import numpy as np
+import pytest
+
+import cases
+from adasdca import solve
+from adasdca.auto.second_order import SecondOrder
+from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cpu_term import WorkingSet, free_duals, near_kinks
+from adasdca.newton.linear import LinearObjective
+from adasdca.newton.moreau import Ridge
+from adasdca.newton.newton import Ending, minimise
+from adasdca.problem.problem import Problem
+from second_order import FOREVER, KINKED, solver
+
+INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+
+
+@INTERCEPT
+@pytest.mark.parametrize("loss", KINKED)
+def test_working_sets_end_where_all_rows_do(loss, intercept, monkeypatch):
+    X, y = cases.make_data(loss, n=3000)
+    options = {"loss": loss, "lam": 1e-4, "fit_intercept": intercept, "l1_ratio": 0.2}
+    monkeypatch.setattr(SecondOrder, "cost", lambda *_: 0.0)
+    sizes = []
+    made = WorkingSet.__init__
+
+    def counted(self, problem, chosen, *arguments):
+        sizes.append(len(chosen))
+        made(self, problem, chosen, *arguments)
+
+    monkeypatch.setattr(WorkingSet, "__init__", counted)
+    some = solve(X, y, tol=1e-8, **options)
+    assert sizes
+    assert max(sizes) < 2500
+    term = LocalBackend.term
+    monkeypatch.setattr(
+        LocalBackend, "term", lambda self, length, centre, *_: term(self, length, centre)
+    )
+    del sizes[:]
+    every = solve(X, y, tol=1e-8, **options)
+    assert not sizes
+    assert some.converged
+    assert every.converged
+    assert some.primal == pytest.approx(every.primal, rel=2e-8)
+    assert np.linalg.norm(some.coef - every.coef) <= some.radius + every.radius
+
+
+@INTERCEPT
+@pytest.mark.parametrize("loss", KINKED)
+def test_a_working_set_is_the_whole_with_some_duals_held(loss, intercept):
+    """Where the rows left out are right, u, balance and slopes are those of all rows."""
+    rng = np.random.default_rng(0)
+    X, y = cases.make_data(loss, n=60)
+    weight = rng.integers(0, 3, 60).astype(float)
+    problem = Problem.checked(
+        X, y, loss=loss, lam=0.01, fit_intercept=intercept, sample_weight=weight
+    )
+    backend, gamma = LocalBackend(problem), 0.2
+    whole = backend.term(gamma, np.zeros(60))
+    v, dv = rng.normal(size=(2, 7))
+    whole.place(v, 0.1)
+    centre = whole.beta.copy()
+    whole = backend.term(gamma, centre)
+    first = whole.place(v, 0.1)
+    chosen = np.flatnonzero(rng.random(60) < 0.6)
+    held = centre.copy()
+    left = np.setdiff1d(np.arange(60), chosen)
+    held[left] = whole.beta[left]
+    part = WorkingSet(problem, chosen, held, backend.combine(held), gamma, 1)
+    found = part.place(v, 0.1)
+    np.testing.assert_allclose(found.u, first.u, atol=1e-11)
+    assert found.balance == pytest.approx(first.balance, abs=1e-11)
+    np.testing.assert_allclose(part.duals(), whole.beta, atol=1e-12)
+    whole.aim(dv, 0.4)
+    part.aim(dv, 0.4)
+    slope = whole.slope(0.0).value
+    assert part.slope(0.0).value == pytest.approx(slope, rel=1e-9, abs=1e-9)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("loss", KINKED)
+def test_a_rounded_problem_on_some_rows(loss, intercept):
+    """At its minimum the gradient in w and in b vanishes; the rows left out keep their duals."""
+    rng = np.random.default_rng(0)
+    X, y = cases.make_data(loss, n=60)
+    problem = Problem.checked(X, y, loss=loss, lam=0.01, fit_intercept=intercept)
+    low, high = problem.loss.domain
+    b = np.clip(rng.uniform(low - 0.3, high + 0.3, 60), low, high)
+    beta = problem.y * b if cases.is_classification(loss) else b
+    backend = LocalBackend(problem)
+    u = backend.combine(beta)
+    rows = np.flatnonzero(rng.random(60) < 0.6)
+    term = WorkingSet(problem, rows, beta, u, 0.3, 1)
+    objective = LinearObjective(term, Ridge(), 0.6, intercept, True, solver("features"), u, 0.1)
+    ending, _ = minimise(objective, 1e-14, FOREVER)
+    assert ending in (Ending.REACHED, Ending.EXHAUSTED)
+    duals = term.duals()
+    left = np.setdiff1d(np.arange(60), rows)
+    np.testing.assert_array_equal(duals[left], beta[left])
+    np.testing.assert_allclose(objective.v, X.T @ duals / 0.6, atol=1e-6)
+    if intercept:
+        assert abs(duals.sum()) < 1e-9
+    else:
+        assert objective.b == 0.1
+    # b maximises (t − z) b − ε|b| − γ/2 (b − b⁰)² over its interval.
+    grid = np.linspace(low, high, 2001)[:, None]
+    sign = y if cases.is_classification(loss) else np.ones(60)
+    z = (sign * (X @ objective.v + objective.b))[rows]
+    target = np.ones(60) if cases.is_classification(loss) else y
+    gain = (target[rows] - z) * grid - problem.loss.dead_zone * np.abs(grid)
+    gain -= 0.15 * (grid - (sign * beta)[rows]) ** 2
+    np.testing.assert_allclose(
+        grid[gain.argmax(axis=0), 0], (sign * duals)[rows], atol=2e-3 * (high - low)
+    )
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_which_rows_are_near_their_kinks(loss):
+    rng = np.random.default_rng(0)
+    X, y = cases.make_data(loss, n=3000)
+    weight = rng.integers(0, 3, 3000).astype(float)
+    problem = Problem.checked(X, y, loss=loss, lam=0.01, sample_weight=weight)
+    scores = X @ rng.normal(size=7)
+    beta = -problem.loss.slope(scores, y)
+    wrong = rng.choice(np.flatnonzero(weight > 0), 40, replace=False)
+    beta[wrong] = 0.3 * np.sign(y[wrong])
+    away = np.abs(np.abs(problem.loss.residual(scores, y)) - problem.loss.dead_zone)
+    away[weight == 0] = np.inf
+    for reach in (None, 1e-3, 0.05):
+        chosen = near_kinks(problem, scores, beta, reach, 7)
+        assert set(wrong) <= set(chosen)
+        assert not (weight[chosen] == 0).any()
+        assert len(chosen) >= 40
+        if reach is not None:
+            assert set(np.flatnonzero(away <= reach)) <= set(chosen) or len(chosen) >= 500
+    assert free_duals(problem, beta)[wrong].all()
