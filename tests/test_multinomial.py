@@ -9,7 +9,7 @@ from scipy.stats import entropy
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
-import adasdca.multinomial.solver
+import adasdca.multinomial.equations
 import adasdca.problem.products
 from adasdca import Status
 from adasdca.multinomial.solver import solve_multinomial
@@ -69,7 +69,7 @@ def test_equals_logistic_regression(load, fit_intercept):
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_every_certificate_on_the_way_encloses_the_optimum(direct, monkeypatch):
-    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 10**6 if direct else 0)
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6 if direct else 0)
     X, codes = blobs(n=200, seed=2)
     problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True}
     best = solve_multinomial(X, codes, **problem, tol=1e-14)
@@ -108,9 +108,9 @@ def test_conjugate_gradients_and_the_direct_solve_agree(monkeypatch):
     X, y = load_digits(n_class=4, return_X_y=True)
     X, y = X[:150, ::2] / 16.0, y[:150]
     problem = {"n_classes": 4, "lam": 1 / 150, "fit_intercept": True, "tol": 1e-13}
-    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 10**6)
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6)
     direct = solve_multinomial(X, y, **problem)
-    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 0)
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
     iterative = solve_multinomial(X, y, **problem)
     np.testing.assert_allclose(iterative.coef, direct.coef, atol=1e-6)
     np.testing.assert_allclose(iterative.intercept, direct.intercept, atol=1e-5)

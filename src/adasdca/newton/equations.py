@@ -10,10 +10,11 @@ the second line with an intercept only.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,8 @@ class Equations(NamedTuple):
 
 
 Step = tuple[Array, float]
+#: A linear map of two unknowns.
+Map = Callable[[Array, Any], tuple[Array, Any]]
 
 
 def solve_by_features(term: RowTerm, equations: Equations, deadline: float) -> Step | None:
@@ -64,23 +67,32 @@ def solve_by_features(term: RowTerm, equations: Equations, deadline: float) -> S
     right = equations.right
     if mass > 0:
         right = right - column * (equations.balance / mass)
-    own = matrix.diagonal() + equations.diagonal
-    damping, extra = 0.0, equations.diagonal
+    dv, _ = damped_solve(matrix, equations.diagonal, right)
+    if mass > 0:
+        return dv, float(equations.balance - column @ dv) / mass
+    return dv, 0.0
+
+
+def damped_solve(matrix: Array, diagonal: float | Array, right: Array) -> tuple[Array, float]:
+    """Solve with diag(diagonal) + the lower triangle given, which is lost on the way.
+
+    A matrix that is not positive definite gets a share of its own diagonal more, which is
+    returned, too.
+    """
+    own = matrix.diagonal() + diagonal
+    damping, extra = 0.0, diagonal
     while True:
         # The last copy is not needed, but which one that is nobody knows.
         solve = cholesky(matrix.copy() if damping < 1.0 else matrix, extra)
         if solve is not None:
-            dv = solve(right)
-            if np.isfinite(dv).all():
-                break
+            solution = solve(right)
+            if np.isfinite(solution).all():
+                return solution, damping
         if damping >= 1.0:
-            dv = right / np.where(own > 0, own, 1.0)
-            break
+            own = np.where(own > 0, own, 1.0)
+            return (right.T / own).T, math.inf
         damping = max(100.0 * damping, DAMPING)
-        extra = equations.diagonal + damping * own
-    if mass > 0:
-        return dv, float(equations.balance - column @ dv) / mass
-    return dv, 0.0
+        extra = diagonal + damping * own
 
 
 @dataclass
@@ -109,7 +121,7 @@ class ConjugateGradients:
 
         return conjugate_gradients(
             product,
-            (scale, mass),
+            lambda r, t: (r / scale, t / mass),
             (equations.right, equations.balance if free else 0.0),
             self.accuracy,
             deadline,
@@ -117,30 +129,30 @@ class ConjugateGradients:
 
 
 def conjugate_gradients(
-    product: Callable[[Array, Array | float], tuple[Array, Array | float]],
-    scale: tuple[Array, Array | float],
-    right: tuple[Array, Array | float],
+    product: Map,
+    precondition: Map,
+    right: tuple[Array, Any],
     accuracy: float,
     deadline: float,
-) -> tuple[Array, Array | float] | None:
+) -> tuple[Array, Any] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
 
     Parameters
     ----------
     product : callable
         A.
-    scale : pair
-        The diagonal of A, about.
+    precondition : callable
+        The inverse of A, about.
     right : pair
         The right-hand sides.
     accuracy : float
-        The share of the right-hand side to leave, in the norm of 1/scale.
+        The share of the right-hand side to leave, in the norm of the preconditioner.
     deadline : float
         When to give up, on the clock of `time.perf_counter`.
     """
     r_x, r_y = right[0].copy(), np.asarray(right[1], dtype=np.float64)
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
-    z_x, z_y = r_x / scale[0], r_y / scale[1]
+    z_x, z_y = precondition(r_x, r_y)
     p_x, p_y = z_x, z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
     goal = accuracy**2 * energy
@@ -158,7 +170,7 @@ def conjugate_gradients(
         length = energy / bend
         x, y = x + length * p_x, y + length * p_y
         r_x, r_y = r_x - length * q_x, r_y - length * np.asarray(q_y)
-        z_x, z_y = r_x / scale[0], r_y / scale[1]
+        z_x, z_y = precondition(r_x, r_y)
         before, energy = energy, float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
         p_x, p_y = z_x + (energy / before) * p_x, z_y + (energy / before) * p_y
     return x, y

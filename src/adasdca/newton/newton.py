@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import math
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 from adasdca.newton.line import Slope, step_length
@@ -51,11 +52,16 @@ class Ending(enum.Enum):
     REACHED = "enough is gained"
     EXHAUSTED = "rounding hides what is left"
     STEPS = "as many steps as allowed"
+    STOPPED = "whoever looks on has seen enough"
     TIME = "the time is over"
 
 
 def minimise(
-    objective: Objective, enough: float, deadline: float, most: int = MOST_STEPS
+    objective: Objective,
+    enough: float,
+    deadline: float,
+    most: int = MOST_STEPS,
+    look: Callable[[], bool] | None = None,
 ) -> tuple[Ending, int]:
     """Take Newton steps until `enough` is left to gain at most; return why they ended, and how many.
 
@@ -69,6 +75,8 @@ def minimise(
         When to stop, on the clock of `time.perf_counter`.
     most : int
         Most steps.
+    look : callable, optional
+        Called at the beginning and after every step; where it returns True the objective is left.
     """
     best, idle, steps, sharp = math.inf, 0, 0, True
     while True:
@@ -80,6 +88,8 @@ def minimise(
             objective.keep()
         else:
             idle += 1
+        if look is not None and look():
+            return Ending.STOPPED, steps
         if lost <= enough:
             return Ending.REACHED, steps
         if not sharp and idle >= IDLE:

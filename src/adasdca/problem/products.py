@@ -22,14 +22,20 @@ class RowProducts:
     ----------
     passes : int
         Passes over the rows so far.
+    shape : (n, d)
+        The shape of X.
+    stored : int
+        The number of values that X holds.
     """
 
     def __init__(self, X: Any) -> None:
         self._X = X
+        self.shape: tuple[int, int] = X.shape
         self._sparse = sp.issparse(X)
         self.passes = 0
         n, d = X.shape
         stored = X.nnz if self._sparse else n * d
+        self.stored = int(stored)
         # An empty matrix has one empty block.
         whole = X.dtype == np.float64 or stored <= BLOCK
         self._height = max(1, n if whole else n * BLOCK // stored)
@@ -77,6 +83,15 @@ class RowProducts:
         for part, rows in self._blocks():
             out += (self._squared(rows).T @ r[part]).T
         return out
+
+    def dense_blocks(self, width: int) -> Iterator[tuple[slice, Array]]:
+        """Yield the rows as dense arrays, so few at a time that `width` numbers for each fit."""
+        self.passes += 1
+        n, height = self._X.shape[0], max(1, BLOCK // max(width, 1))
+        for first in range(0, n, height):
+            part = slice(first, min(n, first + height))
+            rows = self._X[part]
+            yield part, (rows.toarray() if self._sparse else rows).astype(np.float64, copy=False)
 
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""
