@@ -1,6 +1,6 @@
 """The certificate of a multinomial model.
 
-With U = (1/μ) Σ_i α_i x_iᵀ and any probabilities p' for which Σ_i α_i = 0, if there is an intercept,
+With U = (1/μ) Σ_i α_i x_iᵀ and any probabilities p', with an intercept those for which Σ_i α_i = 0,
 
     N (P − D) = Σ_i c_i KL(p'_i, p_i) + μ/2 ‖W − U‖²,
 
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.duality.certificate import Certificate
-from adasdca.multinomial.intercept import InterceptObjective, hard_cost
+from adasdca.multinomial.intercept import LONGEST, InterceptObjective, flow, hard_cost
 from adasdca.multinomial.margins import Multinomial, RowLosses
 from adasdca.newton.newton import minimise
 
@@ -31,6 +31,8 @@ ROUNDOFF = 2.0**-53
 SHARE = 1e-2
 #: and this share of the objective is below what double precision shows of the gap.
 LEAST = 1e-24
+#: Steps for an intercept; what is left then counts against the bound.
+MOST_STEPS = 200
 
 
 class Feasible(NamedTuple):
@@ -44,46 +46,46 @@ class Feasible(NamedTuple):
         How far b was moved.
     cost : float
         Σ_i c_i KL(p'_i, p_i).
+    moved : float
+        How far U may be from that of the point, which is not quite feasible.
     slip, drift : float
-        What rounding leaves of Σα: its part of the cost, and of U.
+        What rounding may add to the cost, and to `moved`.
     """
 
     alpha: Array
     shift: Array
-    cost: float
-    slip: float
-    drift: float
+    cost: float = 0.0
+    moved: float = 0.0
+    slip: float = 0.0
+    drift: float = 0.0
 
 
 def feasible(problem: Multinomial, losses: RowLosses, enough: float, deadline: float) -> Feasible:
     """Move b to its best place, but for `enough`, and return a dual point there."""
     if not problem.fit_intercept:
-        return Feasible(losses.alpha(), np.zeros(problem.n_classes), 0.0, 0.0, 0.0)
+        return Feasible(losses.alpha(), np.zeros(problem.n_classes))
     objective = InterceptObjective(problem, losses)
-    minimise(objective, enough, deadline)
-    alpha, cost = objective.alpha, objective.cost()
-    tangent = math.isfinite(cost)
-    if tangent:
-        alpha = alpha - losses.curved(np.broadcast_to(objective.step[:, None], alpha.shape))
+    minimise(objective, enough, deadline, MOST_STEPS)
+    alpha, shift, cost = objective.alpha, objective.shift, objective.cost()
     k, n = alpha.shape
-    left = np.abs(alpha.sum(axis=1))
-    left += ROUNDOFF * (math.log2(n) + k + 8.0) * np.abs(alpha).sum(axis=1)
-    if tangent and objective.inverse is not None:
-        # The rest would be moved by another δ: |r·H⁺r| ≤ (Σ |r_k| √H⁺_kk)².
-        sizes = np.sqrt(objective.inverse)
-        reach = float(left @ sizes)
-        if reach * float(sizes.max()) <= 0.25:
+    unit = ROUNDOFF * (math.log2(n) + k + 8.0)
+    if math.isfinite(cost):
+        alpha = alpha - losses.curved(np.broadcast_to(objective.flow.step[:, None], alpha.shape))
+        left = np.abs(alpha.sum(axis=1)) + unit * np.abs(alpha).sum(axis=1)
+        # Another move of this kind would take the rest away.
+        rest = flow(objective.coupling, left)
+        if rest.exact and float(np.ptp(rest.step)) <= 0.5 * LONGEST:
+            slip = 2.0 * (rest.energy + math.sqrt(rest.energy * cost))
             moment = problem.sum(problem.lengths**2)
-            # Both moves together cost at most twice what they cost alone, plus the cross term.
-            slip = 2.0 * reach * (reach + math.sqrt(cost))
             return Feasible(
-                alpha, objective.shift, cost, slip, math.sqrt(moment) * reach / problem.mu
+                alpha, shift, cost, 0.0, slip, math.sqrt(moment * rest.energy) / problem.mu
             )
-    if not tangent:
+    else:
         cost = hard_cost(losses, objective.balance)
-        left = np.maximum(left - np.abs(objective.balance), 0.0)
-    drift = float((left + np.abs(alpha.sum(axis=1))).sum() * problem.lengths.max()) / problem.mu
-    return Feasible(alpha, objective.shift, cost, hard_cost(losses, left), drift)
+        left = unit * np.abs(alpha).sum(axis=1)
+    longest = float(problem.lengths.max()) / problem.mu
+    moved = longest * float(np.abs(alpha.sum(axis=1)).sum())
+    return Feasible(alpha, shift, cost, moved, hard_cost(losses, left), longest * float(left.sum()))
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ class Point:
     travel: float
     hops: int
     lost: float
+    cost: float
+    mass: float
     certificate: Certificate
 
 
@@ -136,7 +140,7 @@ def certified(
     intercept = intercept + dual.shift
     intercept = intercept - intercept.mean()
     u = problem.combined(dual.alpha) / mu
-    apart = 0.5 * mu * float(np.sum((coef - u) ** 2))
+    apart = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
     lost = apart + dual.cost
     # How far scores can be from the truth, row by row.
     size = np.maximum(losses.margins.max(axis=0), -losses.margins.min(axis=0))
@@ -146,8 +150,9 @@ def certified(
     square = problem.sum(error**2)
     # |U − truth|.
     sizes = np.sqrt((dual.alpha**2).sum(axis=0))
+    mass = float(sizes @ problem.lengths)
     chain = n + problem.n_classes + 8.0
-    drift = dual.drift + 2.0 * ROUNDOFF * chain * float(sizes @ problem.lengths) / mu
+    drift = dual.drift + 2.0 * ROUNDOFF * chain * mass / mu
     off = math.sqrt(2.0 * mu * apart) * drift + 0.5 * mu * drift**2
     relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
     # Half the square, for the slope of the loss varies by half of what the scores do.
@@ -158,4 +163,16 @@ def certified(
     certificate = Certificate.of(
         value / total, (lost + rounding) / total, rounding / total, blur / total, problem.lam
     )
-    return Point(coef, intercept, copy(losses), dual.alpha, u, travel, hops, lost, certificate)
+    return Point(
+        coef,
+        intercept,
+        copy(losses),
+        dual.alpha,
+        u,
+        travel,
+        hops,
+        lost,
+        dual.cost,
+        mass,
+        certificate,
+    )

@@ -11,48 +11,95 @@ the second line with an intercept only.
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from adasdca.backends.blas import cholesky
 from adasdca.multinomial.margins import Multinomial, RowLosses
 from adasdca.newton.equations import Map, conjugate_gradients, damped_solve
 
 Array = NDArray[np.float64]
 Step = tuple[Array, Array]
 
-#: Up to this many unknowns the matrix is formed; beyond, conjugate gradients.
+#: Up to this many unknowns the matrix is formed from the beginning,
 DIRECT = 300
-#: Share of the gradient that conjugate gradients may leave, at most.
-FORCING = 0.25
-#: A preconditioner that costs more than so many of their iterations is not worth it.
+#: and beyond this number never.
+TOO_MANY = 3000
+#: A multiplication of a factorisation takes this share of the time of one in a pass.
+QUICKER = 0.25
+#: A preconditioner that costs more than so many iterations is not worth it.
 WORTH = 10.0
 
 
-def solve_step(
-    problem: Multinomial, losses: RowLosses, right: Array, accuracy: float, deadline: float
-) -> Step | None:
-    """Solve the equations for R = right; None if time ran out."""
-    k, d = right.shape
-    formed = k * (d + 1) <= DIRECT
-    if formed:
-        found = solve_formed(problem, losses, right, deadline)
-    else:
-        found = iterate(problem, losses, right, accuracy, deadline)
-    if found is None:
-        return None
-    dw, db = found
-    if not problem.fit_intercept:
-        return dw, np.zeros(k)
-    db = db - dw @ problem.centre
-    return dw, db - db.mean()
+class StepEquations:
+    """Solves the equations of all steps of a problem.
+
+    By conjugate gradients, until one step takes so many iterations that forming the matrix would
+    have been cheaper.
+    """
+
+    def __init__(self, problem: Multinomial) -> None:
+        self.problem = problem
+        (n, d), k = problem.rows.shape, problem.n_classes
+        unknowns = k * (d + 1)
+        iteration = 2.0 * k * max(problem.rows.stored, 1)
+        self.formed = unknowns <= DIRECT
+        self._patience = math.inf
+        if unknowns <= TOO_MANY:
+            work = 0.5 * n * unknowns**2 + unknowns**3 / 6.0
+            self._patience = QUICKER * work / iteration
+        self._average = 0.5 * n * d**2 + k * d**3 / 6.0 <= WORTH * iteration
+
+    def solve(
+        self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
+    ) -> Step | None:
+        """Solve the equations for R = right to some accuracy; None if time ran out."""
+        if self.formed:
+            found = solve_formed(self.problem, losses, mu, right, deadline)
+        else:
+            found = self._iterate(losses, mu, right, accuracy, deadline)
+        if found is None:
+            return None
+        dw, db = found
+        if not self.problem.fit_intercept:
+            return dw, np.zeros(len(dw))
+        db = db - dw @ self.problem.centre
+        return dw, db - db.mean()
+
+    def _iterate(
+        self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
+    ) -> Step | None:
+        """Use conjugate gradients; a product with the matrix is one pass over the rows."""
+        problem, k, count = self.problem, len(right), 0
+        centre, free = problem.centre, problem.fit_intercept
+
+        def product(dw: Array, db: Array) -> Step:
+            nonlocal count
+            count += 1
+            shift, sums = (db - dw @ centre)[:, None], np.zeros(k)
+
+            def bent(part: slice, scores: Array) -> Array:
+                bend = losses.curved(scores + shift, part)
+                np.add(sums, bend.sum(axis=1), out=sums)
+                return bend
+
+            image = problem.rows.there_and_back(dw, bent) + mu * dw
+            return (image - np.outer(sums, centre), sums) if free else (image, np.zeros(k))
+
+        precondition = by_average(problem, losses, mu, deadline) if self._average else None
+        if precondition is None:
+            precondition = by_diagonal(problem, losses, mu)
+        right_sides = right, np.zeros(k)
+        found = conjugate_gradients(product, precondition, right_sides, accuracy, deadline)
+        self.formed = count > self._patience
+        return found
 
 
 def solve_formed(
-    problem: Multinomial, losses: RowLosses, right: Array, deadline: float
+    problem: Multinomial, losses: RowLosses, mu: float, right: Array, deadline: float
 ) -> Step | None:
     """Form the matrix and factorise it."""
     k, d = right.shape
@@ -80,7 +127,7 @@ def solve_formed(
     for a in range(k):
         own = slice(a * wide, (a + 1) * wide)
         matrix[own, own] = blocks[a]
-    diagonal = np.full((k, wide), problem.mu)
+    diagonal = np.full((k, wide), mu)
     if problem.fit_intercept:
         diagonal[:, d] = 0.0
         # Σb is free in the scores. This pins it, in the units of each class.
@@ -94,74 +141,32 @@ def solve_formed(
     return step[:, :d], step[:, d] if problem.fit_intercept else np.zeros(k)
 
 
-def iterate(
-    problem: Multinomial, losses: RowLosses, right: Array, accuracy: float, deadline: float
-) -> Step | None:
-    """Use conjugate gradients; a product with the matrix is two passes over the rows."""
-    k, d = right.shape
-    free, centre = problem.fit_intercept, problem.centre
+def by_average(problem: Multinomial, losses: RowLosses, mu: float, deadline: float) -> Map | None:
+    """Precondition by Ā ⊗ G + μ, Ā the mean curvature of the classes and G = Σ_i c_i z_i z_iᵀ.
 
-    def product(dw: Array, db: Array) -> Step:
-        bend = losses.curved(problem.margins(dw, db - dw @ centre))
-        sums = bend.sum(axis=1)
-        image = problem.combined(bend) + problem.mu * dw
-        if not free:
-            return image, np.zeros(k)
-        return image - np.outer(sums, centre), sums
-
-    precondition = by_average(problem, losses, deadline) if worth_it(problem) else None
-    if precondition is None:
-        precondition = by_diagonal(problem, losses)
-    return conjugate_gradients(product, precondition, (right, np.zeros(k)), accuracy, deadline)
-
-
-def worth_it(problem: Multinomial) -> bool:
-    """Whether the matrix of an average class is cheap beside iterations; in multiplications."""
-    (n, d), k = problem.rows.shape, problem.n_classes
-    iteration = 2.0 * k * problem.rows.stored
-    return 0.5 * n * d**2 + k * d**3 / 6.0 <= WORTH * iteration
-
-
-def by_average(problem: Multinomial, losses: RowLosses, deadline: float) -> Map | None:
-    """Precondition by Ā ⊗ G + μ for the mean curvature Ā of the classes and the Gram matrix G.
-
-    At W = 0 all rows have the same curvature, and it is the matrix itself.
+    At W = 0 all rows have the same curvature, and it is the matrix itself. G stays the same for
+    all steps, so that its eigenvectors are found once.
     """
-    p, d = losses.at.p, problem.rows.shape[1]
-    height = problem.weighted(1.0 - (p * p).sum(axis=0))
-    mean = -(problem.weighted(p) @ p.T)
-    np.fill_diagonal(mean, 0.0)
+    basis = problem.basis(deadline)
+    mean = -losses.coupling()
     np.fill_diagonal(mean, -mean.sum(axis=1))
-    mass = float(height.sum())
-    if not (mass > 0 and np.isfinite(mean).all()):
+    if basis is None or not np.isfinite(mean).all():
         return None
+    squares, directions = basis
     values, vectors = np.linalg.eigh(mean)
-    gram = np.zeros((d, d), order="F")
-    root = np.sqrt(np.maximum(height, 0.0))
-    for part, rows in problem.rows.dense_blocks(d):
-        if time.perf_counter() >= deadline:
-            return None
-        z = (rows - problem.centre) * root[part, None]
-        gram = dsyrk(1.0, z.T, beta=1.0, c=gram, overwrite_c=1)
-    gram = np.asarray(gram).T
-    solves = []
-    for value in values:
-        solve = cholesky(gram * (max(value, 0.0) / mass), problem.mu)
-        if solve is None:
-            return None
-        solves.append(solve)
+    values = np.maximum(values, 0.0)
+    scale = np.outer(values / problem.total, squares) + mu
     inverse = np.where(values > 1e-14 * values[-1], 1.0 / np.maximum(values, 1e-300), 0.0)
 
     def precondition(r: Array, t: Array) -> Step:
-        turned = vectors.T @ r
-        for j, solve in enumerate(solves):
-            turned[j] = solve(turned[j])
-        return vectors @ turned, vectors @ (inverse * (vectors.T @ t))
+        turned = (vectors.T @ r) @ directions
+        turned /= scale
+        return vectors @ (turned @ directions.T), vectors @ (inverse * (vectors.T @ t))
 
     return precondition
 
 
-def by_diagonal(problem: Multinomial, losses: RowLosses) -> Map:
+def by_diagonal(problem: Multinomial, losses: RowLosses, mu: float) -> Map:
     """Precondition by the diagonal."""
     spread = problem.weighted(losses.at.p * (1.0 - losses.at.p))
     mass = spread.sum(axis=1)
@@ -169,7 +174,7 @@ def by_diagonal(problem: Multinomial, losses: RowLosses) -> Map:
     if problem.fit_intercept:
         moved = problem.combined(spread)
         squares += problem.centre * (mass[:, None] * problem.centre - 2.0 * moved)
-    scale = np.maximum(squares, 0.0) + problem.mu
+    scale = np.maximum(squares, 0.0) + mu
     mass = np.where(mass > 0, mass, 1.0)
 
     def precondition(r: Array, t: Array) -> Step:

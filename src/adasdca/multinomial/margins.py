@@ -8,15 +8,19 @@ Arrays are (K, n), a class a row: sums over the classes are then sums of long ve
 from __future__ import annotations
 
 import math
+import time
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from adasdca.newton.line import Slope
 from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
+
+ALL = slice(None)
 
 
 class Multinomial:
@@ -46,6 +50,7 @@ class Multinomial:
         self.total = float(len(codes) if weight is None else math.fsum(weight))
         self.mu = lam * self.total
         self.codes = codes
+        self._basis: tuple[Array, Array] | None = None
         self.own = codes, np.arange(len(codes))
         self.lengths = rows.norms()
         self.centre = np.zeros(rows.shape[1])
@@ -71,6 +76,24 @@ class Multinomial:
     def shifts(self, intercept: Array) -> Array:
         """Return the margins of an intercept alone."""
         return np.asarray(intercept[:, None] - intercept[self.codes])
+
+    def basis(self, deadline: float) -> tuple[Array, Array] | None:
+        """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out."""
+        if self._basis is None:
+            d = self.rows.shape[1]
+            gram = np.zeros((d, d), order="F")
+            for part, rows in self.rows.dense_blocks(d):
+                if time.perf_counter() >= deadline:
+                    return None
+                z = rows - self.centre
+                if self.weight is not None:
+                    z *= np.sqrt(self.weight[part, None])
+                gram = dsyrk(1.0, z.T, beta=1.0, c=gram, overwrite_c=1)
+            if not np.isfinite(gram).all():
+                return None
+            values, vectors = np.linalg.eigh(gram.T, UPLO="L")
+            self._basis = np.maximum(values, 0.0), vectors
+        return self._basis
 
     def combined(self, alpha: Array) -> Array:
         """Return Σ_i α_i x_iᵀ."""
@@ -119,6 +142,17 @@ class RowLosses:
         """Return the sum."""
         return self.problem.sum(self.at.loss)
 
+    def spread(self) -> float:
+        """Return the distance of the margins from each other at most."""
+        return float(self.margins.max() - self.margins.min())
+
+    def coupling(self) -> Array:
+        """Return Σ_i c_i p_ik p_ij for classes k ≠ j, and 0 for k = j."""
+        p = self.at.p
+        coupling = np.asarray(self.problem.weighted(p) @ p.T)
+        np.fill_diagonal(coupling, 0.0)
+        return coupling
+
     def alpha(self) -> Array:
         """Return α: c_i (e_{k_i} − p_i), a column each."""
         alpha = -self.at.p
@@ -149,9 +183,14 @@ class RowLosses:
         _, self.margins, self.at = self._try(length)
         self._tried = None
 
-    def curved(self, change: Array) -> Array:
-        """Return c_i (diag p_i − p_i p_iᵀ) times the columns of `change`."""
-        p = self.at.p
-        out = change - (p * change).sum(axis=0)
+    def curved(self, scores: Array, part: slice = ALL) -> Array:
+        """Return c_i (diag p_i − p_i p_iᵀ) times the columns of `scores`, for some rows."""
+        p, weight = self.at.p[:, part], self.problem.weight
+        # From the own class on, differences keep their digits.
+        codes = self.problem.codes[part]
+        out = scores - scores[codes, np.arange(len(codes))]
+        out -= (p * out).sum(axis=0)
         out *= p
-        return self.problem.weighted(out)
+        if weight is not None:
+            out *= weight[part]
+        return out

@@ -15,23 +15,29 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate, Certified
 from adasdca.engine.stop import Callback, StopRule
+from adasdca.multinomial.continuation import descend
 from adasdca.multinomial.margins import Multinomial
 from adasdca.multinomial.objective import MultinomialObjective
-from adasdca.newton.newton import Ending, minimise
+from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_weights
 from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Status
 
 Array = NDArray[np.float64]
 
+#: Multiplications of a pass from which on threads gain.
+THREADED = 1 << 26
 #: What an ending of Newton's method means for the solve.
 ENDINGS = {
     Ending.EXHAUSTED: Status.STALLED,
@@ -116,8 +122,10 @@ def solve_multinomial(
     """
     stop = StopRule(time.perf_counter(), tol, max_epochs, max_time, callback, patience=math.inf)
     weight = check_weights(sample_weight, len(codes))
+    # Threads of BLAS wait for each other, which small products are not worth.
+    small = sp.issparse(X) or X.size * n_classes < THREADED
     # Underflow is no error of the softmax, and what is not finite is found by the certificate.
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), one_thread() if small else nullcontext():
         rows = RowProducts(X)
         problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
         shape = (n_classes, X.shape[1])
@@ -125,7 +133,7 @@ def solve_multinomial(
         objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
         watch = Watch(objective, stop, rows)
         try:
-            ending, _ = minimise(objective, -1.0, stop.deadline, max_epochs, watch)
+            ending = descend(objective, stop.deadline, watch)
             status = watch.status or ENDINGS[ending]
         except KeyboardInterrupt:
             status = Status.INTERRUPTED

@@ -50,7 +50,8 @@ def step_length(slope: Callable[[float], Slope], start: float) -> tuple[float, b
         return 1.0, True
     near = FOUND * -start
     low, f_low, high, f_high = 0.0, start, float("inf"), float("inf")
-    for _ in range(MOST):
+    width = float("inf")
+    for count in range(MOST):
         if at.value < 0:
             low, f_low = length, at.value
         else:
@@ -58,6 +59,9 @@ def step_length(slope: Callable[[float], Slope], start: float) -> tuple[float, b
         guess = length - at.value / at.bend if at.bend > 0 else float("inf")
         if high == float("inf"):
             length = min(max(guess, 2.0 * low), 64.0 * low)
+        elif count % 4 == 3 and high - low > 0.5 * width:
+            # Steep ends draw all guesses to one side.
+            length = 0.5 * (low + high)
         elif low < guess < high:
             length = guess
         else:
@@ -66,6 +70,8 @@ def step_length(slope: Callable[[float], Slope], start: float) -> tuple[float, b
                 length = 0.5 * (low + high)
         if high - low <= 4e-16 * high:
             break
+        if count % 4 == 3:
+            width = high - low
         at = slope(length)
         if abs(at.value) <= max(near, ROUNDING * at.size):
             return length, True
