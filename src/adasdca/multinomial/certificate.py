@@ -104,6 +104,8 @@ class Point:
         The way of W from 0, on which scores were summed up, and its steps.
     lost : float
         N times the gap, without what bounds rounding.
+    cost, mass : float
+        The part of `lost` that is the intercept's, and Σ_i ‖α_i‖‖x_i‖.
     certificate : Certificate
         The certificate.
     """

@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca.backends.blas import one_thread
@@ -36,8 +34,6 @@ from adasdca.solution import History, Record, Status
 
 Array = NDArray[np.float64]
 
-#: Multiplications of a pass from which on threads gain.
-THREADED = 1 << 26
 #: What an ending of Newton's method means for the solve.
 ENDINGS = {
     Ending.EXHAUSTED: Status.STALLED,
@@ -122,10 +118,10 @@ def solve_multinomial(
     """
     stop = StopRule(time.perf_counter(), tol, max_epochs, max_time, callback, patience=math.inf)
     weight = check_weights(sample_weight, len(codes))
-    # Threads of BLAS wait for each other, which small products are not worth.
-    small = sp.issparse(X) or X.size * n_classes < THREADED
-    # Underflow is no error of the softmax, and what is not finite is found by the certificate.
-    with np.errstate(all="ignore"), one_thread() if small else nullcontext():
+    # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
+    # for each other. Underflow is no error of the softmax, and what is not finite is found by the
+    # certificate.
+    with np.errstate(all="ignore"), one_thread():
         rows = RowProducts(X)
         problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
         shape = (n_classes, X.shape[1])
@@ -136,6 +132,8 @@ def solve_multinomial(
             ending = descend(objective, stop.deadline, watch)
             status = watch.status or ENDINGS[ending]
         except KeyboardInterrupt:
+            if not watch.records:
+                raise
             status = Status.INTERRUPTED
     point = watch.best
     return MultinomialSolution(
