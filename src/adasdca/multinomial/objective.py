@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 #: Share of the gradient that conjugate gradients may leave, at most.
 FORCING = 0.25
+#: How much less they leave where steps gain little, at most.
+TIGHTEST = 1e-6
 
 
 class MultinomialObjective:
@@ -49,6 +51,7 @@ class MultinomialObjective:
     ) -> None:
         self.problem, self.tol, self.deadline = problem, tol, deadline
         self.mu, self.length = problem.mu, 1.0
+        self._before, self._tight = math.inf, 1.0
         self._equations, self._ridge = StepEquations(problem), Ridge()
         self._begin(coef, intercept)
 
@@ -93,6 +96,11 @@ class MultinomialObjective:
         relative = max(known.relative_gap, 1e-300)
         accuracy = max(math.sqrt(relative), 0.5 * math.sqrt(self.tol / relative))
         accuracy = min(accuracy, FORCING)
+        # A step that gained little was not exact enough.
+        lost = self.lost()
+        self._tight = max(0.1 * self._tight, TIGHTEST) if lost > 0.5 * self._before else 1.0
+        self._before = lost
+        accuracy *= self._tight
         found = self._equations.solve(at.losses, self.mu, right, accuracy, deadline)
         if found is None:
             return None
