@@ -26,7 +26,8 @@ import numpy as np
 import adasdca
 from adasdca import _core
 from adasdca.ascent.schedules import AdaptiveSchedule
-from adasdca.backends.cpu import LocalBackend, make_workspace
+from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.workspace import make_workspace
 from adasdca.problem.problem import Problem
 from benchmarks import counts, memory, output
 from benchmarks.measure import Task, interleaved, machine
@@ -72,7 +73,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
         def run() -> None:
             survey = packed.survey(schedule.needs)
             assert survey is not None
-            plan = packed.plan(schedule, survey, 1)
+            plan = schedule.plan(survey, 1)
             assert plan is not None
             packed.ascend(plan)
 

@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from adasdca.ascent.schedules import AdaptiveSchedule
+from adasdca.ascent.plans import Visits
+from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.problem import Problem
 from benchmarks import output
@@ -69,13 +71,15 @@ def case(nnz: int, loss: str, repeats: int) -> dict[str, Any]:
         return survey
 
     survey = look()
-    plan = backend.plan(schedule, survey, 0)
+    plan = schedule.plan(survey, 0)
     assert plan is not None
+
+    drawn = Visits(backend.epochs.draw(plan, FOREVER))
 
     def epoch() -> None:
         nonlocal key
         key += 1
-        coming = backend.plan(schedule, look(), key)
+        coming = schedule.plan(look(), key)
         assert coming is not None
         backend.ascend(coming)
 
@@ -84,8 +88,8 @@ def case(nnz: int, loss: str, repeats: int) -> dict[str, Any]:
     seconds = interleaved(
         {
             "survey": Task(look),
-            "plan": Task(lambda: backend.plan(schedule, survey, 1)),
-            "ascent": Task(lambda: backend.ascend(plan)),
+            "plan": Task(lambda: backend.epochs.draw(plan, FOREVER)),
+            "ascent": Task(lambda: backend.ascend(drawn)),
             "epoch": Task(epoch),
         },
         repeats,

@@ -95,9 +95,9 @@ def test_from_a_point_where_every_margin_is_kept():
     survey = backend.survey(frozenset({"adaptive"}))
     assert survey.active == 0
     assert survey.relative_gap == pytest.approx(1.0)
-    schedule = AutoSchedule(problem, 1e-6, 1)
+    schedule = AutoSchedule(problem, backend.facts, 1e-6, 1)
     for key in range(5):
-        backend.ascend(schedule.plan(survey, key), 1e9)
+        schedule.plan(survey, key).run(backend, 1e9)
         survey = backend.survey(frozenset({"adaptive"}))
         if survey.relative_gap <= 1e-6:
             break

@@ -72,7 +72,7 @@ REFUSED = [
     ("y", [[1], [1, 2]] + [1] * 18, "same length"),
     *(("lam", bad, "choose") for bad in (0, -1, np.nan, np.inf, "x", None, True, 1j, [0.1])),
     *(("lam", bad, "choose") for bad in (1e-320, 1e308, np.complex128(1))),
-    *(("l1_ratio", bad, "0 <= l1_ratio < 1") for bad in (1, -0.1, np.nan, "x", None, True)),
+    *(("l1_ratio", bad, "0 <= l1_ratio <= 1") for bad in (1.5, -0.1, np.nan, "x", None, True)),
     *(("bounds", bad, "pass") for bad in (3, "abc", (0,), (0, 1, 2), ("a", "b"), (1j, 2))),
     *(("bounds", bad, "must") for bad in ((1, 0), (np.nan, 1), (0, [1, 2]), (np.inf, None))),
     *(("sample_weight", bad, SHAPE) for bad in (np.ones(3), ONES[:, None], 2.0)),

@@ -155,7 +155,7 @@ def test_it_reads_as_a_sentence():
         ({"epochs": -1}, "epochs = -1 is not allowed"),
         ({"epochs": 0.5}, "epochs = 0.5 is not allowed"),
         ({"lam": 0.0}, "lam = 0.0 is not allowed"),
-        ({"l1_ratio": 1.0}, "l1_ratio = 1.0 is not allowed"),
+        ({"l1_ratio": 1.1}, "l1_ratio = 1.1 is not allowed"),
         ({"loss": "log"}, "loss = 'log' is unknown"),
     ],
 )

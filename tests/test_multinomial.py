@@ -1,5 +1,7 @@
 """The multinomial model: its optimum, its certificate, its invariances."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,9 +11,11 @@ from scipy.stats import entropy
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 
-import adasdca.multinomial.solver
+import adasdca.multinomial.equations
 import adasdca.problem.products
 from adasdca import Status
+from adasdca.multinomial.intercept import flow
+from adasdca.multinomial.margins import Multinomial, RowLosses
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.products import RowProducts
 
@@ -69,7 +73,7 @@ def test_equals_logistic_regression(load, fit_intercept):
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_every_certificate_on_the_way_encloses_the_optimum(direct, monkeypatch):
-    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 10**6 if direct else 0)
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6 if direct else 0)
     X, codes = blobs(n=200, seed=2)
     problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True}
     best = solve_multinomial(X, codes, **problem, tol=1e-14)
@@ -108,9 +112,9 @@ def test_conjugate_gradients_and_the_direct_solve_agree(monkeypatch):
     X, y = load_digits(n_class=4, return_X_y=True)
     X, y = X[:150, ::2] / 16.0, y[:150]
     problem = {"n_classes": 4, "lam": 1 / 150, "fit_intercept": True, "tol": 1e-13}
-    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 10**6)
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6)
     direct = solve_multinomial(X, y, **problem)
-    monkeypatch.setattr(adasdca.multinomial.solver, "DIRECT", 0)
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
     iterative = solve_multinomial(X, y, **problem)
     np.testing.assert_allclose(iterative.coef, direct.coef, atol=1e-6)
     np.testing.assert_allclose(iterative.intercept, direct.intercept, atol=1e-5)
@@ -184,3 +188,165 @@ def test_products(dtype, form, monkeypatch):
     gram = extended.T @ (r[:, :1] * extended)
     np.testing.assert_allclose(rows.gram(r[:, 0]), gram, rtol=1e-8, atol=1e-8)
     assert rows.passes == 5
+    back = rows.there_and_back(w, lambda part, scores: scores * r[part].T)
+    np.testing.assert_allclose(back, (X @ w.T * r).T @ X, rtol=1e-8, atol=1e-8)
+    blocks = list(rows.dense_blocks(50, 1000))
+    np.testing.assert_array_equal(np.vstack([block for _, block in blocks]), X)
+    assert [part.stop - part.start for part, _ in blocks] == [20, 20, 20, 1]
+    assert rows.passes == 7
+
+
+def random_problem(seed):
+    """Return rows, classes and options of all kinds that are hard."""
+    rng = np.random.default_rng(seed)
+    n, d, k = int(rng.integers(20, 301)), int(rng.integers(1, 41)), int(rng.integers(3, 7))
+    X = rng.normal(size=(n, d))
+    X *= 10.0 ** rng.uniform(-3, 3, [1, 1, d][rng.integers(3)])
+    if rng.random() < 0.25:
+        X += 1000.0 * X.std(axis=0)
+    if d > 1 and rng.random() < 0.25:
+        X[:, 1] = X[:, 0]
+    scores = (X - X.mean(axis=0)) / X.std(axis=0) @ rng.normal(size=(d, k))
+    # Without noise the classes are separable.
+    codes = np.argmax(scores + rng.choice([0.0, 0.5, 3.0]) * rng.gumbel(size=(n, k)), axis=1)
+    codes[:k] = np.arange(k)
+    if rng.random() < 0.2:
+        codes[codes == k - 1] = 0
+        codes[k - 1] = k - 1
+    weight = 10.0 ** rng.uniform(-4, 4, n) if rng.random() < 0.4 else None
+    if rng.random() < 0.25:
+        X = X.astype(np.float32)
+    if rng.random() < 0.25:
+        X = sp.csr_array(X)
+    total = n if weight is None else weight.sum()
+    lam = 10.0 ** rng.uniform(-6, 6) / total
+    options = {"n_classes": k, "lam": lam, "sample_weight": weight}
+    return X, codes, options | {"fit_intercept": bool(rng.random() < 0.7)}
+
+
+@pytest.mark.parametrize("direct", [True, False])
+def test_random_problems_are_solved(direct, monkeypatch):
+    if not direct:
+        monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
+    for seed in range(130) if direct else range(130, 170):
+        X, codes, options = random_problem(seed)
+        solutions = []
+        for tol in (1e-6, 1e-10, 0.0):
+            with np.errstate(all="raise"):
+                sol = solve_multinomial(X, codes, **options, tol=tol, max_epochs=200)
+            assert sol.status in (Status.CONVERGED, Status.STALLED), (seed, tol)
+            if not sol.converged:
+                assert sol.gap <= 2.0 * sol.certificate.rounding or sol.gap <= 1e-13 * sol.primal
+            solutions.append(sol)
+        best = solutions[-1]
+        for sol in solutions:
+            assert sol.dual <= best.primal + best.gap, seed
+            assert best.dual <= sol.primal, seed
+            assert np.linalg.norm(sol.coef - best.coef) <= sol.radius + best.radius, seed
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_problems_as_scikit_learn_solves_them(seed):
+    X, codes = blobs(n=150, d=6, k=3 + seed % 3, seed=seed)
+    C, weight = 10.0 ** (seed - 3), np.random.default_rng(seed).uniform(0.1, 3.0, len(codes))
+    sol = solve_multinomial(
+        X,
+        codes,
+        n_classes=3 + seed % 3,
+        lam=1 / (C * weight.sum()),
+        sample_weight=weight,
+        fit_intercept=True,
+        tol=1e-13,
+    )
+    reference = LogisticRegression(C=C, solver="newton-cg", tol=1e-10, max_iter=1000)
+    reference.fit(X, codes, weight)
+    scale = np.linalg.norm(sol.coef)
+    np.testing.assert_allclose(sol.coef, reference.coef_, atol=1e-5 * scale)
+    shift = reference.intercept_ - reference.intercept_.mean()
+    np.testing.assert_allclose(sol.intercept, shift, atol=1e-5 * (1.0 + scale))
+
+
+def test_equations_are_formed_when_iterations_take_too_long(monkeypatch):
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
+    X, codes = blobs(n=200, d=8)
+    X = X * 10.0 ** np.linspace(-2, 2, 8)
+    problem = {"n_classes": 4, "lam": 1e-8, "fit_intercept": True, "tol": 1e-10}
+    formed = solve_multinomial(X, codes, **problem)
+    monkeypatch.setattr(adasdca.multinomial.equations, "TOO_MANY", 0)
+    iterated = solve_multinomial(X, codes, **problem)
+    assert formed.converged
+    assert formed.primal == pytest.approx(iterated.primal, rel=1e-6)
+    assert formed.n_updates < iterated.n_updates
+
+
+def test_flow_solves_graded_laplacians():
+    rng = np.random.default_rng(0)
+    coupling = rng.uniform(0.5, 1.0, (6, 6))
+    coupling = coupling + coupling.T
+    np.fill_diagonal(coupling, 0.0)
+    hessian = np.diag(coupling.sum(axis=1)) - coupling
+    right = rng.normal(size=6)
+    right -= right.mean()
+    found = flow(coupling, right)
+    np.testing.assert_allclose(hessian @ found.step, right, rtol=1e-12, atol=1e-14)
+    assert found.energy == pytest.approx(right @ found.step)
+    assert found.exact
+    # Two groups that hardly know of each other.
+    coupling[:3, 3:] *= 1e-30
+    coupling[3:, :3] *= 1e-30
+    right = np.array([1.0, -2.0, 1.0 + 2**-50, -(2**-50), 0.0, 0.0])
+    found = flow(coupling, right)
+    across = found.step[:3].mean() - found.step[3:].mean()
+    assert across == pytest.approx(2**-50 / coupling[:3, 3:].sum(), rel=0.5)
+    cut = flow(coupling, right, 10.0)
+    assert not cut.exact
+    assert np.ptp(cut.step) <= 40.0
+    assert cut.step @ right > 0
+    # And two that do not know of each other at all.
+    coupling[:3, 3:] = coupling[3:, :3] = 0.0
+    assert not flow(coupling, right, 10.0).exact
+
+
+def test_margins_keep_the_digits_of_sure_rows():
+    X = np.array([[40.0], [-40.0], [0.0]])
+    problem = Multinomial(RowProducts(X), np.array([0, 1, 2]), None, 1.0, 3, False)
+    losses = RowLosses(problem, problem.margins(np.array([[1.0], [-1.0], [0.0]]), np.zeros(3)))
+    expected = np.exp(-40.0) + np.exp(-80.0)
+    np.testing.assert_allclose(losses.at.loss[:2], expected, rtol=1e-14)
+    np.testing.assert_allclose(losses.alpha()[[0, 1], [0, 1]], expected, rtol=1e-14)
+    assert (losses.alpha().sum(axis=0) == 0).all()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_max_time_is_held(fit_intercept):
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(20_000, 60)), rng.integers(0, 8, 20_000)
+    start = time.perf_counter()
+    sol = solve_multinomial(
+        X,
+        codes,
+        n_classes=8,
+        lam=1e-9,
+        fit_intercept=fit_intercept,
+        tol=0.0,
+        max_time=0.05,
+    )
+    assert time.perf_counter() - start < 1.0
+    assert sol.status is Status.TIME_LIMIT
+    assert np.isfinite(sol.gap)
+
+
+def test_an_interrupt_keeps_the_best_point():
+    X, codes = blobs(n=200)
+    problem = {"n_classes": 4, "lam": 1e-3, "fit_intercept": True, "tol": 1e-12}
+    seen = []
+
+    def interrupt(record):
+        seen.append(record)
+        if record.epoch == 3:
+            raise KeyboardInterrupt
+
+    sol = solve_multinomial(X, codes, **problem, callback=interrupt)
+    assert sol.status is Status.INTERRUPTED
+    assert sol.gap == min(record.gap for record in seen)
+    assert sol.n_epochs == 3

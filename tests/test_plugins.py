@@ -13,7 +13,7 @@ import pytest
 import adasdca
 from adasdca import AdaSDCAPlus, datasets, methods, plugins, solve
 from adasdca.ascent.sampling import RULES
-from adasdca.ascent.schedules import Ascent
+from adasdca.ascent.plans import Visits
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
 from adasdca.problem.problem import Problem
@@ -48,7 +48,7 @@ def test_a_method_of_ones_own_is_what_it_says(mushrooms):
     solution = fit(mushrooms, method="in-order", max_epochs=1)
     assert solution.n_updates == n
     backend = LocalBackend(Problem.checked(X, y, loss="smoothed_hinge", lam=1e-3))
-    backend.ascend(Ascent(np.arange(n, dtype=np.int32)))
+    backend.ascend(Visits(np.arange(n, dtype=np.int32)))
     np.testing.assert_array_equal(solution.coef, backend.survey(frozenset()).coef)
     for name in ("score", "residue", "share", "adaptive", "curvature", "weight", "beta"):
         assert getattr(seen[0], name).shape == (n,)

@@ -170,7 +170,7 @@ def _sparse_pair(X: sp.csr_array) -> float:
     h, out = np.ones(n), np.empty((d, d))
     none, side = np.empty((0, n)), np.empty((0, d))
     with use(Rates(sparse_pair=1.0)):
-        pairs = float(n) * Costs(problem).gram_row
+        pairs = float(n) * Costs(backend.facts, problem.loss).gram_row
     return best(lambda: backend.workspace.gram(h, none, out, side, 1, FOREVER)) / pairs
 
 
@@ -179,7 +179,7 @@ def _product(X: sp.csr_array) -> float:
     n = X.shape[0]
     rows, out = np.arange(n), np.empty((n, n))
     with use(Rates(product=1.0)):
-        products = float(n * n) * Costs(problem).product
+        products = float(n * n) * Costs(backend.facts, problem.loss).product
     return best(lambda: backend.workspace.products(rows, 0, out, 1, FOREVER)) / products
 
 

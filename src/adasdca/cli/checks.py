@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.facts import RowFacts
 from adasdca.cli.refusals import blame
 from adasdca.methods import get_method
 from adasdca.problem.losses import Loss
@@ -34,4 +35,4 @@ def check_problem(
         )
     if method is not None:
         with blame("--method"):
-            get_method(method).schedule(problem, 0.0, 1)
+            get_method(method).schedule(problem, RowFacts(problem.rows), 0.0, 1)

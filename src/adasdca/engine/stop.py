@@ -28,12 +28,14 @@ class StopRule:
         max_epochs: int,
         max_time: float | None,
         callback: Callback | None,
+        patience: float = PATIENCE,
     ) -> None:
         self.start = start
         self.tol = tol
         self.max_epochs = max_epochs
         self.deadline = math.inf if max_time is None else start + max_time
         self.callback = callback
+        self.patience = patience
         self._best_gap = self._best_dual = self._last_gap = math.inf
         self._waited = 0
 
@@ -69,4 +71,4 @@ class StopRule:
         self._last_gap = record.gap
         self._best_gap = min(self._best_gap, record.gap)
         self._best_dual = record.dual if first else max(self._best_dual, record.dual)
-        return self._waited >= PATIENCE
+        return self._waited >= self.patience

@@ -20,21 +20,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
-from adasdca.duality.certificate import Certificate, Certified, relative_gap
+from adasdca.backends.blas import one_thread
+from adasdca.duality.certificate import Certificate, Certified
 from adasdca.engine.stop import Callback, StopRule
-from adasdca.multinomial.risk import Hessian, Multinomial
+from adasdca.multinomial.continuation import descend
+from adasdca.multinomial.margins import Multinomial
+from adasdca.multinomial.objective import MultinomialObjective
+from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_weights
 from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Status
 
 Array = NDArray[np.float64]
 
-#: Up to this many unknowns Newton's system is formed and solved; beyond, conjugate gradients.
-DIRECT = 300
-#: Share of the gradient that conjugate gradients may leave, at most.
-FORCING = 0.25
+#: What an ending of Newton's method means for the solve.
+ENDINGS = {
+    Ending.EXHAUSTED: Status.STALLED,
+    Ending.STEPS: Status.EPOCH_LIMIT,
+    Ending.TIME: Status.TIME_LIMIT,
+}
 
 
 @dataclass(frozen=True)
@@ -74,39 +79,6 @@ class MultinomialSolution(Certified):
         return self.status is Status.CONVERGED
 
 
-@dataclass(frozen=True)
-class Point:
-    """A model and all that its certificate is made of."""
-
-    coef: Array
-    intercept: Array
-    scores: Array  # with the intercept
-    p: Array
-    alpha: Array
-    u: Array
-    primal: float
-    dual: float
-    gap: float
-
-
-def certified(problem: Multinomial, coef: Array, intercept: Array) -> Point:
-    """Move the intercept to its best place for `coef` and certify that point."""
-    scores = problem.rows.times(coef)
-    if problem.fit_intercept:
-        intercept = problem.best_intercept(scores, intercept)
-    scores += intercept
-    p = softmax(scores, axis=1)
-    alpha = problem.residual(p)
-    u = problem.rows.transposed(alpha) / (problem.lam * problem.total)
-    primal = problem.risk(scores) + 0.5 * problem.lam * float(np.vdot(coef, coef))
-    # P − D without the cancellation of two nearly equal numbers. What rounding leaves of Σα, which
-    # ought to be 0, counts against the bound.
-    excess = float(np.abs(intercept * alpha.sum(axis=0)).sum()) / problem.total
-    gap = 0.5 * problem.lam * float(np.sum((coef - u) ** 2)) + excess
-    dual = primal - gap
-    return Point(coef, intercept, scores, p, alpha, u, primal, dual, gap)
-
-
 def solve_multinomial(
     X: Any,
     codes: NDArray[np.intp],
@@ -144,76 +116,64 @@ def solve_multinomial(
     -------
     MultinomialSolution
     """
-    stop = StopRule(time.perf_counter(), tol, max_epochs, max_time, callback)
+    stop = StopRule(time.perf_counter(), tol, max_epochs, max_time, callback, patience=math.inf)
     weight = check_weights(sample_weight, len(codes))
-    rows = RowProducts(X)
-    problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
-    shape = (n_classes, X.shape[1])
-    coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
-    point = certified(problem, coef, intercept)
-    records: list[Record] = []
-    status: Status | None = None
-    try:
-        while True:
-            records.append(
-                Record(
-                    len(records),
-                    rows.passes,
-                    stop.elapsed(),
-                    point.primal,
-                    point.dual,
-                    point.gap,
-                    len(codes),
-                )
-            )
-            if (status := stop.judge(records[-1])) is not None:
-                break
-            better = step(problem, point, stop)
-            if better is None:
-                status = Status.STALLED if stop.seconds_left() > 0 else Status.TIME_LIMIT
-                break
-            point = better
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+    # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
+    # for each other. Underflow is no error of the softmax, and what is not finite is found by the
+    # certificate.
+    with np.errstate(all="ignore"), one_thread():
+        rows = RowProducts(X)
+        problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
+        shape = (n_classes, X.shape[1])
+        coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
+        objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
+        watch = Watch(objective, stop, rows)
+        try:
+            ending = descend(objective, stop.deadline, watch)
+            status = watch.status or ENDINGS[ending]
+        except KeyboardInterrupt:
+            if not watch.records:
+                raise
+            status = Status.INTERRUPTED
+    point = watch.best
     return MultinomialSolution(
         coef=point.coef,
         intercept=point.intercept,
-        dual_coef=np.ascontiguousarray(point.alpha.T),
-        certificate=Certificate.of(
-            point.primal, point.gap, 0.0, 4e-16 * point.primal, lam
-        ),
+        dual_coef=point.alpha,
+        certificate=point.certificate,
         status=status,
-        n_epochs=records[-1].epoch,
+        n_epochs=watch.records[-1].epoch,
         n_updates=rows.passes,
-        history=History.of(records),
+        history=History.of(watch.records),
     )
 
 
-def step(problem: Multinomial, at: Point, stop: StopRule) -> Point | None:
-    """Return the point after a damped Newton step; None if there is no better one."""
-    gradient = problem.lam * (at.coef - at.u)
-    hessian = Hessian(problem, at.p)
-    k, d = gradient.shape
-    if k * (d + 1) <= DIRECT:
-        move, shift = hessian.solved(gradient)
-    else:
-        # The usual forcing term: loose far away, tight near the optimum, so that steps end
-        # quadratic.
-        accuracy = min(FORCING, math.sqrt(relative_gap(at.gap, at.primal)))
-        move, shift = hessian.descent(gradient, accuracy, lambda: stop.seconds_left() > 0)
-    change = problem.rows.times(move) + shift
-    slope = float(np.vdot(gradient, move))
-    size = 1.0
-    while size > 1e-10:
-        coef = at.coef + size * move
-        value = problem.risk(at.scores + size * change) + 0.5 * problem.lam * float(
-            np.vdot(coef, coef)
+class Watch:
+    """Records every step, remembers the best point, and says when to stop."""
+
+    def __init__(self, objective: MultinomialObjective, stop: StopRule, rows: RowProducts) -> None:
+        self.objective, self.stop, self.rows = objective, stop, rows
+        self.best = objective.point
+        self.records: list[Record] = []
+        self.status: Status | None = None
+
+    def __call__(self) -> bool:
+        """Look at the point; return whether to stop."""
+        point = self.objective.point
+        found = point.certificate
+        record = Record(
+            len(self.records),
+            self.rows.passes,
+            self.stop.elapsed(),
+            found.primal,
+            found.dual,
+            found.gap,
+            len(point.alpha.T),
         )
-        if value <= at.primal + 1e-4 * size * slope:
-            return certified(problem, coef, at.intercept + size * shift)
-        if size == 1.0 and -slope <= 1e-12 * at.primal:
-            # The fall is lost in the rounding of P, but not in the gap, a squared gradient.
-            new = certified(problem, coef, at.intercept + shift)
-            return new if new.gap < at.gap else None
-        size /= 2
-    return None
+        self.records.append(record)
+        if found.gap < self.best.certificate.gap:
+            self.best = point
+        self.status = self.stop.judge(record)
+        if self.status is Status.CONVERGED:
+            self.best = point
+        return self.status is not None

@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,8 @@ class Equations(NamedTuple):
 
 
 Step = tuple[Array, float]
+#: A linear map of two unknowns.
+Map = Callable[[Array, Any], tuple[Array, Any]]
 
 
 def solve_by_features(term: RowTerm, equations: Equations, deadline: float) -> Step | None:
@@ -72,22 +74,31 @@ def solve_formed(formed: Gram, equations: Equations) -> Step:
     matrix, column, mass, right = formed.matrix, formed.column, formed.mass, equations.right
     if mass > 0:
         right = right - column * (equations.balance / mass)
-    own = matrix.diagonal() + equations.diagonal
-    damping, extra = 0.0, equations.diagonal
-    while True:
-        solve = cholesky(matrix.copy(), extra)
-        if solve is not None:
-            dv = solve(right)
-            if np.isfinite(dv).all():
-                break
-        if damping >= 1.0:
-            dv = right / np.where(own > 0, own, 1.0)
-            break
-        damping = max(100.0 * damping, DAMPING)
-        extra = equations.diagonal + damping * own
+    dv, _ = damped_solve(matrix, equations.diagonal, right)
     if mass > 0:
         return dv, float(equations.balance - column @ dv) / mass
     return dv, 0.0
+
+
+def damped_solve(matrix: Array, diagonal: float | Array, right: Array) -> tuple[Array, float]:
+    """Solve with diag(diagonal) + the lower triangle given, which is lost on the way.
+
+    A matrix that is not positive definite gets a share of its own diagonal more, which is
+    returned, too.
+    """
+    own = matrix.diagonal() + diagonal
+    damping, extra = 0.0, diagonal
+    while True:
+        solve = cholesky(matrix.copy(), extra)
+        if solve is not None:
+            solution = solve(right)
+            if np.isfinite(solution).all():
+                return solution, damping
+        if damping >= 1.0:
+            own = np.where(own > 0, own, 1.0)
+            return (right.T / own).T, math.inf
+        damping = max(100.0 * damping, DAMPING)
+        extra = diagonal + damping * own
 
 
 @dataclass
@@ -131,7 +142,7 @@ class ConjugateGradients:
 
         found = conjugate_gradients(
             product,
-            (scale, mass),
+            lambda r, t: (r / scale, t / mass),
             (right, equations.balance if free else 0.0),
             self.accuracy,
             deadline,
@@ -144,13 +155,13 @@ class ConjugateGradients:
 
 
 def conjugate_gradients(
-    product: Callable[[Array, Array | float], tuple[Array, Array | float]],
-    scale: tuple[Array, Array | float],
-    right: tuple[Array, Array | float],
+    product: Map,
+    precondition: Map,
+    right: tuple[Array, Any],
     accuracy: float,
     deadline: float,
     most: int = MOST_ITERATIONS,
-) -> tuple[tuple[Array, Array], int, bool] | None:
+) -> tuple[tuple[Array, Any], int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
 
     Return the solution, the number of iterations, and whether they were enough; None if time ran
@@ -160,12 +171,12 @@ def conjugate_gradients(
     ----------
     product : callable
         A.
-    scale : pair
-        The diagonal of A, about.
+    precondition : callable
+        The inverse of A, about.
     right : pair
         The right-hand sides.
     accuracy : float
-        The share of the right-hand side to leave, in the norm of 1/scale.
+        The share of the right-hand side to leave, in the norm of the preconditioner.
     deadline : float
         When to give up, on the clock of `time.perf_counter`.
     most : int
@@ -173,7 +184,7 @@ def conjugate_gradients(
     """
     r_x, r_y = right[0].copy(), np.asarray(right[1], dtype=np.float64)
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
-    z_x, z_y = r_x / scale[0], r_y / scale[1]
+    z_x, z_y = precondition(r_x, r_y)
     p_x, p_y = z_x, z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
     goal = accuracy**2 * energy
@@ -189,7 +200,7 @@ def conjugate_gradients(
         length = energy / bend
         x, y = x + length * p_x, y + length * p_y
         r_x, r_y = r_x - length * q_x, r_y - length * np.asarray(q_y)
-        z_x, z_y = r_x / scale[0], r_y / scale[1]
+        z_x, z_y = precondition(r_x, r_y)
         before, energy = energy, float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
         p_x, p_y = z_x + (energy / before) * p_x, z_y + (energy / before) * p_y
     return (x, y), most, False

@@ -52,6 +52,7 @@ class Ending(enum.Enum):
     REACHED = "enough is gained"
     EXHAUSTED = "rounding hides what is left"
     STEPS = "as many steps as allowed"
+    STOPPED = "whoever looks on has seen enough"
     TIME = "the time is over"
 
 
@@ -60,6 +61,7 @@ def minimise(
     enough: Callable[[], float],
     deadline: float,
     most: int = MOST_STEPS,
+    look: Callable[[], bool] | None = None,
 ) -> tuple[Ending, int]:
     """Take Newton steps until `enough` is left to gain at most; return why they ended, and how many.
 
@@ -73,6 +75,8 @@ def minimise(
         When to stop, on the clock of `time.perf_counter`.
     most : int
         Most steps.
+    look : callable, optional
+        Called at the beginning and after every step; where it returns True the objective is left.
     """
     best, idle, steps, sharp = math.inf, 0, 0, True
     while True:
@@ -83,6 +87,8 @@ def minimise(
             # A step that is not lost in rounding has lowered the function, whatever the bound says.
             best = lost
             objective.keep()
+        if look is not None and look():
+            return Ending.STOPPED, steps
         if lost <= enough():
             return Ending.REACHED, steps
         if idle >= IDLE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 
 #: Values converted at a time: 2 MB of doubles, which is next to nothing beside the rows.
 BLOCK = 1 << 18
+#: Values that a cache holds while they are used twice.
+CACHED = 1 << 16
 
 
 class RowProducts:
@@ -22,14 +24,20 @@ class RowProducts:
     ----------
     passes : int
         Passes over the rows so far.
+    shape : (n, d)
+        The shape of X.
+    stored : int
+        The number of values that X holds.
     """
 
     def __init__(self, X: Any) -> None:
         self._X = X
+        self.shape: tuple[int, int] = X.shape
         self._sparse = sp.issparse(X)
         self.passes = 0
         n, d = X.shape
         stored = X.nnz if self._sparse else n * d
+        self.stored = int(stored)
         # An empty matrix has one empty block.
         whole = X.dtype == np.float64 or stored <= BLOCK
         self._height = max(1, n if whole else n * BLOCK // stored)
@@ -61,15 +69,31 @@ class RowProducts:
         """Return X wᵀ for w of shape (k, d)."""
         out = np.empty((self._X.shape[0], len(w)))
         for part, rows in self._blocks():
-            out[part] = rows @ w.T
+            out[part] = self._scores(rows, w).T
         return out
 
     def transposed(self, r: Array) -> Array:
         """Return rᵀ X for r of shape (n, k)."""
         out = np.zeros((r.shape[1], self._X.shape[1]))
         for part, rows in self._blocks():
-            out += (rows.T @ r[part]).T
+            out += self._gathered(rows, r[part].T)
         return out
+
+    def there_and_back(self, w: Array, between: Callable[[slice, Array], Array]) -> Array:
+        """Return rᵀ X for rᵀ = between(part, w Xᵀ), some rows at a time, in one pass."""
+        out = np.zeros((len(w), self._X.shape[1]))
+        for part, rows in (
+            self._blocks() if self._sparse else self.dense_blocks(self.shape[1], CACHED)
+        ):
+            out += self._gathered(rows, between(part, self._scores(rows, w)))
+        return out
+
+    def _scores(self, rows: Any, w: Array) -> Array:
+        # BLAS is faster with the long side last.
+        return np.asarray((rows @ w.T).T if self._sparse else w @ rows.T)
+
+    def _gathered(self, rows: Any, r: Array) -> Array:
+        return np.asarray((rows.T @ r.T).T if self._sparse else r @ rows)
 
     def squares(self, r: Array) -> Array:
         """Return rᵀ (X∘X) for r of shape (n, k)."""
@@ -77,6 +101,15 @@ class RowProducts:
         for part, rows in self._blocks():
             out += (self._squared(rows).T @ r[part]).T
         return out
+
+    def dense_blocks(self, width: int, values: int = BLOCK) -> Iterator[tuple[slice, Array]]:
+        """Yield the rows as dense arrays, few at a time: `width` numbers for each are `values`."""
+        self.passes += 1
+        n, height = self._X.shape[0], max(1, values // max(width, 1))
+        for first in range(0, n, height):
+            part = slice(first, min(n, first + height))
+            rows = self._X[part]
+            yield part, (rows.toarray() if self._sparse else rows).astype(np.float64, copy=False)
 
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""

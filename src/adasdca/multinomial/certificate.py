@@ -1,0 +1,180 @@
+"""The certificate of a multinomial model.
+
+With U = (1/μ) Σ_i α_i x_iᵀ and any probabilities p', with an intercept those for which Σ_i α_i = 0,
+
+    N (P − D) = Σ_i c_i KL(p'_i, p_i) + μ/2 ‖W − U‖²,
+
+a sum of terms that are never negative, the first one 0 where p' = p. What rounding can do to
+scores, to U and to Σα is bounded and added, so that the bound holds for the data as given.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.duality.certificate import Certificate
+from adasdca.multinomial.intercept import LONGEST, InterceptObjective, flow, hard_cost
+from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.newton.newton import minimise
+
+Array = NDArray[np.float64]
+
+#: Unit roundoff.
+ROUNDOFF = 2.0**-53
+#: The intercept may cost this share of the gap asked for,
+SHARE = 1e-2
+#: and this share of the objective is below what double precision shows of the gap.
+LEAST = 1e-24
+#: Steps for an intercept; what is left then counts against the bound.
+MOST_STEPS = 200
+
+
+class Feasible(NamedTuple):
+    """A dual point with Σα = 0.
+
+    Attributes
+    ----------
+    alpha : (K, n) array
+        The point.
+    shift : (K,) array
+        How far b was moved.
+    cost : float
+        Σ_i c_i KL(p'_i, p_i).
+    moved : float
+        How far U may be from that of the point, which is not quite feasible.
+    slip, drift : float
+        What rounding may add to the cost, and to `moved`.
+    """
+
+    alpha: Array
+    shift: Array
+    cost: float = 0.0
+    moved: float = 0.0
+    slip: float = 0.0
+    drift: float = 0.0
+
+
+def feasible(problem: Multinomial, losses: RowLosses, enough: float, deadline: float) -> Feasible:
+    """Move b to its best place, but for `enough`, and return a dual point there."""
+    if not problem.fit_intercept:
+        return Feasible(losses.alpha(), np.zeros(problem.n_classes))
+    objective = InterceptObjective(problem, losses)
+    minimise(objective, lambda: enough, deadline, MOST_STEPS)
+    alpha, shift, cost = objective.alpha, objective.shift, objective.cost()
+    k, n = alpha.shape
+    unit = ROUNDOFF * (math.log2(n) + k + 8.0)
+    if math.isfinite(cost):
+        alpha = alpha - losses.curved(np.broadcast_to(objective.flow.step[:, None], alpha.shape))
+        left = np.abs(alpha.sum(axis=1)) + unit * np.abs(alpha).sum(axis=1)
+        # Another move of this kind would take the rest away.
+        rest = flow(objective.coupling, left)
+        if rest.exact and float(np.ptp(rest.step)) <= 0.5 * LONGEST:
+            slip = 2.0 * (rest.energy + math.sqrt(rest.energy * cost))
+            moment = problem.sum(problem.lengths**2)
+            return Feasible(
+                alpha, shift, cost, 0.0, slip, math.sqrt(moment * rest.energy) / problem.mu
+            )
+    else:
+        cost = hard_cost(losses, objective.balance)
+        left = unit * np.abs(alpha).sum(axis=1)
+    longest = float(problem.lengths.max()) / problem.mu
+    moved = longest * float(np.abs(alpha.sum(axis=1)).sum())
+    return Feasible(alpha, shift, cost, moved, hard_cost(losses, left), longest * float(left.sum()))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model and all that its certificate is made of.
+
+    Attributes
+    ----------
+    coef, intercept : (K, d) array, (K,) array
+        The model.
+    losses : RowLosses
+        The rows' part there.
+    alpha, u : (K, n) array, (K, d) array
+        The dual point.
+    travel, hops : float, int
+        The way of W from 0, on which scores were summed up, and its steps.
+    lost : float
+        N times the gap, without what bounds rounding.
+    cost, mass : float
+        The part of `lost` that is the intercept's, and Σ_i ‖α_i‖‖x_i‖.
+    certificate : Certificate
+        The certificate.
+    """
+
+    coef: Array
+    intercept: Array
+    losses: RowLosses
+    alpha: Array
+    u: Array
+    travel: float
+    hops: int
+    lost: float
+    cost: float
+    mass: float
+    certificate: Certificate
+
+
+def certified(
+    problem: Multinomial,
+    coef: Array,
+    intercept: Array,
+    losses: RowLosses,
+    travel: float,
+    hops: int,
+    tol: float,
+    deadline: float,
+) -> Point:
+    """Certify a model; its intercept is moved to the best place, and its losses with it."""
+    n, d = problem.rows.shape
+    mu, total = problem.mu, problem.total
+    penalty = 0.5 * mu * float(np.vdot(coef, coef))
+    enough = max(SHARE * tol, LEAST) * (losses.value() + penalty)
+    dual = feasible(problem, losses, enough, deadline)
+    intercept = intercept + dual.shift
+    intercept = intercept - intercept.mean()
+    u = problem.combined(dual.alpha) / mu
+    apart = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
+    lost = apart + dual.cost
+    # How far scores can be from the truth, row by row.
+    size = np.maximum(losses.margins.max(axis=0), -losses.margins.min(axis=0))
+    size += np.abs(intercept).max()
+    size *= (4.0 + hops) * math.sqrt(problem.n_classes)
+    error = ROUNDOFF * ((0.5 * d + 8.0) * travel * problem.lengths + size)
+    square = problem.sum(error**2)
+    # |U − truth|.
+    sizes = np.sqrt((dual.alpha**2).sum(axis=0))
+    mass = float(sizes @ problem.lengths)
+    chain = n + problem.n_classes + 8.0
+    drift = dual.drift + 2.0 * ROUNDOFF * chain * mass / mu
+    off = math.sqrt(2.0 * mu * apart) * drift + 0.5 * mu * drift**2
+    relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
+    # Half the square, for the slope of the loss varies by half of what the scores do.
+    slip = dual.slip + math.sqrt(2.0 * square * dual.cost) + 0.5 * square
+    rounding = 1.001 * (slip + off + relative * lost)
+    value = losses.value() + penalty
+    blur = 1.001 * (float(sizes @ error) + 0.5 * square + relative * value)
+    certificate = Certificate.of(
+        value / total, (lost + rounding) / total, rounding / total, blur / total, problem.lam
+    )
+    return Point(
+        coef,
+        intercept,
+        copy(losses),
+        dual.alpha,
+        u,
+        travel,
+        hops,
+        lost,
+        dual.cost,
+        mass,
+        certificate,
+    )

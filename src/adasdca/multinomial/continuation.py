@@ -1,0 +1,86 @@
+"""Newton's method, by way of stronger regularisation where its steps are short.
+
+Where margins are large the losses are nearly straight, and their curvature says nothing of the
+kinks ahead: steps get short. The way of the solution as μ falls leads around that: margins grow
+with it little by little. So μ is raised until steps are long, and lowered again stage by stage.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from adasdca.multinomial.objective import MultinomialObjective
+from adasdca.newton.newton import Ending, minimise
+
+#: A step below this length is short,
+SHORT = 0.1
+#: and so many in a row are a reason to give up a stage.
+TIRED = 2
+#: μ rises by this factor, and falls by this one at first and at most.
+RISE, FALL, DIVE = 100.0, 0.1, 1e-3
+#: Stages that are this close to each other are not given up.
+CLOSE = 0.7
+#: A stage of no more steps than this is followed by a longer one.
+EASY = 3
+#: A stage is done when this share of the objective is left to gain.
+DONE = 0.1
+
+
+def descend(objective: MultinomialObjective, deadline: float, look: Callable[[], bool]) -> Ending:
+    """Minimise until `look` returns True or double precision shows no more; return why it ended.
+
+    Parameters
+    ----------
+    objective : MultinomialObjective
+        The objective.
+    deadline : float
+        When to stop, on the clock of `time.perf_counter`.
+    look : callable
+        Called at the beginning and after every step; whether to stop.
+    """
+    if look():
+        return Ending.STOPPED
+    mu, factor, reached = objective.problem.mu, FALL, None
+    while True:
+        last = objective.mu == mu
+        watch = Watch(objective, look, TIRED if factor < CLOSE else math.inf)
+        enough = -1.0 if last else DONE * objective.value()
+        ending, steps = minimise(objective, lambda goal=enough: goal, deadline, look=watch)
+        if watch.stopped or ending is Ending.TIME or (last and not watch.tired):
+            return ending
+        if not watch.tired:
+            reached = objective.mu, objective.point
+            if steps <= EASY:
+                factor = max(factor**2, DIVE)
+        elif reached is None:
+            objective.mu *= RISE
+            continue
+        else:
+            factor = math.sqrt(factor)
+            objective.point = reached[1]
+        fallen = reached[0] * factor
+        objective.mu = fallen if fallen > 1.5 * mu else mu
+
+
+class Watch:
+    """Looks on, and counts short steps."""
+
+    def __init__(
+        self, objective: MultinomialObjective, look: Callable[[], bool], patience: float
+    ) -> None:
+        self.objective, self.look, self.patience = objective, look, patience
+        self.stopped, self._begun, self._short = False, False, 0
+
+    @property
+    def tired(self) -> bool:
+        """Whether steps are too short."""
+        return self._short >= self.patience
+
+    def __call__(self) -> bool:
+        """Look at a step; return whether to stop."""
+        if self._begun:  # the beginning was seen
+            self._short = self._short + 1 if self.objective.length < SHORT else 0
+            self.stopped = self.look()
+        self._begun = True
+        return self.stopped or self.tired

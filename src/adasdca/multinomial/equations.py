@@ -1,0 +1,184 @@
+"""The equations of a Newton step of a multinomial model: formed, or by conjugate gradients.
+
+Rows less their mean z_i and b + W·mean instead of b: then a mean far from 0 costs no digits, and
+the steps of W and b are nearly independent of each other. A step solves, with the curvatures
+A_i = c_i (diag p_i − p_i p_iᵀ) of the rows,
+
+    Σ_i A_i (ΔW z_i + Δb) z_iᵀ + μ ΔW = R,    Σ_i A_i (ΔW z_i + Δb) = 0,
+
+the second line with an intercept only.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.newton.equations import Map, conjugate_gradients, damped_solve
+
+Array = NDArray[np.float64]
+Step = tuple[Array, Array]
+
+#: Up to this many unknowns the matrix is formed from the beginning,
+DIRECT = 300
+#: and beyond this number never.
+TOO_MANY = 3000
+#: A multiplication of a factorisation takes this share of the time of one in a pass.
+QUICKER = 0.25
+#: A preconditioner that costs more than so many iterations is not worth it.
+WORTH = 10.0
+
+
+class StepEquations:
+    """Solves the equations of all steps of a problem.
+
+    By conjugate gradients, until one step takes so many iterations that forming the matrix would
+    have been cheaper.
+    """
+
+    def __init__(self, problem: Multinomial) -> None:
+        self.problem = problem
+        (n, d), k = problem.rows.shape, problem.n_classes
+        unknowns = k * (d + 1)
+        iteration = 2.0 * k * max(problem.rows.stored, 1)
+        self.formed = unknowns <= DIRECT
+        self._patience = math.inf
+        if unknowns <= TOO_MANY:
+            work = 0.5 * n * unknowns**2 + unknowns**3 / 6.0
+            self._patience = QUICKER * work / iteration
+        self._average = 0.5 * n * d**2 + k * d**3 / 6.0 <= WORTH * iteration
+
+    def solve(
+        self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
+    ) -> Step | None:
+        """Solve the equations for R = right to some accuracy; None if time ran out."""
+        if self.formed:
+            found = solve_formed(self.problem, losses, mu, right, deadline)
+        else:
+            found = self._iterate(losses, mu, right, accuracy, deadline)
+        if found is None:
+            return None
+        dw, db = found
+        if not self.problem.fit_intercept:
+            return dw, np.zeros(len(dw))
+        db = db - dw @ self.problem.centre
+        return dw, db - db.mean()
+
+    def _iterate(
+        self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
+    ) -> Step | None:
+        """Use conjugate gradients; a product with the matrix is one pass over the rows."""
+        problem, k, count = self.problem, len(right), 0
+        centre, free = problem.centre, problem.fit_intercept
+
+        def product(dw: Array, db: Array) -> Step:
+            nonlocal count
+            count += 1
+            shift, sums = (db - dw @ centre)[:, None], np.zeros(k)
+
+            def bent(part: slice, scores: Array) -> Array:
+                bend = losses.curved(scores + shift, part)
+                np.add(sums, bend.sum(axis=1), out=sums)
+                return bend
+
+            image = problem.rows.there_and_back(dw, bent) + mu * dw
+            return (image - np.outer(sums, centre), sums) if free else (image, np.zeros(k))
+
+        precondition = by_average(problem, losses, mu, deadline) if self._average else None
+        if precondition is None:
+            precondition = by_diagonal(problem, losses, mu)
+        right_sides = right, np.zeros(k)
+        found = conjugate_gradients(product, precondition, right_sides, accuracy, deadline)
+        self.formed = count > self._patience
+        return None if found is None else found[0]
+
+
+def solve_formed(
+    problem: Multinomial, losses: RowLosses, mu: float, right: Array, deadline: float
+) -> Step | None:
+    """Form the matrix and factorise it."""
+    k, d = right.shape
+    wide = d + problem.fit_intercept
+    p = losses.at.p
+    # p(1 − p) with the digits of 1 − p.
+    rest = 1.0 - p
+    rest[problem.own] = losses.at.short
+    rest *= p
+    rest, root = problem.weighted(rest), np.ones(p.shape[1])
+    if problem.weight is not None:
+        root = np.sqrt(problem.weight)
+    cross = np.zeros((k * wide, k * wide), order="F")
+    blocks = np.zeros((k, wide, wide))
+    for part, rows in problem.rows.dense_blocks(k * wide):
+        if time.perf_counter() >= deadline:
+            return None
+        z = np.ones((len(rows), wide))
+        np.subtract(rows, problem.centre, out=z[:, :d])
+        spread = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
+        cross = dsyrk(-1.0, spread.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
+        for a in range(k):
+            blocks[a] += z.T @ (rest[a, part, None] * z)
+    matrix = np.asarray(cross).T  # the upper triangle in Fortran order is the lower one in C order
+    for a in range(k):
+        own = slice(a * wide, (a + 1) * wide)
+        matrix[own, own] = blocks[a]
+    diagonal = np.full((k, wide), mu)
+    if problem.fit_intercept:
+        diagonal[:, d] = 0.0
+        # Σb is free in the scores. This pins it, in the units of each class.
+        last = np.arange(d, k * wide, wide)
+        own = matrix[last, last]
+        matrix[np.ix_(last, last)] += np.outer(own, own / max(float(own.sum()), 1e-300))
+    flat = np.zeros((k, wide))
+    flat[:, :d] = right
+    step, _ = damped_solve(matrix, diagonal.ravel(), flat.ravel())
+    step = step.reshape(k, wide)
+    return step[:, :d], step[:, d] if problem.fit_intercept else np.zeros(k)
+
+
+def by_average(problem: Multinomial, losses: RowLosses, mu: float, deadline: float) -> Map | None:
+    """Precondition by Ā ⊗ G + μ, Ā the mean curvature of the classes and G = Σ_i c_i z_i z_iᵀ.
+
+    At W = 0 all rows have the same curvature, and it is the matrix itself. G stays the same for
+    all steps, so that its eigenvectors are found once.
+    """
+    basis = problem.basis(deadline)
+    mean = -losses.coupling()
+    np.fill_diagonal(mean, -mean.sum(axis=1))
+    if basis is None or not np.isfinite(mean).all():
+        return None
+    squares, directions = basis
+    values, vectors = np.linalg.eigh(mean)
+    values = np.maximum(values, 0.0)
+    scale = np.outer(values / problem.total, squares) + mu
+    inverse = np.where(values > 1e-14 * values[-1], 1.0 / np.maximum(values, 1e-300), 0.0)
+
+    def precondition(r: Array, t: Array) -> Step:
+        turned = (vectors.T @ r) @ directions
+        turned /= scale
+        return vectors @ (turned @ directions.T), vectors @ (inverse * (vectors.T @ t))
+
+    return precondition
+
+
+def by_diagonal(problem: Multinomial, losses: RowLosses, mu: float) -> Map:
+    """Precondition by the diagonal."""
+    spread = problem.weighted(losses.at.p * (1.0 - losses.at.p))
+    mass = spread.sum(axis=1)
+    squares = problem.rows.squares(spread.T)
+    if problem.fit_intercept:
+        moved = problem.combined(spread)
+        squares += problem.centre * (mass[:, None] * problem.centre - 2.0 * moved)
+    scale = np.maximum(squares, 0.0) + mu
+    mass = np.where(mass > 0, mass, 1.0)
+
+    def precondition(r: Array, t: Array) -> Step:
+        z = t / mass
+        return r / scale, z - z.mean()
+
+    return precondition

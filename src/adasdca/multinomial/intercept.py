@@ -1,0 +1,137 @@
+"""The best intercept of a multinomial model, and dual points that it makes feasible.
+
+With r = Σ_i α_i and H = Σ_i c_i (diag p_i − p_i p_iᵀ) a Newton step of b is δ = H⁺ r. A dual point
+must have r = 0: moved along with δ to p_i + (diag p_i − p_i p_iᵀ) δ, the probabilities have, to
+rounding, and they stay probabilities as long as |δ| ≤ 1/2. That costs Σ_i c_i KL(new, old), at most
+(1/2 + |δ|) r·δ.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.newton.line import Slope
+
+Array = NDArray[np.float64]
+
+#: The longest δ along which probabilities stay in the simplex.
+LONGEST = 0.5
+#: A balance below this share of its terms is rounding.
+NOISE = 1e-15
+
+
+class Flow(NamedTuple):
+    """A solution of Hδ = r.
+
+    Attributes
+    ----------
+    step : (K,) array
+        δ, with a mean of 0.
+    energy : float
+        r·δ.
+    exact : bool
+        Whether no part of it had to be cut.
+    """
+
+    step: Array
+    energy: float
+    exact: bool
+
+
+def flow(coupling: Array, balance: Array, most: float = math.inf) -> Flow:
+    """Solve Hδ = balance, where the off-diagonal elements of H are −coupling.
+
+    Rows of H sum to 0. Elimination that computes its diagonal from the other elements adds numbers
+    of one sign only and loses no digits, over however many decades they spread. (W. Grassmann,
+    M. Taksar and D. Heyman, Operations Research 33, 1985.) Where that makes a part of δ longer
+    than `most`, it is cut, and δ still leads down.
+    """
+    k = len(balance)
+    rest, left, step = coupling.copy(), balance.copy(), np.zeros(k)
+    pivots, energy, exact = np.zeros(k), 0.0, True
+    for a in range(k - 1):
+        row = rest[a, a + 1 :]
+        pivots[a] = pivot = row.sum()
+        if pivot > 0:
+            share = row / pivot
+            left[a + 1 :] += left[a] * share
+            rest[a + 1 :, a + 1 :] += row[:, None] * share
+            rest[a, a + 1 :] = share
+    for a in range(k - 2, -1, -1):
+        own = 0.0
+        if left[a] != 0:
+            own = left[a] / pivots[a] if pivots[a] > 0 else math.copysign(math.inf, left[a])
+        if not abs(own) <= most:
+            own, exact = math.copysign(min(most, 1e300), own), False
+        energy += left[a] * own
+        step[a] = own + rest[a, a + 1 :] @ step[a + 1 :]
+    return Flow(step - step.mean(), energy, exact and math.isfinite(energy))
+
+
+class InterceptObjective:
+    """The sum of the losses as a function of a shift of b."""
+
+    def __init__(self, problem: Multinomial, losses: RowLosses) -> None:
+        self.problem, self.losses = problem, losses
+        self.shift = np.zeros(problem.n_classes)
+        self._derive()
+
+    def _derive(self) -> None:
+        self.alpha = self.losses.alpha()
+        self.balance = self.alpha.sum(axis=1)
+        self.coupling = self.losses.coupling()
+        # Beyond the margins there is nothing to be found.
+        self.flow = flow(self.coupling, self.balance, self.losses.spread() + 10.0)
+
+    def cost(self) -> float:
+        """Return what it costs to move the probabilities to r = 0; infinite if that cannot be."""
+        longest = float(np.abs(self.flow.step).max())
+        if not (self.flow.exact and longest <= LONGEST):
+            return math.inf
+        return (0.5 + longest) * self.flow.energy
+
+    def lost(self) -> float:
+        """Bound what is left to gain."""
+        cost = self.cost()
+        return cost if math.isfinite(cost) else hard_cost(self.losses, self.balance)
+
+    def aim(self, deadline: float) -> float | None:
+        """Choose the line of the Newton step; return the slope at its beginning."""
+        if (np.abs(self.balance) <= NOISE * np.abs(self.alpha).sum(axis=1)).all():
+            return 0.0
+        self.losses.aim(self.problem.shifts(self.flow.step))
+        return -self.flow.energy
+
+    def slope(self, length: float) -> Slope:
+        """Return the slope along the line."""
+        return self.losses.slope(length)
+
+    def move(self, length: float) -> None:
+        """Go along the line."""
+        self.losses.move(length)
+        self.shift = self.shift + length * self.flow.step
+        self._derive()
+
+    def keep(self) -> None:
+        """Remember this point as the best so far."""
+        self._best = self.losses.margins, self.losses.at, self.shift
+
+    def recall(self) -> None:
+        """Go back to the best point."""
+        if self._best[2] is not self.shift:
+            self.losses.margins, self.losses.at, self.shift = self._best
+            self._derive()
+
+
+def hard_cost(losses: RowLosses, balance: Array) -> float:
+    """Bound the cost of any probabilities with r = 0: too large ones are scaled down.
+
+    What they lose goes to the others in the same rows, and costs its logarithm.
+    """
+    share = losses.spread() + 1.0 + math.log(len(balance))
+    return 0.5 * float(np.abs(balance).sum()) * share

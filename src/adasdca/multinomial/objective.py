@@ -1,0 +1,142 @@
+"""The objective of a multinomial model for Newton's method: N·P as a function of W and b."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.multinomial.certificate import Point, certified
+from adasdca.multinomial.equations import StepEquations
+from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.newton.line import Slope
+from adasdca.newton.moreau import Ridge
+
+Array = NDArray[np.float64]
+
+#: Share of the gradient that conjugate gradients may leave, at most.
+FORCING = 0.25
+#: How much less they leave where steps gain little, at most.
+TIGHTEST = 1e-6
+
+
+class MultinomialObjective:
+    """N·P at a certified point, where b is best for W.
+
+    Parameters
+    ----------
+    problem : Multinomial
+        The problem.
+    coef, intercept : (K, d) array, (K,) array
+        Where to begin.
+    tol : float
+        The relative gap asked for: nothing need be more exact.
+    deadline : float
+        When to stop, on the clock of `time.perf_counter`.
+
+    Attributes
+    ----------
+    mu : float
+        μ, which may be raised for a while; certificates are those of the problem.
+    point : Point
+        The point.
+    length : float
+        The length of the last step.
+    """
+
+    def __init__(
+        self, problem: Multinomial, coef: Array, intercept: Array, tol: float, deadline: float
+    ) -> None:
+        self.problem, self.tol, self.deadline = problem, tol, deadline
+        self.mu, self.length = problem.mu, 1.0
+        self._before, self._tight = math.inf, 1.0
+        self._equations, self._ridge = StepEquations(problem), Ridge()
+        self._begin(coef, intercept)
+
+    def _begin(self, coef: Array, intercept: Array) -> None:
+        problem = self.problem
+        margins = problem.margins(coef, intercept) if coef.any() else problem.shifts(intercept)
+        travel = 1.25 * float(np.linalg.norm(coef))
+        self._arrive(coef, intercept, RowLosses(problem, margins), travel, 0)
+
+    def _arrive(
+        self, coef: Array, intercept: Array, losses: RowLosses, travel: float, hops: int
+    ) -> None:
+        self.point: Point = certified(
+            self.problem, coef, intercept, losses, travel, hops, self.tol, self.deadline
+        )
+        known = self.point.certificate
+        if 2.0 * known.rounding > known.gap and travel > 3.0 * float(np.linalg.norm(coef)):
+            # Of the long way here rounding is left in the margins: sum them up anew.
+            self._begin(coef, self.point.intercept)
+
+    def lost(self) -> float:
+        """Bound N·P − min N·P, but for rounding."""
+        at, share = self.point, self.problem.mu / self.mu
+        if share == 1.0:
+            return at.lost
+        return 0.5 * self.mu * float(np.sum((at.coef - share * at.u) ** 2)) + at.cost
+
+    def value(self) -> float:
+        """Return N·P."""
+        coef = self.point.coef
+        return self.point.losses.value() + 0.5 * self.mu * float(np.vdot(coef, coef))
+
+    def aim(self, deadline: float) -> float | None:
+        """Choose the line of the Newton step; return the slope at its beginning."""
+        at = self.point
+        known = at.certificate
+        if self.mu == self.problem.mu and known.gap <= 2.0 * known.rounding:
+            return 0.0  # the bound of rounding is all that is left
+        right = self.problem.mu * at.u - self.mu * at.coef
+        # Loose far away and tight near the optimum, so that the last steps are quadratic; but no
+        # tighter than the goal asks for, the gap being a squared gradient.
+        relative = max(known.relative_gap, 1e-300)
+        accuracy = max(math.sqrt(relative), 0.5 * math.sqrt(self.tol / relative))
+        accuracy = min(accuracy, FORCING)
+        # A step that gained little was not exact enough.
+        lost = self.lost()
+        self._tight = max(0.1 * self._tight, TIGHTEST) if lost > 0.5 * self._before else 1.0
+        self._before = lost
+        accuracy *= self._tight
+        found = self._equations.solve(at.losses, self.mu, right, accuracy, deadline)
+        if found is None:
+            return None
+        self._dw, self._db = found
+        if not (np.isfinite(self._dw).all() and np.isfinite(self._db).all()):
+            return 0.0
+        self._noise = 1e-3 * at.mass * float(np.linalg.norm(self._dw))
+        self._losses = copy(at.losses)
+        self._losses.aim(self.problem.margins(self._dw, self._db))
+        return -float(np.vdot(right, self._dw))
+
+    def slope(self, length: float) -> Slope:
+        """Return the slope along the line."""
+        mu, rows = self.mu, self._losses.slope(length)
+        value, bend, size = self._ridge.slope(self.point.coef.ravel(), self._dw.ravel(), length)
+        # Where the line is nearly that of all scores alike, U has more rounding than the margins.
+        size = rows.size + mu * size + self._noise
+        return Slope(rows.value + mu * value, rows.bend + mu * bend, size)
+
+    def move(self, length: float) -> None:
+        """Go along the line."""
+        at = self.point
+        self.length = length
+        self._losses.move(length)
+        coef = at.coef + length * self._dw
+        intercept = at.intercept + length * self._db
+        # W and the way to it are rounded as well, by an eighth of what a product of rows may be.
+        travel = length * 1.125 * float(np.linalg.norm(self._dw)) + 0.125 * float(
+            np.linalg.norm(coef)
+        )
+        self._arrive(coef, intercept, self._losses, at.travel + travel, at.hops + 1)
+
+    def keep(self) -> None:
+        """Remember this point as the best so far."""
+        self._best = self.point
+
+    def recall(self) -> None:
+        """Go back to the best point."""
+        self.point = self._best
