@@ -7,9 +7,11 @@ import pytest
 from scipy.special import expit
 
 from adasdca.newton import line
-from adasdca.newton.line import FOUND, FULL, ROUNDING, Slope, step_length
+from adasdca.newton.line import ROUNDING, Slope, step_length
 
 SEEDS = range(300)
+#: What of the first slope may be left: at the full step, and after a search.
+FULL, FOUND = 0.1, 0.01
 
 
 class Pieces:
