@@ -47,7 +47,7 @@ struct ElasticBox {
     double excess(double w, double u, std::int64_t j) const {
         if (ridge == 0) {
             const double x = corner(u, j);
-            return u * (x - w) - sigma * (std::abs(x) - std::abs(w));
+            return std::isinf(x) ? INFINITY : u * (x - w) - sigma * (std::abs(x) - std::abs(w));
         }
         const double x = read(u, j), apart = w - x, s = u - x;
         double t = std::copysign(1.0, x);

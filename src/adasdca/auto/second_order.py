@@ -230,7 +230,7 @@ class SecondOrder:
         if last and ending is Ending.REACHED:
             # A quadratic function is at its least after one step; another one mends its rounding.
             most = 1 if self.quadratic else LAST_STEPS
-            ending, _ = minimise(objective, lambda: 0.0, deadline, most)
+            ending, _ = minimise(objective, 0.0, deadline, most)
             if ending is Ending.STEPS:
                 ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED

@@ -77,7 +77,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "positive": ["boolean"],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],

@@ -43,7 +43,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     C : float, default=1.0
         Inverse strength of the regularisation, as in LIBLINEAR.
     l1_ratio : float, default=0.0
-        Share of the L1 term, 0 ≤ l1_ratio < 1.
+        Share of the L1 term, 0 ≤ l1_ratio ≤ 1; 1 is the lasso.
     positive : bool, default=False
         Whether to keep the coefficients (not the intercept) non-negative.
     fit_intercept : bool, default=True

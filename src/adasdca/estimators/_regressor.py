@@ -41,7 +41,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     C : float, default=1.0
         Inverse strength of the regularisation.
     l1_ratio : float, default=0.0
-        Share of the L1 term, 0 ≤ l1_ratio < 1.
+        Share of the L1 term, 0 ≤ l1_ratio ≤ 1; 1 is the lasso.
     positive : bool, default=False
         Whether to keep the coefficients (not the intercept) non-negative.
     fit_intercept : bool, default=True

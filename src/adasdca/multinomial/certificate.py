@@ -65,7 +65,7 @@ def feasible(problem: Multinomial, losses: RowLosses, enough: float, deadline: f
     if not problem.fit_intercept:
         return Feasible(losses.alpha(), np.zeros(problem.n_classes))
     objective = InterceptObjective(problem, losses)
-    minimise(objective, lambda: enough, deadline, MOST_STEPS)
+    minimise(objective, enough, deadline, MOST_STEPS)
     alpha, shift, cost = objective.alpha, objective.shift, objective.cost()
     k, n = alpha.shape
     unit = ROUNDOFF * (math.log2(n) + k + 8.0)

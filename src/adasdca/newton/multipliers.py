@@ -101,7 +101,7 @@ class Multipliers:
                 problem.total * known.primal,
             )
             enough *= problem.total
-            ending, steps = minimise(objective, lambda goal=enough: goal, deadline, HARD)
+            ending, steps = minimise(objective, enough, deadline, HARD)
             v, b = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
             if ending is Ending.STEPS and self.rounds and hard <= BLUNTEST:

@@ -58,7 +58,7 @@ class Ending(enum.Enum):
 
 def minimise(
     objective: Objective,
-    enough: Callable[[], float],
+    enough: float | Callable[[], float],
     deadline: float,
     most: int = MOST_STEPS,
     look: Callable[[], bool] | None = None,
@@ -69,8 +69,8 @@ def minimise(
     ----------
     objective : Objective
         The function, at the point from which to begin; it is left at the best point.
-    enough : callable
-        The bound to reach, at the point where the objective is.
+    enough : float or callable
+        The bound to reach; a callable returns it for the point where the objective is.
     deadline : float
         When to stop, on the clock of `time.perf_counter`.
     most : int
@@ -89,7 +89,7 @@ def minimise(
             objective.keep()
         if look is not None and look():
             return Ending.STOPPED, steps
-        if lost <= enough():
+        if lost <= (enough() if callable(enough) else enough):
             return Ending.REACHED, steps
         if idle >= IDLE:
             ending = Ending.EXHAUSTED
