@@ -8,7 +8,7 @@
 | `quartz`     | `Quartz`      | a fixed law, with the averaged primal step of QUARTZ              |
 | `adasdca`    | `AdaSDCA`     | Algorithm 1: residues and law anew before every step              |
 | `adasdca+`   | `AdaSDCAPlus` | Algorithm 2: residues once an epoch, p_i ← p_i/m after each pick  |
-| `auto`       | `Auto`        | permutations, adaptive epochs or a finish, as the surveys advise  |
+| `auto`       | `Auto`        | permutations, adaptive epochs or Newton, as the surveys advise    |
 | your own     | `Custom`      | what a function given to `register_method` says                   |
 """
 

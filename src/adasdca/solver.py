@@ -94,7 +94,7 @@ def solve(
     callback : callable, optional
         Called with a `Record` after each survey; returning True stops the solve.
     n_threads : int, default 1
-        Threads for the surveys and the passes of a finish; −1 for all processors.
+        Threads for the surveys and the passes of second-order steps; −1 for all processors.
     pack : bool or "auto"
         Whether to copy sparse rows into records for faster updates; ``"auto"`` does so if they fit.
     backend : callable, optional

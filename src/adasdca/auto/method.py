@@ -16,8 +16,8 @@ class Auto:
     """The fastest way to a certified solution: the program chooses.
 
     Permutations while all rows matter alike, adaptive epochs with m from the decay seen when they
-    do not, and a finish as soon as it is the cheaper way to the gap asked for: Newton steps, or for
-    losses with kinks linear systems on their free duals.
+    do not, and second-order steps as soon as they are the cheaper way to the gap asked for:
+    semismooth Newton, or where there are kinks the proximal method of multipliers.
     `Solution.phases` tells what was done.
     """
 

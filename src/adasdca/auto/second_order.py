@@ -49,7 +49,9 @@ class EquationChoice:
     costs : Costs
         The prices.
     ridge : bool
-        Whether the penalty is ½‖w‖², without which there is no way by rows.
+        Whether the penalty is ½‖w‖²: the inner products of rows then serve all steps.
+    steps : float
+        Steps that are expected.
     """
 
     def __init__(self, costs: Costs, ridge: bool, steps: float) -> None:
