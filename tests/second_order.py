@@ -21,7 +21,7 @@ KINKED = [name for name in cases.LOSSES if name not in cases.SMOOTH]
 
 
 def by_rows(term, equations, deadline):
-    found = term.solve_by_rows(equations.right, equations.balance, equations.intercept, deadline)
+    found = term.solve_by_rows(*equations[:4], deadline)
     # None is for systems that rounding has made indefinite; the caller then goes another way.
     return found or solve_by_features(term, equations, deadline)
 

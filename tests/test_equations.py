@@ -71,7 +71,7 @@ def test_what_a_term_knows_of_its_curvature(storage, intercept):
     X, _, problem = make_problem("logistic", storage, intercept, True)
     term = placed(problem, rng)
     h = term.curvature
-    matrix, column, mass = term.gram(intercept, FOREVER)
+    matrix, column, mass, _ = term.gram(intercept, FOREVER)
     mean = h @ X / h.sum() if intercept else np.zeros(7)
     expected = (X - mean).T @ (h[:, None] * (X - mean))
     np.testing.assert_allclose(np.tril(matrix), np.tril(expected), rtol=1e-6, atol=1e-6)
@@ -136,7 +136,7 @@ def test_by_rows_where_the_ridge_is_rounding():
     problem = Problem.checked(X, rng.normal(size=30), loss="squared", lam=300.0)
     term = placed(problem, rng)
     right = X.T @ rng.normal(size=30)
-    assert term.solve_by_rows(right, 0.0, False, FOREVER) is None
+    assert term.solve_by_rows(term.mu, right, 0.0, False, FOREVER) is None
 
 
 def test_iterations_become_finer_where_they_lead_nowhere():
@@ -169,7 +169,7 @@ def test_by_rows_where_they_are_almost_fitted():
     term = LocalBackend(problem).term()
     term.place(np.zeros(200), 0.0)
     mu = problem.strength * problem.total
-    _, db = term.solve_by_rows(X.T @ y, float(y.sum()), True, FOREVER)
+    _, db = term.solve_by_rows(term.mu, X.T @ y, float(y.sum()), True, FOREVER)
     inverse = np.linalg.inv(mu * np.eye(20) + X @ X.T)
     assert db == pytest.approx((inverse @ y).sum() / inverse.sum(), rel=1e-5)
 
@@ -199,7 +199,7 @@ def test_no_time_is_left(way, storage):
     late = time.perf_counter() - 1.0
     equations = Equations(1.0, np.ones(90), 0.0, False)
     if way == "rows":
-        assert term.solve_by_rows(equations.right, 0.0, False, late) is None
+        assert term.solve_by_rows(term.mu, equations.right, 0.0, False, late) is None
     else:
         assert solver(way)(term, equations, late) is None
 

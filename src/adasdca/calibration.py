@@ -180,7 +180,7 @@ def _product(X: sp.csr_array) -> float:
     rows, out = np.arange(n), np.empty((n, n))
     with use(Rates(product=1.0)):
         products = float(n * n) * Costs(backend.facts, problem.loss).product
-    return best(lambda: backend.workspace.products(rows, 0, out, 1, FOREVER)) / products
+    return best(lambda: backend.workspace.products(rows, 0, None, out, 1, FOREVER)) / products
 
 
 def _factor(m: int) -> float:

@@ -66,9 +66,9 @@ class Search:
         ratios = np.asarray(self.l1_ratios, dtype=np.float64)
         if cs.ndim != 1 or not len(cs) or not np.isfinite(cs).all() or (cs <= 0).any():
             raise ValueError(f"Cs = {self.Cs!r} is not allowed; pass numbers above 0, or how many.")
-        if ratios.ndim != 1 or not len(ratios) or not ((ratios >= 0) & (ratios < 1)).all():
+        if ratios.ndim != 1 or not len(ratios) or not ((ratios >= 0) & (ratios <= 1)).all():
             raise ValueError(
-                f"l1_ratios = {self.l1_ratios!r} is not allowed; pass numbers, 0 <= l1_ratio < 1."
+                f"l1_ratios = {self.l1_ratios!r} is not allowed; pass numbers, 0 <= l1_ratio <= 1."
             )
         return cs, ratios
 
