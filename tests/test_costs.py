@@ -9,6 +9,7 @@ import pytest
 
 import adasdca
 from adasdca.auto.costs import Costs
+from adasdca.backends.facts import RowFacts
 from adasdca.auto.rates import Rates, current, use
 from adasdca.calibration import calibrate, main
 from adasdca.problem.data import DenseRows
@@ -125,7 +126,7 @@ def test_prices_follow_every_rate():
 
     def prices():
         found = []
-        for costs in map(Costs, problems):
+        for costs in (Costs(RowFacts(p.rows), p.loss) for p in problems):
             found += [costs.epoch(10, True), costs.epoch(10, False), costs.newton(3.0, 40)]
             found += [costs.product, costs.gram_row]
         return np.array(found)

@@ -8,6 +8,7 @@ import pytest
 import adasdca
 import cases
 from adasdca.auto.costs import Costs
+from adasdca.backends.facts import RowFacts
 from adasdca.auto.second_order import EquationChoice
 from adasdca.backends.cpu import LocalBackend
 from adasdca.newton.equations import ConjugateGradients, Equations, conjugate_gradients
@@ -240,37 +241,11 @@ def test_every_way_reaches_the_optimum(way, monkeypatch):
         asked.append(active)
         return ("features" if way == "rows" and not ridge else way), 0.0
 
-    monkeypatch.setattr(Costs, "equations", equations)
-    for loss in cases.LOSSES:
-        for intercept, weighted in ((False, True), (True, False)):
-            for storage in ("dense", "sparse-single"):
-                X, y, problem = make_problem(loss, storage, intercept, weighted, d=50, lam=0.01)
-                options = {
-                    "loss": loss,
-                    "lam": 0.01,
-                    "fit_intercept": intercept,
-                    "sample_weight": problem.weight,
-                }
-                sol = adasdca.solve(STORAGES[storage](X), y, tol=1e-9, random_state=0, **options)
-                assert sol.converged, sol
-                proof = adasdca.certify(
-                    X, y, sol.coef, intercept=sol.intercept, dual_coef=sol.dual_coef, **options
-                )
-                assert proof.gap <= 2e-9 * proof.primal
-    assert asked
-
-
-def test_a_way_that_fails_is_left_for_another(monkeypatch):
-    """By rows there may be nothing positive definite; the equations have an answer all the same."""
-    _, _, problem = make_problem("logistic", d=90)
-    term = placed(problem, np.random.default_rng(0))
-    mu = problem.strength * problem.total
-    equations = Equations(mu, np.ones(90), 0.0, False)
-    wanted = solved("features", term, equations)[0]
-    monkeypatch.setattr(Costs, "equations", lambda *_: ("rows", 0.0))
+    prices = {"rows": 0.0, "features": 1.0, "iterations": 2.0}
+    monkeypatch.setattr(Costs, "equations", lambda *_: dict(prices))
     monkeypatch.setattr(type(term), "solve_by_rows", lambda *_: None)
-    choice = EquationChoice(Costs(problem), True, 1.0)
+    choice = EquationChoice(Costs(RowFacts(problem.rows), problem.loss), True, 1.0)
     np.testing.assert_allclose(choice(term, equations, FOREVER)[0], wanted)
-    monkeypatch.setattr(Costs, "most_unknowns", 10)
+    prices["iterations"] = 0.5
     roughly = choice(term, equations, FOREVER)[0]
     assert 0 < np.abs(roughly - wanted).max() < 0.2 * np.abs(wanted).max()

@@ -15,14 +15,14 @@ from second_order import FOREVER, STORAGES, make_problem
 def test_inner_products_as_rows_join(storage, monkeypatch):
     X, _, problem = make_problem("squared", storage, d=90)
     workspace = make_workspace(problem, False)
-    kernel = KernelMatrix(problem.rows)
+    kernel = KernelMatrix(problem.rows, workspace)
     rng = np.random.default_rng(0)
     expected = X @ X.T
     for most in (4096, 25):
         monkeypatch.setattr(kernel_matrix, "MOST", most)
         for size in (3, 17, 1, 20, 40, 6):
             wanted = np.sort(rng.choice(40, size, replace=False))
-            rows, matrix = kernel.among(wanted, workspace, 2, FOREVER)
+            rows, matrix = kernel.among(wanted, 2, FOREVER)
             assert sorted(rows) == list(wanted)
             np.testing.assert_allclose(
                 np.tril(matrix), np.tril(expected[np.ix_(rows, rows)]), rtol=1e-12, atol=1e-12
@@ -36,7 +36,7 @@ def test_inner_products_do_not_depend_on_the_threads():
     found = [np.zeros((300, 300)) for _ in range(3)]
     for threads, matrix in enumerate(found, 1):
         rows = np.arange(300)[::-1].copy()
-        assert make_workspace(problem, False).products(rows, 0, matrix, threads, FOREVER)
+        assert make_workspace(problem, False).products(rows, 0, None, matrix, threads, FOREVER)
     np.testing.assert_allclose(
         np.tril(found[0]), np.tril((X @ X.T).toarray()[::-1, ::-1]), rtol=1e-12, atol=1e-14
     )
@@ -48,7 +48,7 @@ def test_bad_arguments_of_inner_products():
     workspace = make_workspace(problem, False)
     for rows, first in (([0, 3], 0), ([-1, 0], 0), ([0, 1, 2], 0), ([0, 1], 3)):
         with pytest.raises(ValueError, match=r"rows must|out:|first must"):
-            workspace.products(np.array(rows), first, np.zeros((2, 2)), 1, FOREVER)
+            workspace.products(np.array(rows), first, None, np.zeros((2, 2)), 1, FOREVER)
 
 
 # -- the matrix of the features

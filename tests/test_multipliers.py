@@ -12,6 +12,7 @@ import cases
 import reference as ref
 from adasdca import Status, solve
 from adasdca.auto.costs import Costs
+from adasdca.backends.facts import RowFacts
 from adasdca.auto.second_order import EquationChoice, SecondOrder
 from adasdca.backends.cpu import LocalBackend
 from adasdca.newton.linear import LinearObjective
@@ -44,7 +45,9 @@ def finished(problem, target=1e-13):
     """What the method leaves, from β = 0."""
     backend = LocalBackend(problem)
     before = backend.survey(NEEDS)
-    choice = EquationChoice(Costs(problem), problem.bounds is None and problem.l1_ratio == 0, 4.0)
+    choice = EquationChoice(
+        Costs(RowFacts(problem.rows), problem.loss), problem.regularizer.is_ridge, 4.0
+    )
     best, ending = Multipliers(backend, problem, choice).run(before, target, FOREVER)
     backend.place(best.duals, best.w, best.b)
     return before, backend.survey(NEEDS), ending
@@ -239,7 +242,7 @@ def test_which_penalty():
     for name, options in REGULARISERS.items():
         problem = Problem.checked(X, y, loss="hinge", lam=1.0, **options)
         method = Multipliers(LocalBackend(problem), problem, solver("features"))
-        penalty = method._penalty(np.zeros(7), method._first_stiffness(0.1, 40.0))
+        penalty = method._penalty(np.zeros(7), method._stiffness(0.1))
         assert isinstance(penalty, Ridge if name == "l2" else ElasticBox)
         assert method.plain == (name == "l2")
 

@@ -38,7 +38,9 @@ def test_a_working_set_is_the_whole_with_some_duals_held(loss, intercept):
     held = centre.copy()
     left = np.setdiff1d(np.arange(60), chosen)
     held[left] = whole.beta[left]
-    part = WorkingSet(problem, chosen, held, backend.combine(held), gamma, 1)
+    part = WorkingSet(
+        problem, chosen, held, backend.combine(held), gamma, 1, backend.kernel
+    )
     found = part.place(v, 0.1)
     np.testing.assert_allclose(found.u, first.u, atol=1e-11)
     assert found.balance == pytest.approx(first.balance, abs=1e-11)
@@ -62,7 +64,7 @@ def test_a_rounded_problem_on_some_rows(loss, intercept):
     backend = LocalBackend(problem)
     u = backend.combine(beta)
     rows = np.flatnonzero(rng.random(60) < 0.6)
-    term = WorkingSet(problem, rows, beta, u, 0.3, 1)
+    term = WorkingSet(problem, rows, beta, u, 0.3, 1, backend.kernel)
     objective = LinearObjective(term, Ridge(), 0.6, intercept, True, solver("features"), u, 0.1)
     ending, _ = minimise(objective, 1e-14, FOREVER)
     assert ending in (Ending.REACHED, Ending.EXHAUSTED)
