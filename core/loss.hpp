@@ -132,11 +132,13 @@ struct Logistic {
     // The Kullback-Leibler divergence of b from s = -phi'(z), as s f((b - s)/s) + (1 - s) f((s -
     // b)/(1 - s)) with f(x) = (1 + x) log(1 + x) - x >= 0.
     double excess(double z, double b, double t) const {
-        const double s = std::max(ascent(z, t), 1e-300), rest = std::max(ascent(-z, t), 1e-300);
-        // Beyond the range of exp the logarithm of s is -z itself.
-        const double high = z > 690 ? b * (z - 690) : 0.0, low = z < -690 ? (1.0 - b) * (-690 - z) : 0.0;
-        const double apart = b - s;
-        const double value = s * entropy(apart / s) + rest * entropy(-apart / rest) + high + low;
+        constexpr double tiny = 1e-300, far = 690.7755278982137;  // -log(tiny)
+        const double s = std::max(ascent(z, t), tiny), rest = std::max(ascent(-z, t), tiny);
+        // Beyond the range of exp the logarithms of s and 1 - s go on as -|z|.
+        const double beyond =
+            b * std::max(z - far, 0.0) + (1.0 - b) * std::max(-z - far, 0.0);
+        const double apart = s <= 0.5 ? b - s : rest - (1.0 - b);
+        const double value = s * entropy(apart / s) + rest * entropy(-apart / rest) + beyond;
         return b >= 0 && b <= 1 ? value : std::numeric_limits<double>::infinity();
     }
 

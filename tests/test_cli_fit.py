@@ -223,7 +223,7 @@ def test_named_threads_and_features(folder, capsys):
         (["--C", "-1"], "'--C': -1 is not allowed"),
         (["--lam", "nan"], "'--lam': nan is not allowed"),
         (["--bias", "0"], "'--bias'"),
-        (["--l1-ratio", "1"], "l1_ratio"),
+        (["--l1-ratio", "1.5"], "l1_ratio"),
         (["--tol", "-1"], "'--tol': -1"),
         (["--tol", "x"], "'--tol': x"),
         (["--tol", "nan"], "'--tol': nan is not allowed"),

@@ -217,7 +217,10 @@ def test_conjugate_gradients_leave_the_share_asked_for():
         return matrix @ p, 0.0 * q
 
     for accuracy in (0.5, 0.1, 1e-4, 1e-10):
-        x, _ = conjugate_gradients(product, (scale, 1.0), (right, 0.0), accuracy, FOREVER)
+        (x, _), _, done = conjugate_gradients(
+            product, lambda r, t: (r / scale, t), (right, 0.0), accuracy, FOREVER
+        )
+        assert done
         left = right - matrix @ x
         assert left @ (left / scale) <= accuracy**2 * (right @ (right / scale)) * (1 + 1e-9)
         assert right @ x > 0
@@ -226,8 +229,8 @@ def test_conjugate_gradients_leave_the_share_asked_for():
 
 def test_conjugate_gradients_of_a_matrix_that_is_0():
     """No curvature at all: the scaled gradient, for the line search to mend."""
-    x, y = conjugate_gradients(
-        lambda p, q: (0 * p, 0 * q), (np.full(3, 2.0), 1.0), (np.ones(3), 1.0), 0.1, FOREVER
+    (x, y), _, _ = conjugate_gradients(
+        lambda p, q: (0 * p, 0 * q), lambda r, t: (r / 2.0, t), (np.ones(3), 1.0), 0.1, FOREVER
     )
     np.testing.assert_array_equal(x, 0.5)
     assert y == 1.0
@@ -237,10 +240,37 @@ def test_conjugate_gradients_of_a_matrix_that_is_0():
 def test_every_way_reaches_the_optimum(way, monkeypatch):
     asked = []
 
-    def equations(self, steps, active, known=0, ridge=True):
+    def equations(self, steps, active, *_):
         asked.append(active)
-        return ("features" if way == "rows" and not ridge else way), 0.0
+        return {way: 0.0, "features": 1.0} if way != "features" else {way: 0.0}
 
+    monkeypatch.setattr(Costs, "equations", equations)
+    for loss in cases.LOSSES:
+        for intercept, weighted in ((False, True), (True, False)):
+            for storage in ("dense", "sparse-single"):
+                X, y, problem = make_problem(loss, storage, intercept, weighted, d=50, lam=0.01)
+                options = {
+                    "loss": loss,
+                    "lam": 0.01,
+                    "fit_intercept": intercept,
+                    "sample_weight": problem.weight,
+                }
+                sol = adasdca.solve(STORAGES[storage](X), y, tol=1e-9, random_state=0, **options)
+                assert sol.converged, sol
+                proof = adasdca.certify(
+                    X, y, sol.coef, intercept=sol.intercept, dual_coef=sol.dual_coef, **options
+                )
+                assert proof.gap <= 2e-9 * proof.primal
+    assert asked
+
+
+def test_a_way_that_fails_is_left_for_another(monkeypatch):
+    """By rows there may be nothing positive definite; the equations have an answer all the same."""
+    _, _, problem = make_problem("logistic", d=90)
+    term = placed(problem, np.random.default_rng(0))
+    mu = problem.strength * problem.total
+    equations = Equations(mu, np.ones(90), 0.0, False)
+    wanted = solved("features", term, equations)[0]
     prices = {"rows": 0.0, "features": 1.0, "iterations": 2.0}
     monkeypatch.setattr(Costs, "equations", lambda *_: dict(prices))
     monkeypatch.setattr(type(term), "solve_by_rows", lambda *_: None)
