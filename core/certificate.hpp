@@ -47,11 +47,16 @@ struct RowBlock {
 // How far the scores of a pass can be from the truth: a multiple of |x||w|, and of single numbers.
 struct ScoreError {
     double norm_w, bias;
+    bool exact = false;  // summed in twice the digits
 
-    // A sum of `size` products runs in at least two chains.
+    // A sum of `size` products runs in at least two chains; one in twice the digits is rounded
+    // once, and to the square of what its chain could lose.
     double of(double norm_x, double size, double z, double target) const {
-        return unit_roundoff * ((0.5 * size + 8.0) * norm_x * norm_w +
-                                4.0 * (std::abs(bias) + std::abs(z) + std::abs(target)));
+        const double chain = 2.0 * unit_roundoff * (size + 4.0);
+        const double share = exact ? chain * chain : unit_roundoff * (0.5 * size + 8.0);
+        const double shift = exact ? chain * chain : 4.0 * unit_roundoff;
+        return share * norm_x * norm_w + shift * std::abs(bias) +
+               4.0 * unit_roundoff * (std::abs(z) + std::abs(target));
     }
 };
 
@@ -100,9 +105,22 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
     return total;
 }
 
-// `u` is the sum of the rows by their duals, taken in chains of `chain` additions.
+// |u - truth| for a u that `combine` or `combine_exactly` summed. The latter's m rows leave rests
+// of eps M each, where M is the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm over the features
+// is at most the mass): m eps M in all, and their own sum loses another m eps of it. Then u is
+// rounded, and the divisor was.
+inline double lost_in_sum(const Problem& problem, double mass, const double* u, bool exact) {
+    const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
+    const double sizes = mass / (problem.lambda * problem.total);
+    if (!exact) return chain * sizes;
+    double square = 0;
+    for (std::int64_t j = 0; j < problem.d; ++j) square += u[j] * u[j];
+    return 4.0 * unit_roundoff * std::sqrt(square) + chain * chain * sizes;
+}
+
+// `u` is the sum of the rows by their duals.
 inline Certified certified(const Problem& problem, const GapSums& sums, const double* w,
-                           const double* u, std::int64_t chain) {
+                           const double* u, bool exact) {
     const double n = problem.total, lambda = problem.lambda;
     Certified result;
     double penalty = 0, apart = 0;
@@ -115,8 +133,7 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
     const double relative = 4.0 * unit_roundoff * terms;
     // |u - truth|, of which g* is a 1-smooth function.
-    const double lost = 2.0 * unit_roundoff * static_cast<double>(chain + 8) * sums.mass /
-                        (lambda * n);
+    const double lost = lost_in_sum(problem, sums.mass, u, exact);
     const double off = std::sqrt(2.0 * lambda * apart) * lost + 0.5 * lambda * lost * lost;
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
@@ -124,6 +141,12 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
     result.gap = gap + result.rounding;
     result.blur = 1.001 * (sums.blur / n + relative * result.primal);
     return result;
+}
+
+// Whether sums in twice the digits would certify far less; below 1e-12 nobody would see it, and
+// ordinary data are there before they are here.
+inline bool doubtful(const Certified& found) {
+    return found.rounding > 0.1 * found.gap && found.gap > 1e-12 * found.primal;
 }
 
 }  // namespace adasdca

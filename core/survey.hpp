@@ -160,11 +160,23 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
         balanced_dual(problem, scores, result.intercept, out.beta, out.certified);
         result.certificate =
             certify(it, scores, result.intercept, w, out.certified, threads, pulse);
+        if (it.careful) {
+            const auto other = certify(it, scores, result.intercept, w, out.beta, threads, pulse);
+            if (other.gap < result.certificate.gap) {
+                result.certificate = other;
+                std::copy(out.beta, out.beta + problem.n, out.certified);
+            }
+        }
         it.intercept = result.intercept;
         result.complete = !pulse.stopped();
     } else {
-        result.certificate =
-            certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain());
+        result.certificate = certified(problem, total_of(sums), w, fresh.data(), false);
+        if (doubtful(result.certificate)) {
+            const auto finer =
+                certify_by(it, true, nullptr, 0.0, w, out.beta, threads, pulse);
+            if (finer.gap < result.certificate.gap) result.certificate = finer;
+            result.complete = !pulse.stopped();
+        }
     }
     it.spare_constant = problem.intercept_scale * constant.value();
     it.summed = true;

@@ -22,7 +22,7 @@ from adasdca.newton.equations import (
 )
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, Multipliers
+from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.problem.problem import Problem
 
@@ -39,10 +39,15 @@ class EquationChoice:
         The prices.
     ridge : bool
         Whether the penalty is ½‖w‖², without which there is no way by rows.
+    steps : float
+        Steps that are expected.
+    exact : bool
+        Whether the matrix of the features is to be factorised if it can be: only that way does not
+        mind features of different scales.
     """
 
-    def __init__(self, costs: Costs, ridge: bool, steps: float) -> None:
-        self.costs, self.ridge, self.steps = costs, ridge, steps
+    def __init__(self, costs: Costs, ridge: bool, steps: float, exact: bool = False) -> None:
+        self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
         self.iterations = ConjugateGradients()
         self._expected = float(ITERATIONS)
 
@@ -51,6 +56,8 @@ class EquationChoice:
         prices = self.costs.equations(
             self.steps, term.curved, term.known, self.ridge, self._expected
         )
+        if self.exact and "features" in prices:
+            prices["features"] = 0.0
         for way in sorted(prices, key=prices.__getitem__):
             found = self._solve(way, term, equations, prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
@@ -115,8 +122,9 @@ class SecondOrder:
         self.plain = problem.bounds is None and problem.l1_ratio == 0
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
-        #: Whether the last run ended because double precision shows no more.
-        self.exhausted = False
+        #: Whether the last run ended because rounding hides the rest, and whether it summed in
+        #: twice the digits, as the next one does after such an end.
+        self.exhausted = self.exact = False
 
     def plan(self, survey: Survey, tol: float) -> SecondOrderPlan:
         """Plan the phase from this survey's point, to a relative gap of tol."""
@@ -127,12 +135,14 @@ class SecondOrder:
         """Leave the backend at the best point found."""
         d = self.costs.facts.d
         alone = d >= THREADED and (self.threads == 1 or d < GAINING)
+        self.exact |= self.exhausted
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
-            solve = EquationChoice(self.costs, self.plain, steps)
+            solve = EquationChoice(self.costs, self.plain, steps, self.exact)
             if self.smooth and self.plain and self._newton(backend, survey, tol, deadline, solve):
                 return
-            best, ending = Multipliers(backend, self.problem, solve).run(survey, tol, deadline)
+            rounds = Multipliers(backend, self.problem, solve, self.exact)
+            best, ending = rounds.run(survey, tol, deadline)
             self.exhausted = ending is Ending.EXHAUSTED
             backend.place(best.duals, best.w, best.b)
 
@@ -141,7 +151,7 @@ class SecondOrder:
     ) -> bool:
         """Take Newton steps; False if they are too many, and rounds with rounded kinks better."""
         problem = self.problem
-        term = backend.term()
+        term = backend.term(exact=self.exact)
         objective = LinearObjective(
             term,
             Ridge(),
@@ -158,7 +168,11 @@ class SecondOrder:
         self.exhausted = ending is Ending.EXHAUSTED
         if ending is Ending.STEPS:
             return False
-        backend.place(term.duals(), objective.v, objective.b)
+        if self.exact:
+            found, _ = best_point(backend, objective, deadline)
+            backend.place(found.duals, found.w, found.b)
+        else:
+            backend.place(term.duals(), objective.v, objective.b)
         return True
 
     def cost(self, survey: Survey, steps: float) -> float:

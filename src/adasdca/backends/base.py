@@ -80,6 +80,10 @@ class RowTerm(Protocol):
     """
 
     @property
+    def exact(self) -> bool:
+        """Whether scores and sums are taken in twice the digits, and `settle` is there."""
+
+    @property
     def curved(self) -> int:
         """Number of rows with curvature."""
 
@@ -102,6 +106,12 @@ class RowTerm(Protocol):
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
+
+    def settle(self) -> Derivatives:
+        """Go to the line's end; the duals go where the equations of the step say.
+
+        Only asked for where `exact`.
+        """
 
     def gram(self, intercept: bool, deadline: float) -> Gram | None:
         """Sum the matrix of the features; None if time ran out."""
@@ -214,6 +224,7 @@ class Backend(Protocol):
         centre: RowVector = None,
         point: tuple[Array, float] | None = None,
         reach: float | None = None,
+        exact: bool = False,
     ) -> RowTerm:
         """Return the rows' part of an objective.
 
@@ -226,6 +237,9 @@ class Backend(Protocol):
             their kinks there and whose duals are right about it: they keep their duals.
         reach : float, optional
             How near to a kink is near.
+        exact : bool
+            Plain sums have hidden what is left: a wish for sums in twice the digits, which a
+            backend may ignore.
         """
 
     def freedom(self, w: Array, b: float, duals: RowVector) -> tuple[float, float]:
