@@ -105,17 +105,31 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
     return total;
 }
 
-// |u - truth| for a u that `combine` or `combine_exactly` summed. The latter's m rows leave rests
-// of eps M each, where M is the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm over the features
-// is at most the mass): m eps M in all, and their own sum loses another m eps of it. Then u is
-// rounded, and the divisor was.
-inline double lost_in_sum(const Problem& problem, double mass, const double* u, bool exact) {
+// How far rounding of u can raise g(w) + g*(u) - u.w, whose slope in u is read(u) - w and whose
+// value is `apart`. A u that `combine` summed is off by a multiple of the mass, at most, in its
+// norm. One by `combine_exactly` is rounded in every feature (d), and off by a square in its norm:
+// its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm over
+// the features is at most the mass), in all m eps M, and adding these loses another m eps of it.
+inline double lost_in_sum(const Problem& problem, double mass, const double* w, const double* u,
+                          double apart, bool exact) {
     const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
     const double sizes = mass / (problem.lambda * problem.total);
-    if (!exact) return chain * sizes;
-    double square = 0;
-    for (std::int64_t j = 0; j < problem.d; ++j) square += u[j] * u[j];
-    return 4.0 * unit_roundoff * std::sqrt(square) + chain * chain * sizes;
+    // read(u) is a 1-Lipschitz function of u, and so apart at least half a square of the slope.
+    if (!exact) return (std::sqrt(2.0 * apart) + 0.5 * chain * sizes) * chain * sizes;
+    double rounded = 0, square = 0;
+    std::visit(
+        [&](const auto& g) {
+            for (std::int64_t j = 0; j < problem.d; ++j) {
+                const double d = 4.0 * unit_roundoff * std::abs(u[j]);
+                const double slope = std::max(std::abs(g.read(u[j] - d, j) - w[j]),
+                                              std::abs(g.read(u[j] + d, j) - w[j]));
+                rounded += d * slope;
+                square += slope * slope;
+            }
+        },
+        problem.regularizer);
+    const double lost = chain * chain * sizes;
+    return rounded + (std::sqrt(square) + 0.5 * lost) * lost;
 }
 
 // `u` is the sum of the rows by their duals.
@@ -132,9 +146,7 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
         problem.regularizer);
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
     const double relative = 4.0 * unit_roundoff * terms;
-    // |u - truth|, of which g* is a 1-smooth function.
-    const double lost = lost_in_sum(problem, sums.mass, u, exact);
-    const double off = std::sqrt(2.0 * lambda * apart) * lost + 0.5 * lambda * lost * lost;
+    const double off = lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact);
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
     result.rounding = 1.001 * (sums.slip / n + off + relative * gap);

@@ -41,7 +41,8 @@ HARD, BLUNTER = 40, 10.0
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
 NEAR = 5.0
-#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further.
+#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further;
+#: twice as many at others.
 IDLE = 3
 
 
@@ -99,7 +100,7 @@ class Multipliers:
         widest, floor = self._lengths(survey)
         length = widest if self.kinked else 0.0
         rho = first = self._stiffness(length)
-        reach, idle, dual = None, 0, survey.dual
+        reach, idle, dual = None, 0.0, survey.dual
         while True:
             known = best.certificate
             enough = max(SHARE * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
@@ -135,7 +136,9 @@ class Multipliers:
             last = length <= floor and (self.plain or bool((rho >= STIFFER * first).all()))
             still = best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
             dual = max(dual, found.dual)
-            idle = idle + 1 if last and still else 0
+            # Where steps end in rounding no γ helps; elsewhere another one may.
+            spent = last or ending is Ending.EXHAUSTED
+            idle = idle + (1.0 if spent else 0.5) if still else 0.0
             if idle >= IDLE:
                 return best, Ending.EXHAUSTED
             reach = NEAR * term.travel
