@@ -45,26 +45,26 @@ struct RowBlock {
 };
 
 // How far the scores of a pass can be from the truth: a multiple of |x||w|, and of single numbers.
+// A sum of `size` products runs in at least two chains; one in twice the digits is rounded once,
+// and to the square of what its chain could lose. (Numbers, no flags: loops are vectorised.)
 struct ScoreError {
-    double norm_w, bias;
-    bool exact = false;  // summed in twice the digits
+    double norm_w, inner, outer;  // the intercept inside the sum, or added to it
+    double linear, square;        // of the size
 
-    // A sum of `size` products runs in at least two chains; one in twice the digits is rounded
-    // once, and to the square of what its chain could lose.
     double of(double norm_x, double size, double z, double target) const {
-        const double chain = 2.0 * unit_roundoff * (size + 4.0);
-        const double share = exact ? chain * chain : unit_roundoff * (0.5 * size + 8.0);
-        const double shift = exact ? chain * chain : 4.0 * unit_roundoff;
-        return share * norm_x * norm_w + shift * std::abs(bias) +
-               4.0 * unit_roundoff * (std::abs(z) + std::abs(target));
+        const double share = linear * (0.5 * size + 8.0) + square * (size + 4.0) * (size + 4.0);
+        return share * (norm_x * norm_w + inner) +
+               4.0 * unit_roundoff * (outer + std::abs(z) + std::abs(target));
     }
 };
 
-inline ScoreError score_error(const Problem& problem, const double* w, double bias) {
+inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
+    constexpr double eps = unit_roundoff;
     double square = 0;
 #pragma omp simd reduction(+ : square)
     for (std::int64_t j = 0; j < problem.d; ++j) square += w[j] * w[j];
-    return {std::sqrt(square), bias};
+    const double norm = std::sqrt(square), shift = std::abs(bias);
+    return exact ? ScoreError{norm, shift, 0, 0, 4 * eps * eps} : ScoreError{norm, 0, shift, eps, 0};
 }
 
 // A function of its own with the loss by value: only so is the loop vectorised.

@@ -154,7 +154,7 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
     const double lambda_total = problem.lambda * problem.total;
     std::vector<double> u(static_cast<std::size_t>(problem.d));
     Buffer<double> own;
-    ScoreError error = score_error(problem, w, b);
+    const ScoreError error = score_error(problem, w, b, exact);
     double shift = b;
     if (exact) {
         combine_exactly(it, beta, u.data(), threads, pulse);
@@ -162,7 +162,6 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
         score_exactly(it, w, b, own.data(), threads, pulse);
         scores = own.data();
         shift = 0;
-        error.exact = true;
     } else {
         combine(it, beta, u.data(), threads, pulse);
     }

@@ -78,7 +78,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     // The first survey of most solves: every score is 0, and no row need be read.
     const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const bool follow = it.follow;
-    const ScoreError error = score_error(problem, w, bias);
+    const ScoreError error = score_error(problem, w, bias, false);
     Survey result;
 
     result.complete = std::visit(
