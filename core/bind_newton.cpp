@@ -28,6 +28,17 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
         .def(
+            "exact_scores",
+            [](Workspace& ws, Vector<double> w, double b, Output out, int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                double* to = pointer(out, ws.problem.n);
+                released(1e18, [&](Pulse& pulse) {
+                    return score_exactly(ws.iterate, w.data(), b, to, threads, pulse);
+                });
+            },
+            "w"_a, "b"_a, "out"_a, "threads"_a, "Write x_i.w + b, summed in twice the digits.")
+        .def(
             "derive",
             [](Workspace& ws, Vector<double> scores, double length,
                std::optional<Vector<double>> centre, Output beta, Output curvature, int threads) {
@@ -62,14 +73,25 @@ void bind_newton(nb::class_<Workspace>& workspace) {
         .def(
             "combine",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
-                       "beta: one entry per row");
+                expect_rows(ws, beta, "beta");
                 double* to = pointer(u, ws.problem.d);
                 released(1e18, [&](Pulse& pulse) {
                     return combine(ws.iterate, beta.data(), to, threads, pulse);
                 });
             },
             "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
+        .def(
+            "combine_exactly",
+            [](Workspace& ws, Vector<double> beta, Output u, int threads) {
+                expect_rows(ws, beta, "beta");
+                double* to = pointer(u, ws.problem.d);
+                return released(1e18, [&](Pulse& pulse) {
+                    combine_exactly(ws.iterate, beta.data(), to, threads, pulse);
+                    return imbalance(ws.problem, beta.data());
+                });
+            },
+            "beta"_a, "u"_a, "threads"_a,
+            "Write u, summed in twice the digits; return sum_i c_i beta_i.")
         .def(
             "gram",
             [](Workspace& ws, Vector<double> h, Grid<double> f, Square out, Square side,
@@ -115,14 +137,16 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "triangle from line `first` on.")
         .def(
             "place",
-            [](Workspace& ws, Vector<double> beta, Vector<double> w, double multiplier) {
+            [](Workspace& ws, Vector<double> beta, Vector<double> w, double multiplier,
+               bool careful) {
                 expect_rows(ws, beta, "beta");
                 expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
                        "w: one entry per feature");
-                place(ws.iterate, beta.data(), w.data(), multiplier);
+                place(ws.iterate, beta.data(), w.data(), multiplier, careful);
             },
-            "beta"_a, "w"_a, "multiplier"_a,
-            "Take over beta, and for the next survey any w and intercept at all.")
+            "beta"_a, "w"_a, "multiplier"_a, "careful"_a = false,
+            "Take over beta, and for the next survey any w and intercept at all. Careful: beta is "
+            "better than -phi' of the scores, and certified as well.")
         .def(
             "place_primal",
             [](Workspace& ws, Vector<double> w, double multiplier) {

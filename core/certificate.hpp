@@ -45,21 +45,26 @@ struct RowBlock {
 };
 
 // How far the scores of a pass can be from the truth: a multiple of |x||w|, and of single numbers.
+// A sum of `size` products runs in at least two chains; one in twice the digits is rounded once,
+// and to the square of what its chain could lose. (Numbers, no flags: loops are vectorised.)
 struct ScoreError {
-    double norm_w, bias;
+    double norm_w, inner, outer;  // the intercept inside the sum, or added to it
+    double linear, square;        // of the size
 
-    // A sum of `size` products runs in at least two chains.
     double of(double norm_x, double size, double z, double target) const {
-        return unit_roundoff * ((0.5 * size + 8.0) * norm_x * norm_w +
-                                4.0 * (std::abs(bias) + std::abs(z) + std::abs(target)));
+        const double share = linear * (0.5 * size + 8.0) + square * (size + 4.0) * (size + 4.0);
+        return share * (norm_x * norm_w + inner) +
+               4.0 * unit_roundoff * (outer + std::abs(z) + std::abs(target));
     }
 };
 
-inline ScoreError score_error(const Problem& problem, const double* w, double bias) {
+inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
+    constexpr double eps = unit_roundoff;
     double square = 0;
 #pragma omp simd reduction(+ : square)
     for (std::int64_t j = 0; j < problem.d; ++j) square += w[j] * w[j];
-    return {std::sqrt(square), bias};
+    const double norm = std::sqrt(square), shift = std::abs(bias);
+    return exact ? ScoreError{norm, shift, 0, 0, 4 * eps * eps} : ScoreError{norm, 0, shift, eps, 0};
 }
 
 // A function of its own with the loss by value: only so is the loop vectorised.
@@ -100,9 +105,36 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
     return total;
 }
 
-// `u` is the sum of the rows by their duals, taken in chains of `chain` additions.
+// How far rounding of u can raise g(w) + g*(u) - u.w, whose slope in u is read(u) - w and whose
+// value is `apart`. A u that `combine` summed is off by a multiple of the mass, at most, in its
+// norm. One by `combine_exactly` is rounded in every feature (d), and off by a square in its norm:
+// its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm over
+// the features is at most the mass), in all m eps M, and adding these loses another m eps of it.
+inline double lost_in_sum(const Problem& problem, double mass, const double* w, const double* u,
+                          double apart, bool exact) {
+    const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
+    const double sizes = mass / (problem.lambda * problem.total);
+    // read(u) is a 1-Lipschitz function of u, and so apart at least half a square of the slope.
+    if (!exact) return (std::sqrt(2.0 * apart) + 0.5 * chain * sizes) * chain * sizes;
+    double rounded = 0, square = 0;
+    std::visit(
+        [&](const auto& g) {
+            for (std::int64_t j = 0; j < problem.d; ++j) {
+                const double d = 4.0 * unit_roundoff * std::abs(u[j]);
+                const double slope = std::max(std::abs(g.read(u[j] - d, j) - w[j]),
+                                              std::abs(g.read(u[j] + d, j) - w[j]));
+                rounded += d * slope;
+                square += slope * slope;
+            }
+        },
+        problem.regularizer);
+    const double lost = chain * chain * sizes;
+    return rounded + (std::sqrt(square) + 0.5 * lost) * lost;
+}
+
+// `u` is the sum of the rows by their duals.
 inline Certified certified(const Problem& problem, const GapSums& sums, const double* w,
-                           const double* u, std::int64_t chain) {
+                           const double* u, bool exact) {
     const double n = problem.total, lambda = problem.lambda;
     Certified result;
     double penalty = 0, apart = 0, ridge = 1, reach = 0;
@@ -117,18 +149,22 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
         problem.regularizer);
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
     const double relative = 4.0 * unit_roundoff * terms;
-    // |u - truth|, of which g* is a 1-smooth function.
-    const double lost = 2.0 * unit_roundoff * static_cast<double>(chain + 8) * sums.mass /
-                        (lambda * n);
-    const double off = ridge > 0
-                           ? std::sqrt(2.0 * lambda * apart) * lost + 0.5 * lambda * lost * lost
-                           : lambda * reach * lost;
+    const double off =
+        ridge > 0 ? lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact)
+                  : reach * 2.0 * unit_roundoff *
+                        static_cast<double>(Chunks(problem).chain() + 8) * sums.mass / n;
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
     result.rounding = 1.001 * (sums.slip / n + off + relative * gap);
     result.gap = gap + result.rounding;
     result.blur = 1.001 * (sums.blur / n + relative * result.primal);
     return result;
+}
+
+// Whether sums in twice the digits would certify far less; below 1e-12 nobody would see it, and
+// ordinary data are there before they are here.
+inline bool doubtful(const Certified& found) {
+    return found.rounding > 0.1 * found.gap && found.gap > 1e-12 * found.primal;
 }
 
 }  // namespace adasdca

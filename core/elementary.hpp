@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "inline.hpp"
+
 namespace adasdca {
 
 // 2**-1022 < exp(x) < inf; arguments beyond +-708 are clamped, which the losses cannot tell from
 // the truth.
-inline double fast_exp(double x) {
+ADASDCA_INLINE double fast_exp(double x) {
     constexpr double log2e = 1.44269504088896340736;
     constexpr double ln2_high =
         6.93147180369123816490e-01;  // 33 bits, so that k * ln2_high is exact
@@ -40,7 +42,7 @@ inline double fast_exp(double x) {
 }
 
 // Natural logarithm of a positive, normal number (fdlibm's e_log.c, straightened).
-inline double fast_log(double x) {
+ADASDCA_INLINE double fast_log(double x) {
     constexpr double ln2_high = 6.93147180369123816490e-01;
     constexpr double ln2_low = 1.90821492927058770002e-10;
     const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
@@ -68,13 +70,13 @@ inline double fast_log(double x) {
 }
 
 // log(1 + x) for 0 <= x <= 1: the rounding of 1 + x is put back to first order.
-inline double fast_log1p(double x) {
+ADASDCA_INLINE double fast_log1p(double x) {
     const double u = 1.0 + x;
     return fast_log(u) + (x - (u - 1.0)) / u;
 }
 
 // x log x, continuous at 0.
-inline double x_log_x(double x) {
+ADASDCA_INLINE double x_log_x(double x) {
     const double safe = x > 1e-300 ? x : 1e-300;
     return x * fast_log(safe);
 }

@@ -124,59 +124,97 @@ inline void balanced_dual(const Problem& problem, const double* scores, double b
         problem.loss);
 }
 
-// Certify (w, b) with a dual point that is balanced but for rounding, given the scores x_i.w.
-inline Certified certify(const Iterate& it, const double* scores, double b, const double* w,
-                         const double* beta, int threads, Pulse& pulse) {
+// What an imbalance of the duals adds to the gap T. P(w', b') >= D + (b'/N) sum_i c_i beta_i for all
+// (w', b'), so it adds (b - b*) times its mean at most. The best b* for the best w* is between the
+// residuals of the rows there (of the logistic loss: but for the logarithm of what one class
+// outweighs the other by), and these are within |x||w - w*| <= |x| sqrt(2 G / lambda) of those here.
+// So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G).
+inline double price_of_imbalance(const Problem& problem, double gap, double imbalance, double far,
+                                 double longest) {
+    if (imbalance == 0) return 0;
+    if (std::holds_alternative<Logistic>(problem.loss)) {
+        double positive = 0;
+        for (std::int64_t i = 0; i < problem.n; ++i)
+            if (problem.y[i] > 0) positive += problem.weight_of(i);
+        const double lighter = std::min(positive, problem.total - positive);
+        far += 1.0 + std::log(2.0 * problem.total / std::max(lighter, 1e-300));
+    } else {
+        far += std::get<PiecewiseQuadratic>(problem.loss).epsilon;
+    }
+    const double mean = 1.001 * std::abs(imbalance) / problem.total;
+    const double half = 0.5 * mean * longest * std::sqrt(2.0 / problem.lambda);
+    const double plus = half * half + mean * far;  // root^2 = gap + plus
+    return 1.001 * (half * half + mean * far + 2.0 * half * std::sqrt(gap + plus) + half * half);
+}
+
+// Certify (w, b) with a dual point, given the scores x_i.w; sums in twice the digits need no scores.
+inline Certified certify_by(const Iterate& it, bool exact, const double* scores, double b,
+                            const double* w, const double* beta, int threads, Pulse& pulse) {
     const Problem& problem = *it.problem;
     const double lambda_total = problem.lambda * problem.total;
     std::vector<double> u(static_cast<std::size_t>(problem.d));
-    combine(it, beta, u.data(), threads, pulse);
+    Buffer<double> own;
+    const ScoreError error = score_error(problem, w, b, exact);
+    double shift = b;
+    if (exact) {
+        combine_exactly(it, beta, u.data(), threads, pulse);
+        own.resize(static_cast<std::size_t>(problem.n));
+        score_exactly(it, w, b, own.data(), threads, pulse);
+        scores = own.data();
+        shift = 0;
+    } else {
+        combine(it, beta, u.data(), threads, pulse);
+    }
     const RowBlocks blocks(problem);
     std::vector<GapSums> parts(static_cast<std::size_t>(blocks.count));
-    std::vector<double> far(static_cast<std::size_t>(blocks.count));
-    const ScoreError error = score_error(problem, w, b);
+    std::vector<double> far(static_cast<std::size_t>(blocks.count)), square(far);
     std::visit(
         [&](const auto& rows, const auto& loss) {
             blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
                         [&](std::int64_t begin, std::int64_t count, const double* weight) {
                             RowBlock block;
                             block.count = count;
-                            double farthest = 0;
+                            double farthest = 0, longest = 0;
                             for (std::int64_t k = 0; k < count; ++k) {
                                 const std::int64_t i = begin + k;
                                 const auto row = rows[i];
                                 const Label l = label(loss.margin, problem.y[i]);
                                 block.sign[k] = l.sign;
                                 block.target[k] = l.target;
-                                block.z[k] = l.sign * (scores[i] + b);
+                                block.z[k] = l.sign * (scores[i] + shift);
                                 block.b[k] = l.sign * beta[i];
                                 block.q[k] = row.state.q;
                                 block.c[k] = weight[k];
                                 block.length[k] = static_cast<double>(row.size);
                                 farthest = std::max(farthest, std::abs(l.target - block.z[k]));
+                                longest = std::max(longest, row.state.q /
+                                                                std::max(weight[k], 1e-300));
                             }
                             parts[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
                             far[begin / block_rows] = farthest;
+                            square[begin / block_rows] = longest * lambda_total;
                         });
         },
         it.rows, problem.loss);
-    const GapSums sums = total_of(parts);
-    Certified result = certified(problem, sums, w, u.data(), Chunks(problem).chain());
+    Certified result = certified(problem, total_of(parts), w, u.data(), exact);
     if (problem.fit_intercept) {
-        // What rounding leaves of sum_i c_i beta_i could be taken out of the farthest row's dual.
-        Sum left;
-        double mass = 0;
-        for (std::int64_t i = 0; i < problem.n; ++i) {
-            left.add(problem.weight_of(i) * beta[i]);
-            mass += problem.weight_of(i) * std::abs(beta[i]);
-        }
-        const double imbalance = std::abs(left.value()) + 4.0 * unit_roundoff * mass;
-        const double price = imbalance / problem.total *
-                             (*std::max_element(far.begin(), far.end()) + std::abs(b));
+        const double price = price_of_imbalance(
+            problem, result.gap, imbalance(problem, beta),
+            *std::max_element(far.begin(), far.end()),
+            std::sqrt(*std::max_element(square.begin(), square.end())));
         result.rounding += price;
         result.gap += price;
     }
     return result;
+}
+
+// The same by plain sums, and where these hide the gap by others.
+inline Certified certify(const Iterate& it, const double* scores, double b, const double* w,
+                         const double* beta, int threads, Pulse& pulse) {
+    const auto found = certify_by(it, false, scores, b, w, beta, threads, pulse);
+    if (!doubtful(found)) return found;
+    const auto finer = certify_by(it, true, nullptr, b, w, beta, threads, pulse);
+    return finer.gap < found.gap ? finer : found;
 }
 
 }  // namespace adasdca

@@ -175,7 +175,7 @@ struct Logistic {
 
   private:
     // (1 + x) log(1 + x) - x for x >= -1; near 0 its series, where the difference would lose digits.
-    static double entropy(double x) {
+    ADASDCA_INLINE static double entropy(double x) {
         const double one = std::max(1.0 + x, 1e-300);
         const double lost = x - (one - 1.0);  // what the rounding of 1 + x took
         const double direct = one * fast_log(one) + lost * fast_log(one) - (x - lost);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "exact.hpp"
 #include "parallel.hpp"
 #include "problem.hpp"
 
@@ -80,18 +81,18 @@ struct Chunks {
     std::int64_t chain() const { return rows + count; }
 };
 
-template <class F>
-bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* out, F&& f) {
+template <class T, class F>  // T: double or Twofold
+bool reduce_features(const Problem& problem, int threads, Pulse& pulse, T* out, F&& f) {
     const std::int64_t n = problem.n, d = problem.d;
     const auto [chunk, chunks] = Chunks(problem);
-    Buffer<double> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d), 0.0);
-    std::fill(out, out + d, 0.0);
+    Buffer<T> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d), T{});
+    std::fill(out, out + d, T{});
     // Blocks between two looks at the clock: at most a few hundred thousand entries.
     const std::int64_t stride =
         std::clamp<std::int64_t>((n << 10) / std::max<std::int64_t>(problem.nnz, 1), 1, 64);
     threads = worthwhile(pass_time(problem), threads);
     for_each_piece(chunks, threads, pulse, [&](std::int64_t k) {
-        double* part = k == 0 ? out : parts.data() + (k - 1) * d;
+        T* part = k == 0 ? out : parts.data() + (k - 1) * d;
         const std::int64_t end = std::min(n, (k + 1) * chunk);
         for (std::int64_t begin = k * chunk; begin < end; begin += block_rows) {
             if (begin / block_rows % stride == 0 && pulse.stop()) return;
@@ -99,7 +100,7 @@ bool reduce_features(const Problem& problem, int threads, Pulse& pulse, double* 
         }
     });
     for (std::int64_t k = 1; k < chunks; ++k) {
-        const double* part = parts.data() + (k - 1) * d;
+        const T* part = parts.data() + (k - 1) * d;
         for (std::int64_t j = 0; j < d; ++j) out[j] += part[j];
     }
     return !pulse.stopped();
@@ -120,16 +121,66 @@ inline bool combine(const Iterate& it, const double* beta, double* u, int thread
     });
 }
 
-// score_i = x_i.w for any w.
-inline bool score(const Iterate& it, const double* w, double* out, int threads, Pulse& pulse) {
+// The same in twice the digits, for sums that cancel: of features far larger than the others the
+// duals leave 1e-16 and less.
+inline bool combine_exactly(const Iterate& it, const double* beta, double* u, int threads,
+                            Pulse& pulse) {
+    const Problem& problem = *it.problem;
+    Buffer<Twofold> sums(static_cast<std::size_t>(problem.d));
+    const bool complete = with_rows(it, [&](const auto& rows) {
+        return reduce_features(
+            problem, threads, pulse, sums.data(),
+            [&](std::int64_t begin, std::int64_t end, Twofold* part) {
+                for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                    const double weight = problem.weight_of(i), c = rounded(weight * beta[i]);
+                    const double lost = std::fma(weight, beta[i], -c);
+                    if (c == 0) return;
+                    for_each_entry(rows[i], [&](std::int64_t j, double x) {
+                        part[j].add_product(c, x);
+                        part[j].rest += lost * x;
+                    });
+                });
+            });
+    });
+    for (std::int64_t j = 0; j < problem.d; ++j)
+        u[j] = sums[j].value() / (problem.lambda * problem.total);
+    return complete;
+}
+
+// sum_i c_i beta_i, in twice the digits.
+inline double imbalance(const Problem& problem, const double* beta) {
+    Twofold sum;
+    for (std::int64_t i = 0; i < problem.n; ++i) sum.add_product(problem.weight_of(i), beta[i]);
+    return sum.value();
+}
+
+template <class F>
+bool for_all_rows(const Iterate& it, int threads, Pulse& pulse, F&& f) {
     return with_rows(it, [&](const auto& rows) {
         const std::int64_t n = it.problem->n, blocks = (n + block_rows - 1) / block_rows;
         const int used = worthwhile(pass_time(*it.problem), threads);
         for_each_piece(blocks, used, pulse, [&](std::int64_t k) {
             for_rows(it, rows, k * block_rows, std::min(n, (k + 1) * block_rows),
-                     [&](std::int64_t i) { out[i] = rows[i].dot(w); });
+                     [&](std::int64_t i) { f(i, rows[i]); });
         });
         return !pulse.stopped();
+    });
+}
+
+// score_i = x_i.w for any w.
+inline bool score(const Iterate& it, const double* w, double* out, int threads, Pulse& pulse) {
+    return for_all_rows(it, threads, pulse,
+                        [&](std::int64_t i, const auto& row) { out[i] = row.dot(w); });
+}
+
+// score_i = x_i.w + b in twice the digits, rounded once: features far from 0 and the intercept that
+// takes them back cancel.
+inline bool score_exactly(const Iterate& it, const double* w, double b, double* out, int threads,
+                          Pulse& pulse) {
+    return for_all_rows(it, threads, pulse, [&](std::int64_t i, const auto& row) {
+        Twofold sum{b};
+        for_each_entry(row, [&](std::int64_t j, double x) { sum.add_product(x, w[j]); });
+        out[i] = sum.value();
     });
 }
 
@@ -149,7 +200,7 @@ inline Buffer<double> set_states(Iterate& it, const double* beta) {
         },
         it.rows, it.problem->loss);
     it.constant = it.problem->intercept_scale * total.value();
-    it.follow = it.summed = false;
+    it.follow = it.summed = it.careful = false;
     return taken;
 }
 
@@ -184,9 +235,12 @@ inline void set_primal(Iterate& it, const double* w, double multiplier) {
     it.summed = false;
 }
 
-// Take over a dual vector and a w that need not belong together.
-inline void place(Iterate& it, const double* beta, const double* w, double multiplier) {
+// Take over a dual vector and a w that need not belong together. `careful`: the duals are better
+// than those of the scores, and the next survey certifies them too.
+inline void place(Iterate& it, const double* beta, const double* w, double multiplier,
+                  bool careful) {
     set_states(it, beta);
+    it.careful = careful;
     set_primal(it, w, multiplier);
 }
 
@@ -194,6 +248,7 @@ inline void place(Iterate& it, const double* beta, const double* w, double multi
 inline void place_primal(Iterate& it, const double* w, double multiplier) {
     it.constant = 0;
     it.follow = true;
+    it.careful = false;
     set_primal(it, w, multiplier);
 }
 

@@ -94,6 +94,7 @@ struct Iterate {
     double intercept = 0.0;     // where the last survey found the best one
     bool packing = false;       // to be packed before the first ascent
     bool follow = false;        // beta is to be -phi' at w, from the next survey on
+    bool careful = false;       // beta is worth a certificate of its own
 
     // Scores are x.w + bias().
     double bias() const { return multiplier + problem->intercept_scale * constant; }

@@ -78,7 +78,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     // The first survey of most solves: every score is 0, and no row need be read.
     const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const bool follow = it.follow;
-    const ScoreError error = score_error(problem, w, bias);
+    const ScoreError error = score_error(problem, w, bias, false);
     Survey result;
 
     result.complete = std::visit(
@@ -160,11 +160,23 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
         balanced_dual(problem, scores, result.intercept, out.beta, out.certified);
         result.certificate =
             certify(it, scores, result.intercept, w, out.certified, threads, pulse);
+        if (it.careful) {
+            const auto other = certify(it, scores, result.intercept, w, out.beta, threads, pulse);
+            if (other.gap < result.certificate.gap) {
+                result.certificate = other;
+                std::copy(out.beta, out.beta + problem.n, out.certified);
+            }
+        }
         it.intercept = result.intercept;
         result.complete = !pulse.stopped();
     } else {
-        result.certificate =
-            certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain());
+        result.certificate = certified(problem, total_of(sums), w, fresh.data(), false);
+        if (doubtful(result.certificate)) {
+            const auto finer =
+                certify_by(it, true, nullptr, 0.0, w, out.beta, threads, pulse);
+            if (finer.gap < result.certificate.gap) result.certificate = finer;
+            result.complete = !pulse.stopped();
+        }
     }
     it.spare_constant = problem.intercept_scale * constant.value();
     it.summed = true;

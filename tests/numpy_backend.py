@@ -109,12 +109,12 @@ class TwoParts:
         spread = self.total(lambda c, y, a: c @ abs(self.loss.residual(a, y)), self.scores(w, b))
         return self.total(lambda c, y, f: c @ f, free), spread / self.problem.total
 
-    def term(self, length=0.0, centre=None, point=None, reach=None):
+    def term(self, length=0.0, centre=None, point=None, reach=None, exact=False):
         return TwoPartsTerm(self, length, centre or [np.zeros(len(y)) for y in self.y])
 
 
 class TwoPartsTerm:
-    known = 0
+    known, exact = 0, False
 
     def __init__(self, rows, length, centre):
         self.rows, self.length, self.centre = rows, length, centre

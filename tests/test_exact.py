@@ -1,157 +1,202 @@
-"""The theorem of the certificate, in exact numbers: gap, lower bound and radius hold, always.
+"""Sums in twice the digits: what they add up to, and what can be certified by them."""
 
-Small problems of doubles, whose optimum is found in fractions: there is no tolerance anywhere.
-"""
-
-import itertools
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from adasdca import Status, solve
+import adasdca
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.losses import LOSSES
+from adasdca.problem.problem import Problem
 
-KINDS = list(
-    itertools.product(
-        [1.0, 1e3, 1e6],  # targets, in units of the residual
-        [0.0, 10.0, 1e4],  # means of the features, in units of their deviation
-        [1e-8, 1e-3, 1e2],  # lam
-        [np.float64, np.float32],
-        [False, True],  # weights
-        [False, True],  # intercept
-    )
-)
+REGULARISERS = {"l2": {}, "elastic net": {"l1_ratio": 0.5}, "bounds": {"bounds": (0.0, None)}}
+INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 
 
-def fractions(array):
-    return [fractions(x) for x in array] if np.ndim(array) else Fraction(float(array))
-
-
-def eliminate(matrix, right):
-    """Solve a system of fractions; None if it is singular."""
-    n = len(right)
-    rows = [[*line, b] for line, b in zip(matrix, right, strict=True)]
-    for k in range(n):
-        pivot = next((i for i in range(k, n) if rows[i][k] != 0), None)
-        if pivot is None:
-            return None
-        rows[k], rows[pivot] = rows[pivot], rows[k]
-        for i in range(k + 1, n):
-            factor = rows[i][k] / rows[k][k]
-            if factor:
-                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[k], strict=True)]
-    found = [Fraction(0)] * n
-    for k in reversed(range(n)):
-        left = rows[k][n] - sum(rows[k][j] * found[j] for j in range(k + 1, n))
-        found[k] = left / rows[k][k]
-    return found
-
-
-class Exact:
-    """Σ c_i φ(x_i·w + b)/N + lam/2 ‖w‖² in fractions, φ(a) = k (a − t)² on some of the rows."""
-
-    def __init__(self, X, y, weight, lam, intercept, half):
-        ones = np.ones((len(X), int(intercept)))
-        self.rows = fractions(np.hstack([np.asarray(X, float), ones]))
-        self.y, self.c = fractions(y), fractions(weight)
-        self.total, self.lam, self.d = sum(self.c), Fraction(lam), X.shape[1]
-        self.k = Fraction(1, 2) if half else Fraction(1)
-
-    def scores(self, point):
-        return [sum(x * p for x, p in zip(row, point, strict=True)) for row in self.rows]
-
-    def value(self, point, margin):
-        """Squared, or with a margin the squared hinge, of which labels are the targets."""
-        total = Fraction(0)
-        for a, y, c in zip(self.scores(point), self.y, self.c, strict=True):
-            off = max(1 - y * a, Fraction(0)) if margin else a - y
-            total += c * self.k * off * off
-        return total / self.total + self.lam / 2 * sum(x * x for x in point[: self.d])
-
-    def optimum(self, active):
-        """The minimiser with these rows' terms only."""
-        m = len(self.rows[0])
-        weight = [2 * self.k * c / self.total * on for c, on in zip(self.c, active, strict=True)]
-        matrix = [
-            [
-                sum(h * row[i] * row[j] for h, row in zip(weight, self.rows, strict=True))
-                + (self.lam if i == j < self.d else 0)
-                for j in range(m)
-            ]
-            for i in range(m)
-        ]
-        right = [
-            sum(h * row[i] * y for h, row, y in zip(weight, self.rows, self.y, strict=True))
-            for i in range(m)
-        ]
-        return eliminate(matrix, right)
-
-
-def make(kind, seed, classify):
-    size, mean, lam, dtype, weighted, intercept = kind
+def timestamps(n, d, seed=0):
+    """Seconds of a month beside features of size 1, and targets."""
     rng = np.random.default_rng(seed)
-    n, d = int(rng.integers(3, 8)), int(rng.integers(1, 4))
-    Z = rng.normal(size=(n, d))
-    X = (Z + mean * rng.normal(size=d)).astype(dtype)
-    y = size * (Z @ rng.normal(size=d)) + rng.normal(size=n) + (size if intercept else 0.0)
-    if classify:
-        y = np.where(y > np.median(y), 1.0, -1.0)
-    weight = rng.integers(1, 4, n).astype(float) * rng.choice([1.0, 0.1]) if weighted else None
-    options = {"lam": lam, "fit_intercept": intercept, "sample_weight": weight}
-    return X, y, options, np.ones(n) if weight is None else weight
+    X = rng.standard_normal((n, d))
+    target = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    X[:, 0] = np.round(1.6e9 + 2.6e6 * rng.random(n))
+    return X, target
 
 
-def check(sol, exact, best, least, margin):
-    point = fractions(sol.coef) + ([Fraction(sol.intercept)] if len(best) > exact.d else [])
-    above = exact.value(point, margin) - least
-    assert above >= 0
-    assert Fraction(sol.gap) >= above
-    assert Fraction(sol.dual) <= least
-    apart = sum((p - q) ** 2 for p, q in zip(point[: exact.d], best, strict=False))
-    assert Fraction(sol.radius) ** 2 >= apart
+def exactly(values):
+    return [Fraction(float(x)) for x in values]
 
 
-@pytest.mark.parametrize("tol", [1e-1, 1e-6, 0.0])
-def test_ridge_regression(tol):
-    for number, kind in enumerate(KINDS):
-        X, y, options, weight = make(kind, number, classify=False)
-        exact = Exact(X, y, weight, options["lam"], options["fit_intercept"], half=True)
-        best = exact.optimum([1] * len(y))
-        least = exact.value(best, margin=False)
-        for method in ("auto", "adasdca+"):
-            sol = solve(
-                X, y, loss="squared", tol=tol, method=method, max_epochs=20, random_state=0,
-                **options,
-            )  # fmt: skip
-            check(sol, exact, best, least, margin=False)
-            if sol.status is Status.CONVERGED:
-                assert sol.gap <= tol * sol.primal
-            else:
-                assert tol < 1e-6 or method != "auto", (sol, kind)
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["dense", "csr", "packed"])
+def test_sums_that_cancel_against_fractions(form, dtype, weighted):
+    X, _ = timestamps(700, 3)
+    X = X.astype(dtype)
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(0.1, 2.0, len(X)) if weighted else None
+    c = np.ones(len(X)) if weight is None else weight
+    # Duals whose sum by the first column is rounding, and a w whose scores are.
+    beta = rng.standard_normal(len(X))
+    beta -= X[:, 0] * ((c * beta) @ X[:, 0] / (c @ X[:, 0].astype(float) ** 2))
+    w = np.array([1e-3, 1.0, -1.0])
+    b = -1e-3 * float(X[0, 0])
+    problem = Problem.checked(
+        X if form == "dense" else sp.csr_array(X),
+        rng.standard_normal(len(X)),
+        loss="squared",
+        lam=1e-6,
+        sample_weight=weight,
+    )
+    backend = LocalBackend(problem, pack=form == "packed")
+    backend.workspace.pack()
+    assert (backend.packed_bytes > 0) == (form == "packed")
+    u, scores = np.empty(3), np.empty(len(X))
+    balance = backend.workspace.combine_exactly(beta, u, 2)
+    backend.workspace.exact_scores(w, b, scores, 2)
+
+    duals = [s * t for s, t in zip(exactly(c), exactly(beta), strict=True)]
+    mu = Fraction(problem.strength * problem.total)
+    for j in range(3):
+        terms = [t * x / mu for t, x in zip(duals, exactly(X[:, j]), strict=True)]
+        left = abs(Fraction(float(u[j])) - sum(terms))
+        assert left <= abs(sum(terms)) / 2**51 + len(X) * sum(map(abs, terms)) / 2**106
+    assert balance == pytest.approx(float(sum(duals)), rel=1e-15)
+    coef = exactly(w)
+    for i in range(0, len(X), 7):
+        truth = sum(x * a for x, a in zip(exactly(X[i]), coef, strict=True)) + Fraction(b)
+        assert scores[i] == pytest.approx(float(truth), rel=3e-16)
+    plain = np.empty(3)
+    backend.workspace.combine(beta, plain, 1)
+    assert abs(plain[0] - u[0]) > 1e-9 * abs(u[0])  # or there was nothing to lose
 
 
-@pytest.mark.parametrize("tol", [1e-1, 1e-6, 0.0])
-def test_the_squared_hinge(tol):
-    verified = 0
-    for number, kind in enumerate(KINDS[::2]):
-        X, y, options, weight = make(kind, number, classify=True)
-        exact = Exact(X, y, weight, options["lam"], options["fit_intercept"], half=False)
-        near = solve(X, y, loss="squared_hinge", tol=0.0, random_state=0, **options)
-        scores = np.asarray(X, float) @ near.coef + near.intercept
-        active = [int(a) for a in y * scores < 1]
-        best = exact.optimum(active)
-        # The optimum of the rows within their margins is that of all, if it leaves them there.
-        if best is None or any(
-            (a * t < 1) != on for a, t, on in zip(exact.scores(best), exact.y, active, strict=True)
-        ):
-            continue
-        verified += 1
-        least = exact.value(best, margin=True)
-        for method in ("auto", "adasdca+"):
-            sol = solve(
-                X, y, loss="squared_hinge", tol=tol, method=method, max_epochs=20, random_state=0,
-                **options,
-            )  # fmt: skip
-            check(sol, exact, best, least, margin=True)
-            assert sol.converged or tol < 1e-6 or method != "auto", (sol, kind)
-    assert verified > 60
+def test_the_number_of_threads_does_not_matter():
+    X, y = timestamps(3000, 4)
+    backend = LocalBackend(Problem.checked(X, y, loss="squared", lam=1e-9))
+    sums = []
+    for threads in (1, 2, 5):
+        u, scores = np.empty(4), np.empty(len(X))
+        backend.workspace.combine_exactly(y, u, threads)
+        backend.workspace.exact_scores(u, 1.0, scores, threads)
+        sums.append(np.concatenate([u, scores]))
+    np.testing.assert_array_equal(sums[0], sums[1])
+    np.testing.assert_array_equal(sums[0], sums[2])
+
+
+def solve_fractions(A, r):
+    """Gauss's elimination."""
+    A = [[*row, x] for row, x in zip(A, r, strict=True)]
+    for k in range(len(A)):
+        pivot = next(i for i in range(k, len(A)) if A[i][k] != 0)
+        A[k], A[pivot] = A[pivot], A[k]
+        for i in range(len(A)):
+            if i != k and A[i][k] != 0:
+                f = A[i][k] / A[k][k]
+                A[i] = [x - f * p for x, p in zip(A[i], A[k], strict=True)]
+    return [row[-1] / row[k] for k, row in enumerate(A)]
+
+
+class RidgeInFractions:
+    """P(w, b) = Σ (x·w + b − y)²/(2n) + λ‖w‖²/2, and its minimum."""
+
+    def __init__(self, X, y, lam, intercept):
+        self.X, self.y = [exactly(row) for row in X], exactly(y)
+        self.lam, self.intercept = Fraction(lam), intercept
+        rows = [[*row, Fraction(1)] if intercept else row for row in self.X]
+        n, size = len(rows), len(rows[0])
+        A = [[sum(x[i] * x[j] for x in rows) for j in range(size)] for i in range(size)]
+        for j in range(len(self.X[0])):
+            A[j][j] += self.lam * n
+        r = [sum(x[i] * t for x, t in zip(rows, self.y, strict=True)) for i in range(size)]
+        best = solve_fractions(A, r)
+        d = len(self.X[0])
+        self.least = self.value(best[:d], best[d] if intercept else Fraction(0))
+
+    def value(self, w, b):
+        losses = sum(
+            (sum(a * x for a, x in zip(w, row, strict=True)) + b - t) ** 2
+            for row, t in zip(self.X, self.y, strict=True)
+        )
+        return losses / (2 * len(self.y)) + self.lam / 2 * sum(a * a for a in w)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
+def test_the_bound_holds_in_rational_arithmetic(C, intercept):
+    X, y = timestamps(25, 3)
+    lam = 1 / (C * len(y))
+    oracle = RidgeInFractions(X, y, lam, intercept)
+    options = {"loss": "squared", "lam": lam, "fit_intercept": intercept}
+    found = adasdca.solve(X, y, tol=1e-6, **options)
+    assert found.converged
+    backend = LocalBackend(Problem.checked(X, y, **options))
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-16, 1e-12, 1e-8, 1e-4):
+        for _ in range(5):
+            w = found.coef * (1 + size * rng.standard_normal(3))
+            beta = found.dual_coef * (1 + size * rng.standard_normal(len(y)))
+            b = found.intercept
+            truth = oracle.value(exactly(w), Fraction(b)) - oracle.least
+            # Any duals: an imbalance has its price.
+            certified = backend.workspace.certify(w, b, beta, 1)
+            assert Fraction(certified.gap) >= truth
+            assert certified.rounding <= certified.gap
+    truth = oracle.value(exactly(found.coef), Fraction(found.intercept))
+    assert Fraction(found.gap) >= truth - oracle.least
+    assert Fraction(found.dual) <= oracle.least
+    assert abs(Fraction(found.primal) - truth) <= Fraction(1e-6) * truth
+
+
+@pytest.mark.parametrize("regulariser", REGULARISERS)
+@INTERCEPT
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e2, 1e4, 1e6])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_timestamps_are_solved(loss, C, intercept, regulariser):
+    X, y = timestamps(200, 4)
+    if LOSSES[loss].kind == "classification":
+        y = np.sign(y)
+    solution = adasdca.solve(
+        X,
+        y,
+        loss=loss,
+        lam=1 / (C * len(y)),
+        fit_intercept=intercept,
+        tol=1e-6,
+        max_time=30,
+        random_state=0,
+        **REGULARISERS[regulariser],
+    )
+    assert solution.converged, solution
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize(("n", "d", "seed"), [(50, 3, 1), (120, 5, 2), (300, 6, 3)])
+@INTERCEPT
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge", "quantile"])
+def test_other_timestamps_are_solved(loss, intercept, n, d, seed, form):
+    X, y = timestamps(n, d, seed)
+    if LOSSES[loss].kind == "classification":
+        y = np.sign(y)
+    options = {"loss": loss, "lam": 1e-6 / n, "fit_intercept": intercept, "tol": 1e-6}
+    assert adasdca.solve(form(X), y, max_time=30, random_state=0, **options).converged
+
+
+def test_ordinary_data_need_plain_sums_only(monkeypatch):
+    X, y = timestamps(300, 5)
+    X[:, 0] = (X[:, 0] - X[:, 0].mean()) / X[:, 0].std()
+    asked = []
+    term = LocalBackend.term
+
+    def listening(self, *args, **options):
+        asked.append(options.get("exact", False) or (len(args) > 4 and args[4]))
+        return term(self, *args, **options)
+
+    monkeypatch.setattr(LocalBackend, "term", listening)
+    for loss in LOSSES:
+        target = np.sign(y) if LOSSES[loss].kind == "classification" else y
+        found = adasdca.solve(X, target, loss=loss, lam=1e-5, fit_intercept=True, tol=1e-9)
+        assert found.converged
+    assert asked
+    assert not any(asked)

@@ -111,7 +111,8 @@ class AutoSchedule:
         self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
         if kind == "second order":
             self._goal *= 0.1
-            idle = self._second.exhausted and relative > 0.5 * before
+            # What plain sums hide, sums in twice the digits may show.
+            idle = self._second.exhausted and self._second.exact and relative > 0.5 * before
             self._exhausted = self._exhausted + 1 if idle else 0
         else:
             fall = math.log(before / relative) if 0 < relative < math.inf else 1.0

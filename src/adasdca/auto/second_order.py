@@ -23,7 +23,7 @@ from adasdca.newton.equations import (
 )
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, Multipliers
+from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
@@ -52,10 +52,13 @@ class EquationChoice:
         Whether the penalty is ½‖w‖²: the inner products of rows then serve all steps.
     steps : float
         Steps that are expected.
+    exact : bool
+        Whether the matrix of the features is to be factorised if it can be: only that way does not
+        mind features of different scales.
     """
 
-    def __init__(self, costs: Costs, ridge: bool, steps: float) -> None:
-        self.costs, self.ridge, self.steps = costs, ridge, steps
+    def __init__(self, costs: Costs, ridge: bool, steps: float, exact: bool = False) -> None:
+        self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
         self.iterations = ConjugateGradients()
         self._expected = float(ITERATIONS)
 
@@ -64,6 +67,8 @@ class EquationChoice:
         prices = self.costs.equations(
             self.steps, term.curved, term.known, self.ridge, self._expected
         )
+        if self.exact and "features" in prices:
+            prices["features"] = 0.0
         for way in sorted(prices, key=prices.__getitem__):
             found = self._solve(way, term, equations, prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
@@ -133,9 +138,10 @@ class SecondOrder:
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= SMALL
-        #: Whether the last run ended because double precision shows no more.
-        self.exhausted = False
         self._jumped = False
+        #: Whether the last run ended because rounding hides the rest, and whether it summed in
+        #: twice the digits, as the next one does after such an end.
+        self.exhausted = self.exact = False
 
     def plan(self, survey: Survey, tol: float, last: bool) -> SecondOrderPlan:
         """Plan the phase from this survey's point.
@@ -158,10 +164,11 @@ class SecondOrder:
         """Leave the backend at the best point found."""
         d = self.costs.facts.d
         alone = d >= THREADED and (self.threads == 1 or d < GAINING)
+        self.exact |= self.exhausted
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
-            solve = EquationChoice(self.costs, self.plain, steps)
-            if self.quadratic and not last and self._jump(backend, survey, deadline):
+            solve = EquationChoice(self.costs, self.plain, steps, self.exact)
+            if self.quadratic and not (last or self.exact) and self._jump(backend, survey, deadline):
                 return
             if self.smooth and self.plain:
                 if self._newton(backend, survey, tol, last, deadline, solve):
@@ -173,7 +180,8 @@ class SecondOrder:
                     backend, self.problem, survey, tol, deadline, self._choice_for
                 )
             else:
-                best, ending = Multipliers(backend, self.problem, solve).run(survey, tol, deadline)
+                rounds = Multipliers(backend, self.problem, solve, self.exact)
+                best, ending = rounds.run(survey, tol, deadline)
             self.exhausted = ending is Ending.EXHAUSTED
             backend.place(best.duals, best.w, best.b)
 
@@ -214,7 +222,7 @@ class SecondOrder:
     ) -> bool:
         """Take Newton steps; False if they are too many, and rounds with rounded kinks better."""
         problem = self.problem
-        term = backend.term()
+        term = backend.term(exact=self.exact)
         objective = LinearObjective(
             term,
             Ridge(),
@@ -238,7 +246,11 @@ class SecondOrder:
         self.exhausted = ending is Ending.EXHAUSTED
         if ending is Ending.STEPS:
             return False
-        backend.place(term.duals(), objective.v, objective.b)
+        if self.exact:
+            found, _ = best_point(backend, objective, deadline)
+            backend.place(found.duals, found.w, found.b)
+        else:
+            backend.place(term.duals(), objective.v, objective.b)
         return True
 
     def cost(self, survey: Survey, steps: float) -> float:

@@ -88,6 +88,10 @@ class RowTerm(Protocol):
         """Σ_i c_iβ_i."""
 
     @property
+    def exact(self) -> bool:
+        """Whether scores and sums are taken in twice the digits, and `settle` is there."""
+
+    @property
     def curved(self) -> int:
         """Number of rows with curvature."""
 
@@ -113,6 +117,12 @@ class RowTerm(Protocol):
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
+
+    def settle(self) -> Derivatives:
+        """Go to the line's end; the duals go where the equations of the step say.
+
+        Only asked for where `exact`.
+        """
 
     def gram(
         self,
@@ -253,6 +263,7 @@ class Backend(Protocol):
         centre: RowVector = None,
         point: tuple[Array, float] | None = None,
         reach: float | None = None,
+        exact: bool = False,
     ) -> RowTerm:
         """Return the rows' part of an objective.
 
@@ -265,6 +276,9 @@ class Backend(Protocol):
             their kinks there and whose duals are right about it: they keep their duals.
         reach : float, optional
             How near to a kink is near.
+        exact : bool
+            Plain sums have hidden what is left: a wish for sums in twice the digits, which a
+            backend may ignore.
         """
 
     def freedom(self, w: Array, b: float, duals: RowVector) -> tuple[float, float]:

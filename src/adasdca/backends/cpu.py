@@ -62,6 +62,7 @@ class LocalBackend:
         self.kernel = KernelMatrix(problem.rows, self.workspace)
         figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
         self.epochs = CpuEpochs(self.workspace, figures)
+        self._careful = False  # plain sums were not enough
 
     @property
     def multiplier(self) -> float:
@@ -158,15 +159,19 @@ class LocalBackend:
         if duals is None:
             self.workspace.place_primal(w, b)
         else:
-            self.workspace.place(duals, w, b)
+            self.workspace.place(duals, w, b, self._careful)
 
     def certify(self, w: Array, b: float, beta: Array) -> Certificate:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
+        candidates = [beta]
         if self.problem.fit_intercept:
-            beta = balanced(beta, self._weight)
+            # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
+            candidates = [balanced(beta, self._weight), *(candidates if self._careful else [])]
+        share = self.problem.regularizer.feasible_share
         if self.problem.regularizer.eta == 0:
-            beta = beta * self.problem.regularizer.feasible_share(self.combine(beta))
-        return self._certificate(self.workspace.certify(w, b, beta, self._threads))
+            candidates = [each * share(self.combine(each)) for each in candidates]
+        found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
+        return self._certificate(min(found, key=lambda each: each.gap))
 
     def term(
         self,
@@ -174,6 +179,7 @@ class LocalBackend:
         centre: Array | None = None,
         point: tuple[Array, float] | None = None,
         reach: float | None = None,
+        exact: bool = False,
     ) -> CpuTerm:
         """Return the rows' part of an objective.
 
@@ -186,10 +192,16 @@ class LocalBackend:
             whose duals are right about it, keep their duals and are left out.
         reach : float, optional
             How near to a kink is near.
+        exact : bool
+            Whether scores and sums are taken in twice the digits. No rows are left out then: what
+            some of them add up to can be far larger than what all do, and has fewer digits.
         """
         problem, threads = self.problem, self._threads
-        if point is None:
-            return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
+        self._careful |= exact
+        if point is None or exact:
+            return CpuTerm(
+                problem, self.workspace, threads, length, centre, kernel=self.kernel, exact=exact
+            )
         assert centre is not None
         w, b = point
         scores = _core.vector(self.workspace.n)

@@ -49,6 +49,8 @@ class CpuTerm:
         What they add to Σ c_iβ_i.
     kernel : KernelMatrix, optional
         The inner products of rows that are known.
+    exact : bool
+        Whether scores and sums are taken in twice the digits.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class CpuTerm:
         fixed: Array | None = None,
         held: float = 0.0,
         kernel: KernelMatrix | None = None,
+        exact: bool = False,
     ) -> None:
         self.problem, self.workspace, self.threads = problem, workspace, threads
+        self.exact = exact
         self.length, self.centre = length, centre
         self.fixed, self.held = fixed, held
         self.kernel = kernel or KernelMatrix(problem.rows, workspace)
@@ -76,13 +80,8 @@ class CpuTerm:
 
     def go(self, v: Array, b: float) -> None:
         """Go to a point, for its second derivatives alone."""
-        self.scores = _core.vector(self.workspace.n)
+        self._score(v, b)
         self._first = self.scores
-        if v.any():
-            self.workspace.scores(v, self.scores, self.threads)
-            self.scores += b
-        else:
-            self.scores.fill(b)
         self._sums = self._derive()
 
     def place(self, v: Array, b: float) -> Derivatives:
@@ -92,9 +91,41 @@ class CpuTerm:
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
-        self.scores = self.scores + length * self.change
+        if self.exact:
+            (v, b), (dv, db) = self._point, self._line
+            self._score(v + length * dv, b + length * db)
+        else:
+            self.scores = self.scores + length * self.change
         self._sums = self._derive()
         return self._combine()
+
+    def settle(self) -> Derivatives:
+        """Go to the line's end; the duals go where the equations of the step say.
+
+        To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β was.
+        Those of the scores carry the rounding of v, times φ''|x|²/(λN): here it is that of β only.
+        """
+        (v, b), (dv, db) = self._point, self._line
+        self._point = v + dv, b + db
+        loss, y, weight = self.problem.loss, self.problem.y, self.problem.weight
+        slope = self.curvature
+        if weight is not None:
+            slope = np.divide(slope, weight, out=np.zeros_like(slope), where=weight > 0)
+        sign = y if loss.kind == "classification" else 1.0
+        self.beta = sign * np.clip(sign * (self.beta - slope * self.change), *loss.domain)
+        self._sums = 0.0, float(self.curvature.sum())
+        return self._combine()
+
+    def _score(self, v: Array, b: float) -> None:
+        self._point = v, b
+        self.scores = _core.vector(self.workspace.n)
+        if not v.any():
+            self.scores.fill(b)
+        elif self.exact:
+            self.workspace.exact_scores(v, b, self.scores, self.threads)
+        else:
+            self.workspace.scores(v, self.scores, self.threads)
+            self.scores += b
 
     def _derive(self) -> tuple[float, float]:
         balance, mass = self.workspace.derive(
@@ -109,7 +140,10 @@ class CpuTerm:
     def _combine(self) -> Derivatives:
         balance, mass = self._sums
         u = np.empty(self.workspace.d)
-        self.workspace.combine(self.beta, u, self.threads)
+        if self.exact:
+            balance = self.workspace.combine_exactly(self.beta, u, self.threads)
+        else:
+            self.workspace.combine(self.beta, u, self.threads)
         if self.fixed is not None:
             u += self.fixed
         self._mass, self._reach = mass, float(np.abs(self.scores).max(initial=0.0))
@@ -149,6 +183,7 @@ class CpuTerm:
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose the line."""
+        self._line = dv, db
         self.change = _core.vector(self.workspace.n)
         self.workspace.scores(dv, self.change, self.threads)
         self.change += db

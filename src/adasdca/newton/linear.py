@@ -8,7 +8,8 @@ which is N·P where the penalty E is the regulariser itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,20 @@ Array = NDArray[np.float64]
 
 #: No step moves the intercept farther, in units of the mean residual.
 FARTHEST = 1e12
+#: Steps that a point settles in: each leaves the digits of its equations, 1e-8 at worst.
+SETTLING = 3
 #: How the equations of a step are solved.
 Solver = Callable[[RowTerm, Equations, float], Step | None]
+
+
+class Point(NamedTuple):
+    """A primal point v with its w, b, and a dual one with its u."""
+
+    v: Array
+    b: float
+    w: Array
+    u: Array
+    duals: Any
 
 
 class LinearObjective:
@@ -142,6 +155,20 @@ class LinearObjective:
         self.b += length * self._db
         self._derivatives = self.term.move(length)
         self._penalty = self.penalty.at(self.v)
+
+    def points(self, deadline: float) -> Iterator[Point]:
+        """Yield this point, and those that it settles at if the term is exact."""
+        yield self._here()
+        for _ in range(SETTLING if self.term.exact and self._derivatives.mass > 0 else 0):
+            if self.aim(deadline) is None:
+                return
+            self.v, self.b = self.v + self._dv, self.b + self._db
+            self._derivatives = self.term.settle()
+            self._penalty = self.penalty.at(self.v)
+            yield self._here()
+
+    def _here(self) -> Point:
+        return Point(self.v, self.b, self.w, self.u, self.term.duals())
 
     def keep(self) -> None:
         """Remember this point as the best so far."""

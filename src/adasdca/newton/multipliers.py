@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate
-from adasdca.newton.linear import LinearObjective, Solver
+from adasdca.newton.linear import LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
@@ -41,7 +41,8 @@ HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
 NEAR = 5.0
-#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further.
+#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further;
+#: twice as many at others.
 IDLE = 3
 
 
@@ -55,6 +56,17 @@ class Best:
     certificate: Certificate
 
 
+def best_point(
+    backend: Backend, objective: LinearObjective, deadline: float
+) -> tuple[Point, Certificate]:
+    """Return the point of an objective, or that among those it settles at, of the least gap."""
+    certified = (
+        (point, backend.certify(point.w, point.b, point.duals))
+        for point in objective.points(deadline)
+    )
+    return min(certified, key=lambda pair: pair[1].gap)
+
+
 class Multipliers:
     """The proximal method of multipliers on a backend.
 
@@ -66,10 +78,14 @@ class Multipliers:
         The problem.
     solve : callable
         How the equations of Newton steps are solved.
+    exact : bool
+        Whether sums are to be taken in twice the digits.
     """
 
-    def __init__(self, backend: Backend, problem: Problem, solve: Solver) -> None:
-        self.backend, self.problem, self.solve = backend, problem, solve
+    def __init__(
+        self, backend: Backend, problem: Problem, solve: Solver, exact: bool = False
+    ) -> None:
+        self.backend, self.problem, self.solve, self.exact = backend, problem, solve, exact
         self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
         self.rounds = not problem.loss.curvature_varies
@@ -88,7 +104,8 @@ class Multipliers:
         while True:
             known = best.certificate
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
-            term = backend.term(length, centre, (v, b) if self.kinked else None, reach)
+            near = (v, b) if self.kinked else None
+            term = backend.term(length, centre, near, reach, self.exact)
             objective = LinearObjective(
                 term,
                 self._penalty(u, rho),
@@ -109,10 +126,10 @@ class Multipliers:
                 length = BLUNTER * length if length > 0 else widest
                 rho = np.maximum(rho / BLUNTER, 1.0)
                 continue
-            duals = term.duals()
-            found = backend.certify(objective.w, b, duals)
+            here, found = best_point(backend, objective, deadline)
+            v, b, duals = here.v, here.b, here.duals
             if found.gap < known.gap:
-                best = Best(objective.w, b, duals, found)
+                best = Best(here.w, b, duals, found)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
             if ending is Ending.TIME or time.perf_counter() >= deadline:
@@ -135,7 +152,7 @@ class Multipliers:
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or not self.kinked and length < 0.1 * problem.loss.smoothness:
                 length = floor
-            centre, u = duals, objective.u
+            centre, u = duals, here.u
 
     def _lengths(self, survey: Survey) -> tuple[float, float]:
         """Return the first length and the least one; 0 for a loss that cannot be rounded."""
