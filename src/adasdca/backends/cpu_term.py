@@ -101,6 +101,11 @@ class CpuTerm:
             slope = np.divide(slope, weight, out=np.zeros_like(slope), where=weight > 0)
         sign = y if loss.kind == "classification" else 1.0
         self.beta = sign * np.clip(sign * (self.beta - slope * self.change), *loss.domain)
+        # What is below the last digit of a dual is lost: the next step is for the smallest ones.
+        curved, few = np.flatnonzero(self.curvature), 4 * (self.workspace.d + 1)
+        if len(curved) > few:
+            order = np.argpartition(np.abs(self.beta[curved]), few)
+            self.curvature[curved[order[few:]]] = 0.0
         return self._combine(0.0, float(self.curvature.sum()))
 
     def _score(self, v: Array, b: float) -> None:
