@@ -90,7 +90,7 @@ class CpuTerm:
     def settle(self) -> Derivatives:
         """Go to the line's end; the duals go where the equations of the step say.
 
-        To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β was.
+        To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β is.
         Those of the scores carry the rounding of v, times φ''|x|²/(λN): here it is that of β only.
         """
         (v, b), (dv, db) = self._point, self._line
