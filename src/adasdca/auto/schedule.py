@@ -56,6 +56,7 @@ class AutoSchedule:
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
         self._exhausted = 0  # times in a row that it could do no more
+        self._least = math.inf  # the least gap of all surveys
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
@@ -112,13 +113,14 @@ class AutoSchedule:
         if kind == "second order":
             self._goal *= 0.1
             # What plain sums hide, sums in twice the digits may show.
-            idle = self._second.exhausted and self._second.exact and relative > 0.5 * before
+            idle = self._second.exhausted and self._second.exact and relative > 0.5 * self._least
             self._exhausted = self._exhausted + 1 if idle else 0
         else:
             fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
             # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
             # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
             self._rate = max(fall / length, min(0.05, 0.5 * self._rate), 0.005)
+        self._least = min(self._least, before, relative)
 
     def _epochs_left(self, relative: float) -> float:
         """Epochs to the goal at the last rate; no more are foretold than twice those done and 3."""

@@ -102,7 +102,7 @@ class CpuTerm:
     def settle(self) -> Derivatives:
         """Go to the line's end; the duals go where the equations of the step say.
 
-        To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β was.
+        To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β is.
         Those of the scores carry the rounding of v, times φ''|x|²/(λN): here it is that of β only.
         """
         (v, b), (dv, db) = self._point, self._line
@@ -113,6 +113,11 @@ class CpuTerm:
             slope = np.divide(slope, weight, out=np.zeros_like(slope), where=weight > 0)
         sign = y if loss.kind == "classification" else 1.0
         self.beta = sign * np.clip(sign * (self.beta - slope * self.change), *loss.domain)
+        # What is below the last digit of a dual is lost: the next step is for the smallest ones.
+        curved, few = np.flatnonzero(self.curvature), 4 * (self.workspace.d + 1)
+        if len(curved) > few:
+            order = np.argpartition(np.abs(self.beta[curved]), few)
+            self.curvature[curved[order[few:]]] = 0.0
         self._sums = 0.0, float(self.curvature.sum())
         return self._combine()
 
