@@ -176,7 +176,7 @@ def test_losses_as_objects():
     [
         {"C": 0.0},
         {"C": np.inf},
-        {"l1_ratio": 1.0},
+        {"l1_ratio": 1.5},
         {"loss": "squared"},
         {"method": "newton"},
         {"tol": -1.0},

@@ -67,9 +67,10 @@ class AutoSchedule:
         if second:
             # It arrives from anywhere; what it leaves, rounding hides.
             hidden = survey.gap <= 2.0 * survey.certificate.rounding
-            if self._exhausted >= EXHAUSTED or (hidden and self._final):
+            if self._exhausted >= EXHAUSTED or (hidden and self._final and self._second.exact):
                 return None
             self._final = self._final or hidden
+            self._second.exhausted |= hidden
             return self._go_on(survey, relative)
         if self._second.small:
             return self._go_on(survey, relative)
@@ -101,7 +102,8 @@ class AutoSchedule:
         """Plan the second-order phase."""
         self._last = ("second order", relative, 1.0)
         # Below the bound of rounding there is nothing to be reached.
-        least = relative_gap(survey.certificate.rounding, survey.primal)
+        exact = self._second.exact
+        least = relative_gap(survey.certificate.rounding, survey.primal) if exact else 0.0
         return self._second.plan(survey, self._goal * max(self._tol, least), self._final)
 
     def _learn(self, relative: float) -> None:
