@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from adasdca.ascent.schedules import AdaptiveSchedule
 from adasdca.ascent.plans import Visits
+from adasdca.ascent.schedules import AdaptiveSchedule
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.problem import Problem

@@ -9,8 +9,8 @@ import pytest
 
 import adasdca
 from adasdca.auto.costs import Costs
-from adasdca.backends.facts import RowFacts
 from adasdca.auto.rates import Rates, current, use
+from adasdca.backends.facts import RowFacts
 from adasdca.calibration import calibrate, main
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem

@@ -8,9 +8,9 @@ import pytest
 import adasdca
 import cases
 from adasdca.auto.costs import Costs
-from adasdca.backends.facts import RowFacts
 from adasdca.auto.second_order import EquationChoice
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.facts import RowFacts
 from adasdca.newton.equations import ConjugateGradients, Equations, conjugate_gradients
 from adasdca.problem.problem import Problem
 from second_order import FOREVER, STORAGES, WAYS, make_problem, solver

@@ -12,9 +12,9 @@ import cases
 import reference as ref
 from adasdca import Status, solve
 from adasdca.auto.costs import Costs
-from adasdca.backends.facts import RowFacts
 from adasdca.auto.second_order import EquationChoice, SecondOrder
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.facts import RowFacts
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import ElasticBox, Ridge
 from adasdca.newton.multipliers import Multipliers

@@ -12,8 +12,8 @@ import pytest
 
 import adasdca
 from adasdca import AdaSDCAPlus, datasets, methods, plugins, solve
-from adasdca.ascent.sampling import RULES
 from adasdca.ascent.plans import Visits
+from adasdca.ascent.sampling import RULES
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
 from adasdca.problem.problem import Problem

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 import adasdca
 from adasdca.auto.costs import Costs
-from adasdca.backends.facts import RowFacts
 from adasdca.backends.blas import _controller, one_thread
+from adasdca.backends.facts import RowFacts
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 

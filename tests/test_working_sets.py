@@ -38,9 +38,7 @@ def test_a_working_set_is_the_whole_with_some_duals_held(loss, intercept):
     held = centre.copy()
     left = np.setdiff1d(np.arange(60), chosen)
     held[left] = whole.beta[left]
-    part = WorkingSet(
-        problem, chosen, held, backend.combine(held), gamma, 1, backend.kernel
-    )
+    part = WorkingSet(problem, chosen, held, backend.combine(held), gamma, 1, backend.kernel)
     found = part.place(v, 0.1)
     np.testing.assert_allclose(found.u, first.u, atol=1e-11)
     assert found.balance == pytest.approx(first.balance, abs=1e-11)

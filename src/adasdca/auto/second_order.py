@@ -92,14 +92,13 @@ class EquationChoice:
         # Iterations may cost as much as the other ways do, and no more.
         other = min((price for name, price in prices.items() if name != way), default=math.inf)
         most = max(other / (self.steps * self.costs.iteration), 2.0 * self._expected)
-        found = self.iterations.solve(
-            term, equations, deadline, int(min(most, MOST_ITERATIONS))
-        )
+        found = self.iterations.solve(term, equations, deadline, int(min(most, MOST_ITERATIONS)))
         self._expected = max(float(self.iterations.taken), 10.0)
         if self.iterations.done or len(prices) == 1:
             return found
         self._expected *= 4.0
         return None
+
 
 @dataclass(frozen=True)
 class SecondOrderPlan:
@@ -168,7 +167,11 @@ class SecondOrder:
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
             solve = EquationChoice(self.costs, self.plain, steps, self.exact)
-            if self.quadratic and not (last or self.exact) and self._jump(backend, survey, deadline):
+            if (
+                self.quadratic
+                and not (last or self.exact)
+                and self._jump(backend, survey, deadline)
+            ):
                 return
             if self.smooth and self.plain:
                 if self._newton(backend, survey, tol, last, deadline, solve):

@@ -22,8 +22,8 @@ from adasdca.backends.cpu_term import (
 from adasdca.backends.epochs import CpuEpochs, RowFigures
 from adasdca.backends.facts import RowFacts
 from adasdca.backends.kernel_matrix import KernelMatrix
-from adasdca.duality.certificate import Certificate, balanced
 from adasdca.backends.workspace import make_workspace
+from adasdca.duality.certificate import Certificate, balanced
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]

@@ -39,9 +39,7 @@ class KernelMatrix:
         """Number of rows known."""
         return len(self._known)
 
-    def among(
-        self, active: Index, threads: int, deadline: float
-    ) -> tuple[Index, Array] | None:
+    def among(self, active: Index, threads: int, deadline: float) -> tuple[Index, Array] | None:
         """Return these rows, in an order of its own, and a copy of the lower triangle of their K.
 
         None if time ran out.
@@ -59,9 +57,7 @@ class KernelMatrix:
         places = np.flatnonzero(np.isin(self._known, active))
         return self._known[places], self._matrix[np.ix_(places, places)]
 
-    def _extend(
-        self, new: Index, threads: int, deadline: float
-    ) -> bool:
+    def _extend(self, new: Index, threads: int, deadline: float) -> bool:
         first = self.size
         known = np.concatenate([self._known, new])
         matrix = np.zeros((len(known), len(known)))
@@ -108,9 +104,7 @@ class KernelPart:
         """Number of rows known."""
         return self._whole.size
 
-    def among(
-        self, active: Index, threads: int, deadline: float
-    ) -> tuple[Index, Array] | None:
+    def among(self, active: Index, threads: int, deadline: float) -> tuple[Index, Array] | None:
         """Return these rows, in an order of its own, and a copy of the lower triangle of their K."""
         found = self._whole.among(self._chosen[active], threads, deadline)
         if found is None:

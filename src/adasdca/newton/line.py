@@ -10,6 +10,8 @@ from typing import NamedTuple
 ROUNDING = 1e-13
 #: The slope that may be left at the full step, and after a search, as shares of the first one.
 FULL, FOUND = 0.1, 0.01
+#: A slope that is left at the full step, as a share of the first one, for which no longer is tried.
+SHORT = 0.75
 #: A bracket is found and halved in far fewer evaluations.
 MOST = 120
 #: A bracket that begins at 0 is cut to this share's root.
@@ -52,6 +54,10 @@ def step_length(slope: Callable[[float], Slope], start: float) -> tuple[float, b
     # (The terms of the other end of a line over kinks may be far larger than those of this one.)
     if -start <= ROUNDING * at.size and -start <= ROUNDING * slope(0.0).size:
         return 1.0, False
+    if 0 >= at.value >= SHORT * start:
+        # Newton's step has gained most of what there is; a longer one along it would overshoot in
+        # the directions that its equations have solved.
+        return 1.0, True
     low, f_low, high, f_high = 0.0, start, math.inf, math.inf
     near, slow = FULL * -start, 0
     for _ in range(MOST):

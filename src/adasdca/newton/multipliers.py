@@ -150,7 +150,7 @@ class Multipliers:
             reach = NEAR * term.travel
             factor = next(factor for most, factor in FACTORS if steps <= most)
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
-            if length < floor or not self.kinked and length < 0.1 * problem.loss.smoothness:
+            if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
                 length = floor
             centre, u = duals, here.u
 
