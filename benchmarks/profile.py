@@ -13,7 +13,7 @@ import numpy as np
 
 import adasdca
 
-PARTS = ("setup", "survey", "plan", "ascent", "finish")
+PARTS = ("setup", "survey", "plan", "ascent", "second order")
 
 
 def small(loss: str) -> tuple[np.ndarray, np.ndarray]:

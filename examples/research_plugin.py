@@ -52,7 +52,7 @@ axes.legend(frameon=False)
 plt.show()
 
 # %%
-# The loss works with every method, the Newton finish of ``auto`` included, and the data set under
+# The loss works with every method, second-order steps of ``auto`` included, and the data set under
 # its name.
 
 rng = np.random.default_rng(0)

@@ -127,9 +127,13 @@ class TwoPartsTerm:
         loss, rows, (lower, upper) = self.rows.loss, self.rows, self.rows.loss.domain
         if self.length == 0:
             return [c * loss.curvature(a, y) for c, a, y in zip(rows.c, z, rows.y, strict=True)]
-        own = [t * y if loss.kind == "classification" else t for t, y in zip(beta, rows.y)]
+        own = [
+            t * y if loss.kind == "classification" else t for t, y in zip(beta, rows.y, strict=True)
+        ]
         inside = [(t > lower) & (t < upper) & ((t != 0) | (loss.dead_zone == 0)) for t in own]
-        return [c * i / (loss.smoothness + self.length) for c, i in zip(rows.c, inside)]
+        return [
+            c * i / (loss.smoothness + self.length) for c, i in zip(rows.c, inside, strict=True)
+        ]
 
     def go(self, v, b):
         self.place(v, b)

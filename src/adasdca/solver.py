@@ -64,8 +64,8 @@ def solve(
     lam : float
         Strength of the regularisation, above 0.
     l1_ratio : float, default 0.0
-        Share of the L1 term, 0 ≤ l1_ratio ≤ 1. With 1 (the lasso) no coefficients are certified, only
-        the objective: `radius` is infinite.
+        Share of the L1 term, 0 ≤ l1_ratio ≤ 1. With 1 (the lasso) the objective is certified, but
+        not the coefficients: `radius` is infinite.
     bounds : (lower, upper), optional
         Bounds of the coefficients, each a number, None or an array of d numbers; ``(0, None)``
         keeps the coefficients non-negative.

@@ -1,4 +1,4 @@
-"""A schedule turns surveys into plans, epoch by epoch; it is what a method does during one solve."""
+"""A schedule turns surveys into plans, epoch by epoch: what a method does during one solve."""
 
 from __future__ import annotations
 

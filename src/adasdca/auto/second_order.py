@@ -167,15 +167,12 @@ class SecondOrder:
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
             solve = EquationChoice(self.costs, self.plain, steps, self.exact)
-            if (
-                self.quadratic
-                and not (last or self.exact)
-                and self._jump(backend, survey, deadline)
-            ):
+            jumps = self.quadratic and not (last or self.exact)
+            if jumps and self._jump(backend, survey, deadline):
                 return
-            if self.smooth and self.plain:
-                if self._newton(backend, survey, tol, last, deadline, solve):
-                    return
+            smooth = self.smooth and self.plain
+            if smooth and self._newton(backend, survey, tol, last, deadline, solve):
+                return
             if last:
                 tol = min(tol, LAST_GAP)
             if not self.plain and d >= WIDE:
@@ -260,7 +257,7 @@ class SecondOrder:
         """Price so many Newton steps in nanoseconds."""
         n = self.costs.facts.n
         active = n
-        lower, upper = self.problem.loss.domain
+        lower, _ = self.problem.loss.domain
         if lower == 0 and not self.problem.loss.curvature_varies:
             # Rows with curvature are taken to be those not at 0; at the start all are at 0, and
             # a step takes all in.

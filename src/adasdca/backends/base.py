@@ -61,8 +61,8 @@ class Gram(NamedTuple):
     Attributes
     ----------
     matrix : (d, d) array
-        The lower triangle of Σ_i h_i x_i x_iᵀ; with an intercept that of Σ_i h_i (x_i − m)(x_i − m)ᵀ,
-        m the mean of the rows weighted by h.
+        The lower triangle of Σ_i h_i x_i x_iᵀ; with an intercept that of
+        Σ_i h_i (x_i − m)(x_i − m)ᵀ, m the mean of the rows weighted by h.
     column : (d,) array
         Σ_i h_i x_i, 0 without an intercept.
     mass : float

@@ -105,7 +105,7 @@ class KernelPart:
         return self._whole.size
 
     def among(self, active: Index, threads: int, deadline: float) -> tuple[Index, Array] | None:
-        """Return these rows, in an order of its own, and a copy of the lower triangle of their K."""
+        """Return these rows, in an order of its own, and the lower triangle of their K."""
         found = self._whole.among(self._chosen[active], threads, deadline)
         if found is None:
             return None

@@ -173,7 +173,7 @@ class Multipliers:
         return length, floor
 
     def _mass(self, free: float) -> float:
-        """Return the weight of the rows that matter: those with free duals, or as many as may be."""
+        """Return the weight of the rows that matter: of free duals, or as many as may be."""
         facts = self.backend.facts
         return max(free, self.problem.total * min(1.0, facts.d / facts.n))
 

@@ -63,7 +63,7 @@ def minimise(
     most: int = MOST_STEPS,
     look: Callable[[], bool] | None = None,
 ) -> tuple[Ending, int]:
-    """Take Newton steps until `enough` is left to gain at most; return why they ended, and how many.
+    """Take Newton steps until `enough` is left at most; return why they ended, and how many.
 
     Parameters
     ----------
