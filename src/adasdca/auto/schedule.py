@@ -10,16 +10,11 @@ import numpy as np
 from adasdca.ascent.plans import Permutations, ThinnedDraws
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
+from adasdca.auto.policy import Policy
 from adasdca.auto.second_order import SecondOrder, SecondOrderPlan
 from adasdca.backends.base import Facts
 from adasdca.duality.certificate import relative_gap
 from adasdca.problem.problem import Problem
-
-#: Plans in a row without any effect after which second-order steps are tried whatever it costs:
-#: with an intercept duals can rest at their bounds while it has far to go.
-STILL = 4
-#: Times in a row that the second-order phase can do no more before it is believed.
-EXHAUSTED = 2
 
 
 class AutoSchedule:
@@ -35,23 +30,32 @@ class AutoSchedule:
         The relative gap asked for.
     threads : int
         Threads for passes of the second-order phase.
+    policy : Policy, optional
+        What to decide by.
     """
 
     needs = frozenset({"adaptive"})
 
-    def __init__(self, problem: Problem, facts: Facts, tol: float, threads: int) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        facts: Facts,
+        tol: float,
+        threads: int,
+        policy: Policy | None = None,
+    ) -> None:
+        self._policy = policy = policy or Policy()
         self._costs = Costs(facts, problem.loss)
         self._intercept = problem.fit_intercept
         self._tol = max(tol, 1e-15)
         self._second = SecondOrder(problem, self._costs, threads, self._tol)
-        # With more features than rows to speak of, rows hardly disturb each other and a permutation
-        # needs no more visits than the adaptive law (dorothea: 8 epochs against 10 to 23).
+        self._digits = -math.log10(self._tol)
         self._shape = n, d = facts.n, facts.d
-        self._wide = d >= n // 2
+        self._wide = d >= int(policy.wide * n)
         # What the last plan was, the gap before it, and its length in epochs.
         self._last: tuple[str, float, float] | None = None
         self._epochs = 0
-        self._rate = 0.05  # fall of log gap in an epoch
+        self._rate = policy.first_rate  # fall of log gap in an epoch
         self._still = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
@@ -60,14 +64,16 @@ class AutoSchedule:
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
-        n = survey.n
+        n, policy = survey.n, self._policy
         relative = survey.relative_gap
         self._learn(relative)
         second = self._last is not None and self._last[0] == "second order"
         if second:
             # It arrives from anywhere; what it leaves, rounding hides.
             hidden = survey.gap <= 2.0 * survey.certificate.rounding
-            if self._exhausted >= EXHAUSTED or (hidden and self._final and self._second.exact):
+            if self._exhausted >= self._policy.exhausted or (
+                hidden and self._final and self._second.exact
+            ):
                 return None
             self._final = self._final or hidden
             self._second.exhausted |= hidden
@@ -77,8 +83,7 @@ class AutoSchedule:
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
-        # On few rows the planning would cost more than all its picks.
-        adaptive = not self._wide and survey.spread < 0.6 and n >= 1000 and survey.active > 0
+        adaptive = not self._wide and self._few_matter(survey)
         epoch = self._costs.epoch(n, adaptive)
         if self._second_order_pays(survey, relative, epoch):
             return self._go_on(survey, relative)
@@ -88,15 +93,22 @@ class AutoSchedule:
             return ThinnedDraws("adaptive", "auto", 1.0, key, label="adaptive")
         # Far from the goal a survey after every permutation is half the cost of the epoch.
         if self._last:
-            left = 0.8 * self._epochs_left(relative)
+            left = policy.share_ahead * self._epochs_left(relative)
         else:
-            left = 3.5 - 0.75 * math.log10(self._tol) if self._wide else 1.0
-        # (Orders of millions of rows take long to draw, and a drawing cannot be interrupted.)
-        most = 1 if n >= 2**20 else 8 if self._wide else 4
+            left = policy.first_permutations(self._digits) if self._wide else 1.0
+        most = policy.wide_permutations if self._wide else policy.permutations
+        if n >= policy.long_order:
+            most = 1
         rounds = int(np.clip(round(left), 1, most))
         self._last = ("permutation", relative, float(rounds))
         self._epochs += rounds - 1
         return Permutations(rounds, key, "permutation")
+
+    def _few_matter(self, survey: Survey) -> bool:
+        """Whether adaptive probabilities are worth their drawing."""
+        policy = self._policy
+        few = survey.active > 0 and survey.spread < policy.adaptive_below
+        return few and survey.n >= policy.adaptive_rows
 
     def _go_on(self, survey: Survey, relative: float) -> SecondOrderPlan:
         """Plan the second-order phase."""
@@ -121,7 +133,9 @@ class AutoSchedule:
             fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
             # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
             # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
-            self._rate = max(fall / length, min(0.05, 0.5 * self._rate), 0.005)
+            policy = self._policy
+            slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
+            self._rate = max(fall / length, slowest)
         self._least = min(self._least, before, relative)
 
     def _epochs_left(self, relative: float) -> float:
@@ -130,17 +144,18 @@ class AutoSchedule:
         return min(3.0 + 2.0 * self._epochs, need / self._rate)
 
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
-        digits = -math.log10(self._tol)
+        policy = self._policy
         if self._last:
-            steps = 3.0 if relative < 1e-2 else 6.0 if relative < 0.05 else 10.0
+            steps = policy.steps(relative)
             left = self._epochs_left(relative)
         else:
             # Nothing is known yet but what such data took before: more epochs the more rows there
             # are to a feature.
             n, d = self._shape
-            steps, left = 6.5 + digits / 3, math.log10(max(n / d, 1.0)) + 1.2 * digits
+            steps = policy.first_steps(self._digits)
+            left = policy.first_epochs(self._digits, math.log10(max(n / d, 1.0)))
         if self._second.quadratic:
-            steps, left = 1.0, max(left, 6.0)
-        if self._still >= STILL:
+            steps, left = 1.0, max(left, policy.quadratic_epochs)
+        if self._still >= policy.still:
             left = math.inf
         return self._second.cost(survey, steps) < left * epoch
