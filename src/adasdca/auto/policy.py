@@ -31,6 +31,9 @@ class Policy:
     still : int
         Plans in a row without any effect after which second-order steps are tried whatever they
         cost: with an intercept, duals can rest at their bounds while it has far to go.
+    crawl : int
+        Epochs in which the gap has not halved after which second-order steps are tried whatever
+        they cost: these arrive.
     steps_near, steps_midway, steps_far : float
         Newton steps expected at a relative gap below `near`, below `midway`, and above.
     near, midway : float
@@ -52,6 +55,7 @@ class Policy:
     first_rate: float = 0.05
     least_rate: float = 0.005
     still: int = 4
+    crawl: int = 30
     steps_near: float = 3.0
     steps_midway: float = 6.0
     steps_far: float = 10.0

@@ -56,6 +56,7 @@ class AutoSchedule:
         self._last: tuple[str, float, float] | None = None
         self._epochs = 0
         self._rate = policy.first_rate  # fall of log gap in an epoch
+        self._halved = math.inf, 0  # the gap when it last had halved, and the epochs done by then
         self._still = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
@@ -130,6 +131,8 @@ class AutoSchedule:
             idle = self._second.exhausted and self._second.exact and relative > 0.5 * self._least
             self._exhausted = self._exhausted + 1 if idle else 0
         else:
+            if relative <= 0.5 * self._halved[0]:
+                self._halved = relative, self._epochs
             fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
             # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
             # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
@@ -156,6 +159,7 @@ class AutoSchedule:
             left = policy.first_epochs(self._digits, math.log10(max(n / d, 1.0)))
         if self._second.quadratic:
             steps, left = 1.0, max(left, policy.quadratic_epochs)
-        if self._still >= policy.still:
+        crawls = self._epochs - self._halved[1] >= policy.crawl
+        if self._still >= policy.still or crawls:
             left = math.inf
         return self._second.cost(survey, steps) < left * epoch

@@ -15,6 +15,7 @@ from adasdca.backends.base import FOREVER, ScaleError
 from adasdca.backends.cpu_term import (
     CpuTerm,
     WorkingSet,
+    can_balance,
     column_squares,
     free_duals,
     near_kinks,
@@ -208,7 +209,7 @@ class LocalBackend:
         self.workspace.scores(w, scores, threads)
         scores += b
         chosen = near_kinks(problem, scores, centre, reach, self.workspace.d)
-        if len(chosen) > 0.7 * self.workspace.n:
+        if len(chosen) > 0.7 * self.workspace.n or not can_balance(problem, chosen, centre):
             return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
         u = self.combine(centre)
         return WorkingSet(problem, chosen, centre, u, length, threads, self.kernel)

@@ -26,6 +26,8 @@ Mask = NDArray[np.bool_]
 STRAIGHT = 1e-60
 #: The share of z that a solution of a step's equations may get wrong.
 WRONG = 1e-3
+#: Share of what the duals of a working set can balance that the others may ask for.
+ROOM = 0.9
 #: No more free duals than this are expected, however many features there are.
 MOST_FREE = 1000
 
@@ -458,3 +460,20 @@ def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None
         place = min(most, len(distance)) - 1
         reach = min(float(np.partition(distance, place)[place]), np.finfo(np.float64).max)
     return np.flatnonzero(distance <= max(reach, float(distance.min())))
+
+
+def can_balance(problem: Problem, chosen: Index, beta: Array) -> bool:
+    """Whether duals of some rows can make Σ c_iβ_i = 0 while the others stay, with room to spare.
+
+    If not, the problem on these rows has no best intercept.
+    """
+    if not problem.fit_intercept:
+        return True
+    weight = np.ones(len(beta)) if problem.weight is None else problem.weight
+    held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
+    lower, upper = problem.loss.domain
+    c, margin = weight[chosen], problem.loss.kind == "classification"
+    up = float(c[problem.y[chosen] > 0].sum()) if margin else float(c.sum())
+    down = float(c.sum()) - up if margin else 0.0
+    least, most = lower * up - upper * down, upper * up - lower * down
+    return ROOM * least < -held < ROOM * most

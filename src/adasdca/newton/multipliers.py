@@ -10,6 +10,7 @@ SIAM Journal on Optimization 28, 2018.)
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -126,6 +127,8 @@ class Multipliers:
                 length = BLUNTER * length if length > 0 else widest
                 rho = np.maximum(rho / BLUNTER, 1.0)
                 continue
+            if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
+                return best, Ending.EXHAUSTED
             here, found = best_point(backend, objective, deadline)
             v, b, duals = here.v, here.b, here.duals
             if found.gap < known.gap:
