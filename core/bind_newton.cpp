@@ -1,8 +1,8 @@
 // Bindings of the passes that Newton steps are made of.
-#include "newton.hpp"
-#include "products.hpp"
 #include <string>
 
+#include "newton.hpp"
+#include "products.hpp"
 #include "workspace.hpp"
 
 namespace {
@@ -128,8 +128,8 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                     expect(i >= 0 && i < ws.problem.n, "rows must lie in [0, n)");
                 return released(seconds, [&](Pulse& pulse) {
                     return write_products(ws.iterate, view(rows), first,
-                                          factors ? factors->data() : nullptr, out.data(),
-                                          threads, pulse);
+                                          factors ? factors->data() : nullptr, out.data(), threads,
+                                          pulse);
                 });
             },
             "rows"_a, "first"_a, "factors"_a.none(), "out"_a, "threads"_a, "seconds"_a,

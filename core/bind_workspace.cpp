@@ -10,11 +10,14 @@ std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
     return std::make_shared<std::tuple<Arrays...>>(arrays...);
 }
 
-std::unique_ptr<Workspace> make_workspace(
-    Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
-    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double ridge,
-    double sigma, const std::optional<Vector<double>>& lower, const std::optional<Vector<double>>& upper,
-    bool fit_intercept, bool packing, std::shared_ptr<void> keep) {
+std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::int64_t d,
+                                          std::int64_t nnz, const Vector<double>& y,
+                                          const std::optional<Vector<double>>& weight,
+                                          const LossHandle& loss, double lam, double ridge,
+                                          double sigma, const std::optional<Vector<double>>& lower,
+                                          const std::optional<Vector<double>>& upper,
+                                          bool fit_intercept, bool packing,
+                                          std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -55,8 +58,8 @@ void bind_dense(nb::class_<Workspace>& cls) {
         "dense",
         [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
            const LossHandle& loss, double lam, double ridge, double sigma,
-           std::optional<Vector<double>> lower,
-           std::optional<Vector<double>> upper, bool fit_intercept) {
+           std::optional<Vector<double>> lower, std::optional<Vector<double>> upper,
+           bool fit_intercept) {
             const auto n = static_cast<std::int64_t>(x.shape(0)),
                        d = static_cast<std::int64_t>(x.shape(1));
             auto keep = keep_alive(x, y, weight, lower, upper);
@@ -64,8 +67,7 @@ void bind_dense(nb::class_<Workspace>& cls) {
                                   ridge, sigma, lower, upper, fit_intercept, false, keep);
         },
         "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "ridge"_a, "sigma"_a,
-        "lower"_a.none(),
-        "upper"_a.none(), "fit_intercept"_a);
+        "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a);
 }
 
 template <class T, class Index>
@@ -79,13 +81,12 @@ void bind_csr(nb::class_<Workspace>& cls) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
             auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
-            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, ridge, sigma, lower,
-                                  upper, fit_intercept, packed, keep);
+            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, ridge, sigma,
+                                  lower, upper, fit_intercept, packed, keep);
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
         "loss"_a, "lam"_a, "ridge"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(),
-        "fit_intercept"_a,
-        "packed"_a);
+        "fit_intercept"_a, "packed"_a);
 }
 
 }  // namespace
@@ -149,9 +150,9 @@ void bind_workspace(nb::module_& m) {
                std::optional<Output> share, std::optional<Output> weight, Output beta,
                Output certified, Output coef, int threads, double seconds) {
                 const std::int64_t n = ws.problem.n;
-                const SurveyArrays out{pointer(score, n),  pointer(residue, n),
-                                       pointer(share, n),  pointer(weight, n),
-                                       pointer(beta, n),   pointer(certified, n),
+                const SurveyArrays out{pointer(score, n),          pointer(residue, n),
+                                       pointer(share, n),          pointer(weight, n),
+                                       pointer(beta, n),           pointer(certified, n),
                                        pointer(coef, ws.problem.d)};
                 return released(
                     seconds, [&](Pulse& pulse) { return survey(ws.iterate, out, threads, pulse); });

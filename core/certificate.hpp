@@ -64,13 +64,13 @@ inline ScoreError score_error(const Problem& problem, const double* w, double bi
 #pragma omp simd reduction(+ : square)
     for (std::int64_t j = 0; j < problem.d; ++j) square += w[j] * w[j];
     const double norm = std::sqrt(square), shift = std::abs(bias);
-    return exact ? ScoreError{norm, shift, 0, 0, 4 * eps * eps} : ScoreError{norm, 0, shift, eps, 0};
+    return exact ? ScoreError{norm, shift, 0, 0, 4 * eps * eps}
+                 : ScoreError{norm, 0, shift, eps, 0};
 }
 
 // A function of its own with the loss by value: only so is the loop vectorised.
 template <class LossType>
-GapSums gap_sums(const LossType loss, RowBlock& rows, const ScoreError error,
-                 double lambda_total) {
+GapSums gap_sums(const LossType loss, RowBlock& rows, const ScoreError error, double lambda_total) {
     double value = 0, excess = 0, slip = 0, blur = 0, mass = 0;
     const std::int64_t count = rows.count;
 #pragma omp simd reduction(+ : value, excess, slip, blur, mass)
@@ -108,8 +108,9 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
 // How far rounding of u can raise g(w) + g*(u) - u.w, whose slope in u is read(u) - w and whose
 // value is `apart`. A u that `combine` summed is off by a multiple of the mass, at most, in its
 // norm. One by `combine_exactly` is rounded in every feature (d), and off by a square in its norm:
-// its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm over
-// the features is at most the mass), in all m eps M, and adding these loses another m eps of it.
+// its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm
+// over the features is at most the mass), in all m eps M, and adding these loses another m eps of
+// it.
 inline double lost_in_sum(const Problem& problem, double mass, const double* w, const double* u,
                           double apart, bool exact) {
     const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
@@ -149,10 +150,10 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
         problem.regularizer);
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
     const double relative = 4.0 * unit_roundoff * terms;
-    const double off =
-        ridge > 0 ? lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact)
-                  : reach * 2.0 * unit_roundoff *
-                        static_cast<double>(Chunks(problem).chain() + 8) * sums.mass / n;
+    const double off = ridge > 0
+                           ? lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact)
+                           : reach * 2.0 * unit_roundoff *
+                                 static_cast<double>(Chunks(problem).chain() + 8) * sums.mass / n;
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
     result.rounding = 1.001 * (sums.slip / n + off + relative * gap);

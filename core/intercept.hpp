@@ -14,7 +14,8 @@
 namespace adasdca {
 
 struct Balance {
-    double sum = 0, slope = 0, mass = 0;  // sum_i c_i beta_i(b), -its derivative, sum_i c_i |beta_i|
+    double sum = 0, slope = 0,
+           mass = 0;  // sum_i c_i beta_i(b), -its derivative, sum_i c_i |beta_i|
 };
 
 // Everything by value, and the labels in a loop of their own: only so is the loop vectorised.
@@ -47,9 +48,8 @@ inline Balance balance(const Problem& problem, const double* scores, double b, i
         [&](const auto& loss) {
             blocks.each(worthwhile(5.0 * static_cast<double>(problem.n), threads), pulse,
                         [&](std::int64_t begin, std::int64_t count, const double* weight) {
-                            parts[begin / block_rows] =
-                                balance_rows(loss, count, scores + begin, problem.y + begin,
-                                             weight, b);
+                            parts[begin / block_rows] = balance_rows(loss, count, scores + begin,
+                                                                     problem.y + begin, weight, b);
                         });
         },
         problem.loss);
@@ -84,7 +84,8 @@ inline double best_intercept(const Problem& problem, const double* scores, doubl
             at_low *= 0.5;
         }
         const bool bracketed = std::isfinite(high - low);
-        if (bracketed && high - low <= 4.0 * unit_roundoff * std::max(std::abs(b), 1e-290)) return b;
+        if (bracketed && high - low <= 4.0 * unit_roundoff * std::max(std::abs(b), 1e-290))
+            return b;
         double next = at.slope > 0 ? b + at.sum / at.slope : NAN;
         if (!(next > low && next < high)) {
             if (!bracketed) {
@@ -124,11 +125,11 @@ inline void balanced_dual(const Problem& problem, const double* scores, double b
         problem.loss);
 }
 
-// What an imbalance of the duals adds to the gap T. P(w', b') >= D + (b'/N) sum_i c_i beta_i for all
-// (w', b'), so it adds (b - b*) times its mean at most. The best b* for the best w* is between the
-// residuals of the rows there (of the logistic loss: but for the logarithm of what one class
-// outweighs the other by), and these are within |x||w - w*| <= |x| sqrt(2 G / lambda) of those here.
-// So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G).
+// What an imbalance of the duals adds to the gap T. P(w', b') >= D + (b'/N) sum_i c_i beta_i for
+// all (w', b'), so it adds (b - b*) times its mean at most. The best b* for the best w* is between
+// the residuals of the rows there (of the logistic loss: but for the logarithm of what one class
+// outweighs the other by), and these are within |x||w - w*| <= |x| sqrt(2 G / lambda) of those
+// here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G).
 inline double price_of_imbalance(const Problem& problem, double gap, double imbalance, double far,
                                  double longest) {
     if (imbalance == 0) return 0;
@@ -147,7 +148,8 @@ inline double price_of_imbalance(const Problem& problem, double gap, double imba
     return 1.001 * (half * half + mean * far + 2.0 * half * std::sqrt(gap + plus) + half * half);
 }
 
-// Certify (w, b) with a dual point, given the scores x_i.w; sums in twice the digits need no scores.
+// Certify (w, b) with a dual point, given the scores x_i.w; sums in twice the digits need no
+// scores.
 inline Certified certify_by(const Iterate& it, bool exact, const double* scores, double b,
                             const double* w, const double* beta, int threads, Pulse& pulse) {
     const Problem& problem = *it.problem;
@@ -187,8 +189,8 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
                                 block.c[k] = weight[k];
                                 block.length[k] = static_cast<double>(row.size);
                                 farthest = std::max(farthest, std::abs(l.target - block.z[k]));
-                                longest = std::max(longest, row.state.q /
-                                                                std::max(weight[k], 1e-300));
+                                longest =
+                                    std::max(longest, row.state.q / std::max(weight[k], 1e-300));
                             }
                             parts[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
                             far[begin / block_rows] = farthest;
@@ -198,10 +200,10 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
         it.rows, problem.loss);
     Certified result = certified(problem, total_of(parts), w, u.data(), exact);
     if (problem.fit_intercept) {
-        const double price = price_of_imbalance(
-            problem, result.gap, imbalance(problem, beta),
-            *std::max_element(far.begin(), far.end()),
-            std::sqrt(*std::max_element(square.begin(), square.end())));
+        const double price =
+            price_of_imbalance(problem, result.gap, imbalance(problem, beta),
+                               *std::max_element(far.begin(), far.end()),
+                               std::sqrt(*std::max_element(square.begin(), square.end())));
         result.rounding += price;
         result.gap += price;
     }

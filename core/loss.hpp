@@ -21,16 +21,16 @@ namespace adasdca {
 // A loss as the kernels see it: scalar functions and the smoothness of the conjugate.
 template <class L>
 concept Loss = requires(const L& loss, double x) {
-    { loss.gamma } -> std::convertible_to<double>;      // phi is 1/gamma-smooth; 0: not smooth
-    { loss.margin } -> std::convertible_to<bool>;       // classification: z = y a
-    { loss.value(x, x) } -> std::same_as<double>;       // phi(z; t)
-    { loss.conjugate(x, x) } -> std::same_as<double>;   // phi*(-b; t)
-    { loss.ascent(x, x) } -> std::same_as<double>;      // -phi'(z; t)
-    { loss.step(x, x, x, x) } -> std::same_as<double>;  // new b from (b, z, t, q)
-    { loss.curvature(x, x) } -> std::same_as<double>;   // phi''(z; t), 0 at kinks
-    { loss.excess(x, x, x) } -> std::same_as<double>;   // phi(z) + phi*(-b) + z b, never negative
+    { loss.gamma } -> std::convertible_to<double>;        // phi is 1/gamma-smooth; 0: not smooth
+    { loss.margin } -> std::convertible_to<bool>;         // classification: z = y a
+    { loss.value(x, x) } -> std::same_as<double>;         // phi(z; t)
+    { loss.conjugate(x, x) } -> std::same_as<double>;     // phi*(-b; t)
+    { loss.ascent(x, x) } -> std::same_as<double>;        // -phi'(z; t)
+    { loss.step(x, x, x, x) } -> std::same_as<double>;    // new b from (b, z, t, q)
+    { loss.curvature(x, x) } -> std::same_as<double>;     // phi''(z; t), 0 at kinks
+    { loss.excess(x, x, x) } -> std::same_as<double>;     // phi(z) + phi*(-b) + z b, never negative
     { loss.variation(x, x, x) } -> std::same_as<double>;  // of phi' over z +- delta
-    { loss.clip(x) } -> std::same_as<double>;           // nearest point of the domain of b
+    { loss.clip(x) } -> std::same_as<double>;             // nearest point of the domain of b
 };
 
 struct PiecewiseQuadratic {
@@ -135,8 +135,7 @@ struct Logistic {
         constexpr double tiny = 1e-300, far = 690.7755278982137;  // -log(tiny)
         const double s = std::max(ascent(z, t), tiny), rest = std::max(ascent(-z, t), tiny);
         // Beyond the range of exp the logarithms of s and 1 - s go on as -|z|.
-        const double beyond =
-            b * std::max(z - far, 0.0) + (1.0 - b) * std::max(-z - far, 0.0);
+        const double beyond = b * std::max(z - far, 0.0) + (1.0 - b) * std::max(-z - far, 0.0);
         const double apart = s <= 0.5 ? b - s : rest - (1.0 - b);
         const double value = s * entropy(apart / s) + rest * entropy(-apart / rest) + beyond;
         return b >= 0 && b <= 1 ? value : std::numeric_limits<double>::infinity();
@@ -174,14 +173,18 @@ struct Logistic {
     }
 
   private:
-    // (1 + x) log(1 + x) - x for x >= -1; near 0 its series, where the difference would lose digits.
+    // (1 + x) log(1 + x) - x for x >= -1; near 0 its series, where the difference would lose
+    // digits.
     ADASDCA_INLINE static double entropy(double x) {
         const double one = std::max(1.0 + x, 1e-300);
         const double lost = x - (one - 1.0);  // what the rounding of 1 + x took
         const double direct = one * fast_log(one) + lost * fast_log(one) - (x - lost);
         const double series =
-            x * x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 12 - x * (1.0 / 20 - x * (1.0 / 30 -
-            x * (1.0 / 42 - x * (1.0 / 56)))))));
+            x * x *
+            (1.0 / 2 -
+             x * (1.0 / 6 -
+                  x * (1.0 / 12 -
+                       x * (1.0 / 20 - x * (1.0 / 30 - x * (1.0 / 42 - x * (1.0 / 56)))))));
         return std::abs(x) < 0.03 ? series : std::max(direct, 0.0);
     }
 

@@ -87,15 +87,15 @@ inline Derivatives derive(const Problem& problem, Rounding rounding, const doubl
     std::vector<Derivatives> parts(static_cast<std::size_t>(blocks.count));
     std::visit(
         [&](const auto& loss) {
-            blocks.each(
-                worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
-                [&](std::int64_t begin, std::int64_t count, const double* weight) {
-                    const double* centre = rounding.centre ? rounding.centre + begin : nullptr;
-                    NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
-                    parts[begin / block_rows] =
-                        derive_rows(loss, count, rows, rounding.length, scores + begin, weight,
-                                    beta + begin, curvature + begin);
-                });
+            blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
+                        [&](std::int64_t begin, std::int64_t count, const double* weight) {
+                            const double* centre =
+                                rounding.centre ? rounding.centre + begin : nullptr;
+                            NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                            parts[begin / block_rows] =
+                                derive_rows(loss, count, rows, rounding.length, scores + begin,
+                                            weight, beta + begin, curvature + begin);
+                        });
         },
         problem.loss);
     Sum balance, mass;
@@ -113,15 +113,15 @@ inline LineSlope slope_along(const Problem& problem, Rounding rounding, const do
     std::vector<LineSlope> parts(static_cast<std::size_t>(blocks.count));
     std::visit(
         [&](const auto& loss) {
-            blocks.each(
-                worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
-                [&](std::int64_t begin, std::int64_t count, const double* weight) {
-                    const double* centre = rounding.centre ? rounding.centre + begin : nullptr;
-                    NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
-                    parts[begin / block_rows] =
-                        slope_rows(loss, count, rows, rounding.length, scores + begin,
-                                   change + begin, step, weight);
-                });
+            blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
+                        [&](std::int64_t begin, std::int64_t count, const double* weight) {
+                            const double* centre =
+                                rounding.centre ? rounding.centre + begin : nullptr;
+                            NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                            parts[begin / block_rows] =
+                                slope_rows(loss, count, rows, rounding.length, scores + begin,
+                                           change + begin, step, weight);
+                        });
         },
         problem.loss);
     Sum slope, bend;

@@ -128,19 +128,19 @@ inline bool combine_exactly(const Iterate& it, const double* beta, double* u, in
     const Problem& problem = *it.problem;
     Buffer<Twofold> sums(static_cast<std::size_t>(problem.d));
     const bool complete = with_rows(it, [&](const auto& rows) {
-        return reduce_features(
-            problem, threads, pulse, sums.data(),
-            [&](std::int64_t begin, std::int64_t end, Twofold* part) {
-                for_rows(it, rows, begin, end, [&](std::int64_t i) {
-                    const double weight = problem.weight_of(i), c = rounded(weight * beta[i]);
-                    const double lost = std::fma(weight, beta[i], -c);
-                    if (c == 0) return;
-                    for_each_entry(rows[i], [&](std::int64_t j, double x) {
-                        part[j].add_product(c, x);
-                        part[j].rest += lost * x;
-                    });
-                });
-            });
+        return reduce_features(problem, threads, pulse, sums.data(),
+                               [&](std::int64_t begin, std::int64_t end, Twofold* part) {
+                                   for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                                       const double weight = problem.weight_of(i),
+                                                    c = rounded(weight * beta[i]);
+                                       const double lost = std::fma(weight, beta[i], -c);
+                                       if (c == 0) return;
+                                       for_each_entry(rows[i], [&](std::int64_t j, double x) {
+                                           part[j].add_product(c, x);
+                                           part[j].rest += lost * x;
+                                       });
+                                   });
+                               });
     });
     for (std::int64_t j = 0; j < problem.d; ++j)
         u[j] = sums[j].value() / (problem.lambda * problem.total);

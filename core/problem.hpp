@@ -60,7 +60,7 @@ struct Problem {
     AnyLoss loss;
     AnyRegularizer regularizer;
     double lambda;
-    double total;            // N, the sum of the weights
+    double total;  // N, the sum of the weights
     bool fit_intercept;
     double intercept_scale = 0;  // s of the constant feature, 0 without an intercept
 

@@ -18,7 +18,7 @@ struct SurveyArrays {
     double* weight = nullptr;   // the adaptive law, unnormalised
     double* beta = nullptr;
     double* certified = nullptr;  // the dual point of the certificate: beta, balanced if need be
-    double* coef = nullptr;  // the w at which P was taken
+    double* coef = nullptr;       // the w at which P was taken
 };
 
 struct Survey {
@@ -66,8 +66,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     std::vector<GapSums> sums(blocks);
     std::vector<LawSums> laws(blocks);
     // With an intercept the scores are needed again.
-    Buffer<double> own(static_cast<std::size_t>(problem.fit_intercept && !out.score ? problem.n
-                                                                                       : 0));
+    Buffer<double> own(
+        static_cast<std::size_t>(problem.fit_intercept && !out.score ? problem.n : 0));
     double* scores = own.empty() ? out.score : own.data();
     // Kept from survey to survey: fresh pages for many features cost as much as their sums.
     std::vector<double>& fresh = it.spare;
@@ -172,8 +172,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     } else {
         result.certificate = certified(problem, total_of(sums), w, fresh.data(), false);
         if (doubtful(result.certificate)) {
-            const auto finer =
-                certify_by(it, true, nullptr, 0.0, w, out.beta, threads, pulse);
+            const auto finer = certify_by(it, true, nullptr, 0.0, w, out.beta, threads, pulse);
             if (finer.gap < result.certificate.gap) result.certificate = finer;
             result.complete = !pulse.stopped();
         }

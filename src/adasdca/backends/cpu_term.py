@@ -13,7 +13,7 @@ from scipy.linalg.blas import dsyrk
 from adasdca import _core
 from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
-from adasdca.backends.kernel_matrix import KernelMatrix
+from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
 from adasdca.backends.workspace import make_workspace
 from adasdca.problem.data import DenseRows, Rows
 from adasdca.problem.problem import Problem
@@ -64,7 +64,7 @@ class CpuTerm:
         centre: Array | None = None,
         fixed: Array | None = None,
         held: float = 0.0,
-        kernel: KernelMatrix | None = None,
+        kernel: KernelMatrix | KernelPart | None = None,
         exact: bool = False,
     ) -> None:
         self.problem, self.workspace, self.threads = problem, workspace, threads
@@ -77,6 +77,7 @@ class CpuTerm:
         self.beta, self.curvature = _core.vector(n), _core.vector(n)
         self.scores = self.change = np.empty(0)
         self._random = np.random.default_rng(0)
+        self._point: tuple[Array, float] = np.empty(0), 0.0
 
     # -- the point
 
@@ -411,7 +412,7 @@ class WorkingSet(CpuTerm):
 
     def duals(self) -> Array:
         """Return the dual point −φ' of all rows, those left out included."""
-        duals = self._all.copy()
+        duals: Array = self._all.copy()
         duals[self._chosen] = self.beta
         return duals
 

@@ -118,7 +118,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
-        return 1.0 / (self.C * float(X.shape[0] if weight is None else math.fsum(weight)))
+        total = X.shape[0] if weight is None else math.fsum(weight)
+        return float(1.0 / (self.C * total))
 
     def _constant(self, X: Any) -> float:
         """Return the constant feature of a penalised intercept, 0 if there is none."""
