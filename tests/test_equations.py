@@ -279,3 +279,16 @@ def test_a_way_that_fails_is_left_for_another(monkeypatch):
     prices["iterations"] = 0.5
     roughly = choice(term, equations, FOREVER)[0]
     assert 0 < np.abs(roughly - wanted).max() < 0.2 * np.abs(wanted).max()
+
+
+def test_products_weighted_by_features_leave_nothing_unwritten():
+    """What lies above the diagonal was memory as it came, and could overflow."""
+    _, _, problem = make_problem("squared_hinge", "sparse", d=90)
+    rows = np.arange(30)
+    diagonal = np.linspace(1.0, 2.0, 90)
+    for _ in range(3):
+        np.full((30, 30), 1e308)  # memory that the next matrix may get
+        _, matrix = LocalBackend(problem).term()._products(rows, diagonal, FOREVER)
+        assert not np.triu(matrix, 1).any()
+        X = problem.rows.matrix.toarray()[rows]
+        np.testing.assert_allclose(matrix, np.tril((X / diagonal) @ X.T), rtol=1e-12)

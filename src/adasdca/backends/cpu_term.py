@@ -343,7 +343,7 @@ class CpuTerm:
         if isinstance(self.problem.rows, DenseRows):
             scaled = self.problem.rows.values[rows] / np.sqrt(diagonal)
             return rows, scaled @ scaled.T
-        matrix = np.empty((len(rows), len(rows)))
+        matrix = np.zeros((len(rows), len(rows)))  # only its lower triangle is written
         seconds = deadline - time.perf_counter()
         factors = 1.0 / np.asarray(diagonal)
         done = self.workspace.products(rows, 0, factors, matrix, self.threads, seconds)
