@@ -10,7 +10,7 @@ from adasdca.auto.policy import Policy
 from adasdca.auto.schedule import AutoSchedule
 from adasdca.auto.second_order import SecondOrder, SecondOrderPlan
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.cpu_term import can_balance
+from adasdca.backends.working_set import can_balance
 from adasdca.problem.problem import Problem
 
 

@@ -7,7 +7,7 @@ import cases
 from adasdca import solve
 from adasdca.auto.second_order import SecondOrder
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.cpu_term import WorkingSet, free_duals, near_kinks
+from adasdca.backends.working_set import WorkingSet, free_duals, near_kinks
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import Ending, minimise

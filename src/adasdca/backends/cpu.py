@@ -12,17 +12,11 @@ from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
-from adasdca.backends.cpu_term import (
-    CpuTerm,
-    WorkingSet,
-    can_balance,
-    column_squares,
-    free_duals,
-    near_kinks,
-)
+from adasdca.backends.cpu_term import CpuTerm, column_squares
 from adasdca.backends.epochs import CpuEpochs, RowFigures
 from adasdca.backends.facts import RowFacts
 from adasdca.backends.kernel_matrix import KernelMatrix
+from adasdca.backends.working_set import WorkingSet, can_balance, free_duals, near_kinks
 from adasdca.backends.workspace import make_workspace
 from adasdca.duality.certificate import Certificate, balanced
 from adasdca.problem.problem import Problem

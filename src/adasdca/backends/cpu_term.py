@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from adasdca import _core
 from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
-from adasdca.backends.workspace import make_workspace
 from adasdca.problem.data import DenseRows, Rows
 from adasdca.problem.problem import Problem
 
@@ -26,10 +24,6 @@ Mask = NDArray[np.bool_]
 STRAIGHT = 1e-60
 #: The share of z that a solution of a step's equations may get wrong.
 WRONG = 1e-3
-#: Share of what the duals of a working set can balance that the others may ask for.
-ROOM = 0.9
-#: No more free duals than this are expected, however many features there are.
-MOST_FREE = 1000
 
 
 class CpuTerm:
@@ -358,65 +352,6 @@ class CpuTerm:
         return out * self.mu
 
 
-class WorkingSet(CpuTerm):
-    """Some of the rows, with the duals of the others fixed.
-
-    Parameters
-    ----------
-    problem : Problem
-        The whole problem.
-    chosen : array of int
-        The rows whose duals may move.
-    beta : (n,) array
-        All duals.
-    u : (d,) array
-        u at these duals.
-    length : float
-        Kinks are rounded over this length.
-    threads : int
-        Threads for passes over the rows.
-    kernel : KernelMatrix
-        The inner products of the whole.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        chosen: Index,
-        beta: Array,
-        u: Array,
-        length: float,
-        threads: int,
-        kernel: KernelMatrix,
-    ) -> None:
-        weight = np.ones(len(beta)) if problem.weight is None else problem.weight
-        # λN is that of the whole, so that these rows' part of u is in its units.
-        part = replace(
-            problem,
-            rows=problem.rows.take(chosen),
-            y=problem.y[chosen],
-            weight=weight[chosen],
-            lam=problem.mu / float(weight[chosen].sum()),
-            l1_ratio=0.0,
-            bounds=None,
-            fit_intercept=False,
-        )
-        workspace = make_workspace(part, pack=False)
-        own = np.empty(workspace.d)
-        workspace.combine(beta[chosen], own, threads)
-        held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
-        super().__init__(
-            part, workspace, threads, length, beta[chosen], u - own, held, kernel.part(chosen)
-        )
-        self._chosen, self._all = chosen, beta
-
-    def duals(self) -> Array:
-        """Return the dual point −φ' of all rows, those left out included."""
-        duals: Array = self._all.copy()
-        duals[self._chosen] = self.beta
-        return duals
-
-
 def column_squares(rows: Rows, h: Array) -> Array:
     """Return Σ_i h_i x_ij² for every feature."""
     if isinstance(rows, DenseRows):
@@ -425,56 +360,3 @@ def column_squares(rows: Rows, h: Array) -> Array:
         weights = np.repeat(h, np.diff(rows.start)) * rows.values.astype(np.float64) ** 2
         sums = np.bincount(rows.columns, weights=weights, minlength=rows.shape[1])
     return np.asarray(sums, dtype=np.float64)
-
-
-def free_duals(problem: Problem, beta: Array) -> Mask:
-    """Return which duals of a loss with kinks are strictly inside a piece."""
-    b = beta * problem.y if problem.loss.kind == "classification" else beta
-    lower, upper = problem.loss.domain
-    inside = (b > lower) & (b < upper)
-    return inside & (b != 0) if problem.loss.dead_zone > 0 else inside
-
-
-def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None, d: int) -> Index:
-    """Return the rows whose duals are free, wrong, or within reach of a kink.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem; its loss has kinks.
-    scores, beta : (n,) array
-        Scores, the intercept included, and duals.
-    reach : float, optional
-        How near is near; at first as many rows more as are free or wrong.
-    d : int
-        The number of features.
-    """
-    loss = problem.loss
-    distance = np.abs(np.abs(loss.residual(scores, problem.y)) - loss.dead_zone)
-    moving = beta != -loss.slope(scores, problem.y)
-    distance[moving] = 0.0
-    if problem.weight is not None:
-        distance[problem.weight == 0] = np.inf
-    count = int(np.count_nonzero(distance == 0))
-    most = max((2 if reach is None else 4) * count, 4 * min(d, MOST_FREE), 500)
-    if reach is None or np.count_nonzero(distance <= reach) > most:
-        place = min(most, len(distance)) - 1
-        reach = min(float(np.partition(distance, place)[place]), np.finfo(np.float64).max)
-    return np.flatnonzero(distance <= max(reach, float(distance.min())))
-
-
-def can_balance(problem: Problem, chosen: Index, beta: Array) -> bool:
-    """Whether duals of some rows can make Σ c_iβ_i = 0 while the others stay, with room to spare.
-
-    If not, the problem on these rows has no best intercept.
-    """
-    if not problem.fit_intercept:
-        return True
-    weight = np.ones(len(beta)) if problem.weight is None else problem.weight
-    held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
-    lower, upper = problem.loss.domain
-    c, margin = weight[chosen], problem.loss.kind == "classification"
-    up = float(c[problem.y[chosen] > 0].sum()) if margin else float(c.sum())
-    down = float(c.sum()) - up if margin else 0.0
-    least, most = lower * up - upper * down, upper * up - lower * down
-    return ROOM * least < -held < ROOM * most
