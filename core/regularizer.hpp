@@ -1,4 +1,5 @@
-// g(w) = |w|^2 / 2 + sigma |w|_1 + [lower <= w <= upper], its conjugate and the map w = grad g*(u).
+// g(w) = |w|^2 / 2 + sigma |w|_1 + [lower <= w <= upper], the map w = grad g*(u), and the excess of
+// Fenchel's inequality. Without the first term, for the lasso, there is no such map.
 #pragma once
 
 #include <algorithm>

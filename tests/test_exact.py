@@ -164,7 +164,6 @@ def test_timestamps_are_solved(loss, C, intercept, regulariser):
         lam=1 / (C * len(y)),
         fit_intercept=intercept,
         tol=1e-6,
-        max_time=30,
         random_state=0,
         **REGULARISERS[regulariser],
     )
@@ -180,7 +179,7 @@ def test_other_timestamps_are_solved(loss, intercept, n, d, seed, form):
     if LOSSES[loss].kind == "classification":
         y = np.sign(y)
     options = {"loss": loss, "lam": 1e-6 / n, "fit_intercept": intercept, "tol": 1e-6}
-    assert adasdca.solve(form(X), y, max_time=30, random_state=0, **options).converged
+    assert adasdca.solve(form(X), y, random_state=0, **options).converged
 
 
 def test_ordinary_data_need_plain_sums_only(monkeypatch):

@@ -20,9 +20,6 @@ ROOMS = (
     "solution",
     "ascent",
     "backends",
-    # The prices of steps: newton and auto both ask for them.
-    "auto.rates",
-    "auto.costs",
     "newton",
     "auto",
     "engine",

@@ -78,7 +78,7 @@ def test_the_optimum(loss, regulariser, raw, intercept, monkeypatch):
         weight = np.random.default_rng(2).integers(0, 3, 60).astype(float) if weighted else None
         options = {"lam": 1e-2, "fit_intercept": intercept, "sample_weight": weight}
         options |= REGULARISERS[regulariser]
-        sol = solve(X, y, loss=loss, tol=1e-8, random_state=0, max_time=30.0, **options)
+        sol = solve(X, y, loss=loss, tol=1e-8, random_state=0, **options)
         assert sol.status is Status.CONVERGED, sol
         kind = "Newton" if loss in cases.SMOOTH and regulariser == "l2" else "multipliers"
         assert {phase.name for phase in sol.phases} == {kind}

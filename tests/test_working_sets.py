@@ -122,7 +122,7 @@ def test_working_sets_end_where_all_rows_do(loss, intercept, monkeypatch):
         made(self, problem, chosen, *arguments)
 
     monkeypatch.setattr(WorkingSet, "__init__", counted)
-    some = solve(X, y, tol=1e-8, max_time=30.0, **options)
+    some = solve(X, y, tol=1e-8, **options)
     assert sizes
     assert max(sizes) < 2500
     term = LocalBackend.term
@@ -130,7 +130,7 @@ def test_working_sets_end_where_all_rows_do(loss, intercept, monkeypatch):
         LocalBackend, "term", lambda self, length, centre, *_: term(self, length, centre)
     )
     del sizes[:]
-    every = solve(X, y, tol=1e-8, max_time=30.0, **options)
+    every = solve(X, y, tol=1e-8, **options)
     assert not sizes
     assert some.converged
     assert every.converged
