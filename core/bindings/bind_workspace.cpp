@@ -241,21 +241,6 @@ void bind_workspace(nb::module_& m) {
                     return best_intercept(ws.problem, scores.data(), guess, threads, token);
                 });
             },
-            "scores"_a, "guess"_a, "threads"_a)
-        .def(
-            "balanced_dual",
-            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta,
-               Output out) {
-                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
-                       "scores: one entry per row");
-                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
-                       "beta: one entry per row");
-                double* to = pointer(out, ws.problem.n);
-                released(1e18, [&](StopToken&) {
-                    balanced_dual(ws.problem, scores.data(), intercept, beta.data(), to);
-                    return true;
-                });
-            },
-            "scores"_a, "intercept"_a, "beta"_a, "out"_a);
+            "scores"_a, "guess"_a, "threads"_a);
     bind_newton(workspace);
 }

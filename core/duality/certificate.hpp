@@ -113,7 +113,7 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
 // it.
 inline double lost_in_sum(const Problem& problem, double mass, const double* w, const double* u,
                           double apart, bool exact) {
-    const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
+    const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 12);
     const double sizes = mass / (problem.lambda * problem.total);
     // read(u) is a 1-Lipschitz function of u, and so apart at least half a square of the slope.
     if (!exact) return (std::sqrt(2.0 * apart) + 0.5 * chain * sizes) * chain * sizes;
@@ -153,7 +153,7 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
     const double off = ridge > 0
                            ? lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact)
                            : reach * 2.0 * unit_roundoff *
-                                 static_cast<double>(Chunks(problem).chain() + 8) * sums.mass / n;
+                                 static_cast<double>(Chunks(problem).chain() + 12) * sums.mass / n;
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
     result.rounding = 1.001 * (sums.slip / n + off + relative * gap);

@@ -33,11 +33,11 @@ struct Survey {
 };
 
 // What the rows of a block weigh in the adaptive distribution.
-struct LawSums {
+struct DistributionSums {
     double active = 0, moved = 0, weight = 0, weight_squared = 0;
 };
 
-inline LawSums law_sums(double gamma, const RowBlock& rows, double* to) {
+inline DistributionSums distribution_sums(double gamma, const RowBlock& rows, double* to) {
     double active = 0, moved = 0, weight = 0, weight_squared = 0;
 #pragma omp simd reduction(+ : active, moved, weight, weight_squared)
     for (std::int64_t k = 0; k < rows.count; ++k) {
@@ -50,6 +50,18 @@ inline LawSums law_sums(double gamma, const RowBlock& rows, double* to) {
         weight_squared += w * w;
     }
     return {active, moved, weight, weight_squared};
+}
+
+// Residues, and shares if they are asked for, of other duals than those of the gap.
+template <class LossType>
+void measure(const LossType loss, RowBlock& rows, const double* b, bool shares) {
+#pragma omp simd
+    for (std::int64_t k = 0; k < rows.count; ++k)
+        rows.residue[k] += rows.sign[k] * (b[k] - rows.b[k]);
+    if (!shares) return;
+#pragma omp simd
+    for (std::int64_t k = 0; k < rows.count; ++k)
+        rows.share[k] = loss.excess(rows.z[k], b[k], rows.target[k]);
 }
 
 template <class LossType>
@@ -66,7 +78,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
     const Problem& problem = *it.problem;
     const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
     std::vector<GapSums> sums(blocks);
-    std::vector<LawSums> distributions(blocks);
+    std::vector<DistributionSums> distributions(blocks);
     // With an intercept the scores are needed again.
     Buffer<double> own(
         static_cast<std::size_t>(problem.fit_intercept && !out.score ? problem.n : 0));
@@ -74,8 +86,17 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
     // Kept from survey to survey: fresh pages for many features cost as much as their sums.
     std::vector<double>& fresh = it.spare;
     fresh.resize(static_cast<std::size_t>(problem.d));
+    // With an intercept the certificate is that of the duals with their heavier side scaled down.
+    // The rows of either side have a sum each, of which those of all duals, scaled or not, are
+    // made. (After Newton steps the duals are the slopes at the best intercept, see below.)
+    const bool slopes = problem.fit_intercept && it.placed && is_smooth(problem.loss);
+    const bool sided = problem.fit_intercept && !slopes;
+    const Sides sides = sided ? sides_of(it) : Sides{};
+    const double up = sides.share_of(1.0), down = sides.share_of(-1.0);
+    Buffer<double> side_sums(static_cast<std::size_t>(sided ? 2 * problem.d : 0));
+    std::vector<Extent> extents(sided ? blocks : 0);
     const double lambda_total = problem.lambda * problem.total;
-    const double bias = it.bias();
+    const double bias = it.placed ? it.multiplier : it.bias();
     const double* w = it.primal();
     // The first survey of most solves: every score is 0, and no row need be read.
     const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
@@ -88,12 +109,14 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
             // Where it takes no exponential, -phi' is found row by row, while the row is at hand.
             constexpr bool at_once = std::is_same_v<decltype(loss), const PiecewiseQuadratic&>;
             return reduce_features(
-                problem, threads, token, fresh.data(),
-                [&](std::int64_t begin, std::int64_t end, double* part) {
+                problem, threads, token, sided ? side_sums.data() : fresh.data(),
+                [&](std::int64_t begin, std::int64_t end, double* parts) {
                     RowBlock block;
+                    double own_b[block_rows], weight[block_rows];
                     block.count = end - begin;
                     auto add = [&](const auto& row) {
                         const double coefficient = row.state.scale * row.state.beta;
+                        double* part = parts + (sided && coefficient > 0 ? problem.d : 0);
                         if (coefficient != 0)
                             row.each([&](std::int64_t j, double x) { part[j] += coefficient * x; });
                     };
@@ -110,6 +133,11 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
                         if (follow && at_once)
                             row.state.beta = l.sign * loss.ascent(block.z[k], l.target);
                         block.b[k] = l.sign * state.beta;
+                        if (sided) {
+                            out.beta[i] = state.beta;
+                            own_b[k] = block.b[k];
+                            block.b[k] *= state.beta > 0 ? up : down;
+                        }
                         block.q[k] = state.q;
                         block.c[k] = state.scale * lambda_total;
                         block.length[k] = static_cast<double>(row.size);
@@ -123,32 +151,29 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
                             add(row);
                         });
                     }
-                    double weight[block_rows];
                     sums[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
-                    distributions[begin / block_rows] = law_sums(loss.gamma, block, weight);
-                    if (out.beta)
+                    if (sided) measure(loss, block, own_b, loss.gamma == 0 || out.share);
+                    distributions[begin / block_rows] =
+                        distribution_sums(loss.gamma, block, weight);
+                    if (sided) extents[begin / block_rows] = extent_of(block);
+                    if (double* beta = sided ? out.certified : out.beta)
                         for (std::int64_t k = 0; k < block.count; ++k)
-                            out.beta[begin + k] = block.sign[k] * block.b[k];
+                            beta[begin + k] = block.sign[k] * block.b[k];
                     auto copy = [&](const double* from, double* to) {
                         if (to) std::copy(from, from + block.count, to + begin);
                     };
                     copy(block.residue, out.residue);
                     copy(block.share, out.share);
                     copy(weight, out.weight);
-                });
+                },
+                sided ? 2 : 1);
         },
         it.rows, problem.loss);
     if (!result.complete) return result;
     it.follow = false;
 
-    Sum constant;
-    if (problem.fit_intercept)
-        with_rows(it, [&](const auto& rows) {
-            for (std::int64_t i = 0; i < problem.n; ++i)
-                constant.add(rows[i].state.scale * rows[i].state.beta);
-        });
     double weight = 0, weight_squared = 0;
-    for (const LawSums& distribution : distributions) {
+    for (const DistributionSums& distribution : distributions) {
         result.active += static_cast<std::int64_t>(distribution.active);
         result.moved += static_cast<std::int64_t>(distribution.moved);
         weight += distribution.weight;
@@ -157,29 +182,44 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
     const double spread = weight / weight_squared * (weight / static_cast<double>(problem.n));
     if (spread < 1) result.spread = spread;
     if (out.coef) std::copy(w, w + problem.d, out.coef);
-    if (problem.fit_intercept) {
-        result.intercept = best_intercept(problem, scores, it.intercept, threads, token);
-        balanced_dual(problem, scores, result.intercept, out.beta, out.certified);
-        result.certificate =
-            certify(it, scores, result.intercept, w, out.certified, threads, token);
-        if (it.careful) {
-            const auto other = certify(it, scores, result.intercept, w, out.beta, threads, token);
-            if (other.gap < result.certificate.gap) {
-                result.certificate = other;
-                std::copy(out.beta, out.beta + problem.n, out.certified);
-            }
+    result.intercept = bias;
+    auto& best = result.certificate;
+    if (sided) {
+        const double *negative = side_sums.data(), *positive = negative + problem.d;
+        std::vector<double> u(static_cast<std::size_t>(problem.d));
+        for (std::int64_t j = 0; j < problem.d; ++j) {
+            fresh[j] = positive[j] + negative[j];
+            u[j] = up * positive[j] + down * negative[j];
         }
-        it.intercept = result.intercept;
-        result.complete = !token.stopped();
+        it.spare_constant = problem.intercept_scale * (sides.up - sides.down);
+        best = certified(problem, total_of(sums), w, u.data(), false);
+        charge_imbalance(problem, out.certified, extents, best);
+        if (best.rounding > 0.1 * best.gap) {
+            // What the scaling has left of the imbalance may be what is left of the gap.
+            balance_sides(problem, sides_of(problem, out.beta), out.beta, out.certified);
+            best = certify(it, scores, bias, w, out.certified, threads, token);
+        }
+    } else if (slopes) {
+        it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
+        result.intercept = best_intercept(problem, scores, bias, threads, token);
+        slopes_at(problem, scores, result.intercept, out.certified);
+        balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
+        best = certify(it, scores, result.intercept, w, out.certified, threads, token);
     } else {
-        result.certificate = certified(problem, total_of(sums), w, fresh.data(), false);
-        if (doubtful(result.certificate)) {
+        best = certified(problem, total_of(sums), w, fresh.data(), false);
+        if (doubtful(best)) {
             const auto finer = certify_by(it, true, nullptr, 0.0, w, out.beta, threads, token);
-            if (finer.gap < result.certificate.gap) result.certificate = finer;
-            result.complete = !token.stopped();
+            if (finer.gap < best.gap) best = finer;
         }
     }
-    it.spare_constant = problem.intercept_scale * constant.value();
+    if (problem.fit_intercept && it.careful) {
+        const auto other = certify(it, scores, result.intercept, w, out.beta, threads, token);
+        if (other.gap < best.gap) {
+            best = other;
+            std::copy(out.beta, out.beta + problem.n, out.certified);
+        }
+    }
+    result.complete = !token.stopped();
     it.summed = true;
     return result;
 }

@@ -81,9 +81,11 @@ struct Chunks {
     std::int64_t chain() const { return rows + count; }
 };
 
+// With more than one vector of features to a chunk, `sides` says how many.
 template <class T, class F>  // T: double or Twofold
-bool reduce_features(const Problem& problem, int threads, StopToken& token, T* out, F&& f) {
-    const std::int64_t n = problem.n, d = problem.d;
+bool reduce_features(const Problem& problem, int threads, StopToken& token, T* out, F&& f,
+                     int sides = 1) {
+    const std::int64_t n = problem.n, d = sides * problem.d;
     const auto [chunk, chunks] = Chunks(problem);
     Buffer<T> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d), T{});
     std::fill(out, out + d, T{});
@@ -148,11 +150,18 @@ inline bool combine_exactly(const Iterate& it, const double* beta, double* u, in
     return complete;
 }
 
-// sum_i c_i beta_i, in twice the digits.
+// sum_i c_i beta_i, in twice the digits; in chains that do not wait for each other.
 inline double imbalance(const Problem& problem, const double* beta) {
-    Twofold sum;
-    for (std::int64_t i = 0; i < problem.n; ++i) sum.add_product(problem.weight_of(i), beta[i]);
-    return sum.value();
+    constexpr std::int64_t chains = 4;
+    Twofold sums[chains];
+    const std::int64_t whole = problem.n / chains * chains;
+    for (std::int64_t i = 0; i < whole; i += chains)
+        for (std::int64_t k = 0; k < chains; ++k)
+            sums[k].add_product(problem.weight_of(i + k), beta[i + k]);
+    for (std::int64_t i = whole; i < problem.n; ++i)
+        sums[0].add_product(problem.weight_of(i), beta[i]);
+    for (std::int64_t k = 1; k < chains; ++k) sums[0] += sums[k];
+    return sums[0].value();
 }
 
 template <class F>
@@ -201,7 +210,7 @@ inline Buffer<double> set_states(Iterate& it, const double* beta) {
         },
         it.rows, it.problem->loss);
     it.constant = it.problem->intercept_scale * total.value();
-    it.follow = it.summed = it.careful = false;
+    it.follow = it.summed = it.careful = it.placed = false;
     return taken;
 }
 
@@ -220,7 +229,7 @@ inline void settle(Iterate& it) {
     it.multiplier = it.bias();
     it.u.swap(it.spare);
     it.constant = it.spare_constant;
-    it.summed = false;
+    it.summed = it.placed = false;
     read_primal(it);
 }
 
@@ -234,6 +243,7 @@ inline void set_primal(Iterate& it, const double* w, double multiplier) {
     if (!it.w.empty()) std::copy(w, w + it.problem->d, it.w.begin());
     it.multiplier = multiplier;
     it.summed = false;
+    it.placed = true;
 }
 
 // Take over a dual vector and a w that need not belong together. `careful`: the duals are better

@@ -38,6 +38,9 @@ using Matrix = std::variant<DenseMatrix<float>, DenseMatrix<double>, CsrMatrix<f
                             CsrMatrix<float, std::int64_t>, CsrMatrix<double, std::int32_t>,
                             CsrMatrix<double, std::int64_t>>;
 using AnyLoss = std::variant<PiecewiseQuadratic, Logistic>;
+inline bool is_smooth(const AnyLoss& loss) {
+    return std::visit([](const auto& each) { return each.gamma > 0; }, loss);
+}
 using AnyRegularizer = std::variant<Ridge, ElasticBox>;
 using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>,
                              CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
@@ -91,10 +94,10 @@ struct Iterate {
     bool summed = false;        // these are to take over when the next ascent begins
     double multiplier = 0.0;    // b_k of the method of multipliers
     double constant = 0.0;      // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
-    double intercept = 0.0;     // where the last survey found the best one
     bool packing = false;       // to be packed before the first ascent
     bool follow = false;        // beta is to be -phi' at w, from the next survey on
     bool careful = false;       // beta is worth a certificate of its own
+    bool placed = false;        // w and b were put here, by no ascent
 
     // Scores are x.w + bias().
     double bias() const { return multiplier + problem->intercept_scale * constant; }
