@@ -15,6 +15,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "src"
 ROOMS = (
     "_core",
     "names",
+    "storage",
     "problem",
     "duality",
     "solution",
