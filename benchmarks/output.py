@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from adasdca.storage import write_whole
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -14,7 +16,7 @@ def save(result: dict[str, Any], out: str | Path | None, default: str) -> Path:
     """Write a result as JSON, by default under `benchmarks/results/`."""
     path = Path(out) if out else RESULTS / default
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    write_whole(path, json.dumps(result, indent=1) + "\n")
     return path
 
 

@@ -149,11 +149,15 @@ def test_a_file_that_fails_is_code_3(tmp_path, capsys, monkeypatch):
     assert "Permission denied: 'd.svm'" in done.stderr
 
 
-def test_a_folder_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *_: False)
+def test_a_file_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypatch):
+    (tmp_path / "m").write_text("precious")
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
     done = call(capsys, "fit", "--model", tmp_path / "m")
     assert done.returncode == 3
-    assert "no right to write" in done.stderr
+    assert "m cannot be written" in done.stderr
+    assert "write-protected" in done.stderr
+    assert "rows" not in done.stderr  # the data were not even read
+    assert (tmp_path / "m").read_text() == "precious"
 
 
 def test_data_may_come_through_a_pipe(tmp_path):

@@ -3,8 +3,10 @@
 import bz2
 import gzip
 import hashlib
+import io
 import json
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,6 +184,33 @@ def test_a_failure_is_told_and_leaves_nothing_behind(cache, habits, facts, words
     assert set(visible(cache)) <= kept
     with pytest.raises(FileNotFoundError, match="adasdca datasets fetch tiny"):
         datasets.load("tiny")
+
+
+@pytest.mark.parametrize("habit", ["endless", "good"])
+def test_no_more_is_fetched_than_the_file_has(cache, habit):
+    told = []
+    with serving(TEXT, habit) as web, pytest.raises(FetchError, match=r"bytes"):
+        get(tiny(web, bytes=len(TEXT) - 1), progress=lambda done, total: told.append(done))
+    # What a server says beforehand is believed, if it is no good.
+    assert told == [] if habit == "good" else max(told, default=0) < len(TEXT)
+    assert len(web.requests) == 1
+    assert visible(cache) == []
+
+
+def test_a_full_disk_is_not_blamed_on_the_web(cache, monkeypatch):
+    real = Path.open
+
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(28, "No space left on device")
+
+    def opened(path, mode="r", *more, **options):
+        return Full() if mode == "ab" else real(path, mode, *more, **options)
+
+    monkeypatch.setattr(Path, "open", opened)
+    with serving(TEXT) as web, pytest.raises(FetchError, match=r"cannot write .*No space left"):
+        get(tiny(web))
+    assert len(web.requests) == 1
 
 
 def test_no_server_at_all(cache):

@@ -13,6 +13,7 @@ import adasdca
 from adasdca import models
 from adasdca.models import Model, ModelError
 from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
+from adasdca.storage import replacing
 
 
 def example(**changes):
@@ -214,7 +215,7 @@ def test_a_link_stays_a_link(tmp_path):
 def test_devices_are_written_to_and_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    with models.replacing(tmp_path / "pipe") as file:
+    with replacing(tmp_path / "pipe") as file:
         file.write(b"text")
     assert os.read(reader, 100) == b"text"
     os.close(reader)

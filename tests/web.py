@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start + shift}-{len(body) - 1}/{len(body)}")
         if web.etag:
             self.send_header("ETag", web.etag)
-        if habit != "says no length":
+        if habit not in ("says no length", "endless"):
             self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
         rest = body[start:]
@@ -77,6 +77,9 @@ class Handler(BaseHTTPRequestHandler):
                 self.connection.close()
             if habit.startswith("stall"):
                 web.over.wait()
+        elif habit == "endless":
+            while not web.over.is_set():
+                self.wfile.write(rest)
         else:
             self.wfile.write(rest)
         return None

@@ -5,8 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <new>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace adasdca {
@@ -58,18 +62,33 @@ inline int worthwhile(double nanoseconds, int threads) {
 }
 
 // f(piece) for piece = 0 .. pieces-1 on up to `threads` threads, the caller's among them. Which
-// thread takes which piece is left to chance, so f must write to places of its own piece.
+// thread takes which piece is left to chance, so f must write to places of its own piece. Where the
+// system has no thread left, those that did start do all of the work. What f throws, on whichever
+// thread, ends the work, and the caller gets it once no other thread runs.
 template <class F>
 void for_each_piece(std::int64_t pieces, int threads, StopToken& token, F&& f) {
     std::atomic<std::int64_t> next{0};
-    auto work = [&] {
-        for (std::int64_t piece; (piece = next.fetch_add(1)) < pieces && !token.stop();) f(piece);
+    std::exception_ptr thrown;
+    std::atomic<bool> failed{false};
+    auto work = [&]() noexcept {
+        try {
+            for (std::int64_t piece;
+                 (piece = next.fetch_add(1)) < pieces && !failed && !token.stop();)
+                f(piece);
+        } catch (...) {
+            if (!failed.exchange(true)) thrown = std::current_exception();
+        }
     };
     std::vector<std::thread> helpers;
     const auto wanted = std::min<std::int64_t>(threads, pieces) - 1;
-    for (std::int64_t k = 0; k < wanted; ++k) helpers.emplace_back(work);
+    try {
+        for (std::int64_t k = 0; k < wanted; ++k) helpers.emplace_back(work);
+    } catch (const std::system_error&) {  // no thread left
+    } catch (const std::bad_alloc&) {     // no memory for one
+    }
     work();
     for (auto& helper : helpers) helper.join();
+    if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace adasdca

@@ -108,14 +108,15 @@ def certify(
     workspace.scores(w, scores, 1)
     # The slope's dual point; with an intercept the best b for these scores makes it feasible.
     best = workspace.best_intercept(scores, b, 1) if problem.fit_intercept else 0.0
-    candidates = [-problem.loss.slope(scores + best, problem.y)]
-    if dual_coef is not None:
-        candidates.append(_check_dual(dual_coef, problem))
-    found = [_best_multiple(backend, w, b, beta) for beta in candidates]
-    certificate, beta = min(found, key=lambda pair: pair[0].gap)
-    if epochs > 0:
-        ascended = _ascended(backend, w, b, beta, best, epochs)
-        certificate = min(certificate, ascended, key=lambda each: each.gap)
+    with np.errstate(under="ignore"):  # a product too small for doubles is 0, and no error
+        candidates = [-problem.loss.slope(scores + best, problem.y)]
+        if dual_coef is not None:
+            candidates.append(_check_dual(dual_coef, problem))
+        found = [_best_multiple(backend, w, b, beta) for beta in candidates]
+        certificate, beta = min(found, key=lambda pair: pair[0].gap)
+        if epochs > 0:
+            ascended = _ascended(backend, w, b, beta, best, epochs)
+            certificate = min(certificate, ascended, key=lambda each: each.gap)
     return certificate
 
 

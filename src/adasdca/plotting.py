@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.storage import replacing
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -142,6 +144,12 @@ def finish_path(axes: Axes) -> None:
     axes.set(xlabel="C", xscale="log")
     if axes.get_legend_handles_labels()[1]:
         axes.legend()
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture; a file of that name is replaced in one step when the new one is whole."""
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower())
 
 
 def check_path(path: Path) -> None:

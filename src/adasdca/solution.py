@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from adasdca.duality.certificate import Certificate, Certified, relative_gap
 from adasdca.problem.data import as_doubles
+from adasdca.storage import FileError, read_arrays, replacing
 
 Array = NDArray[np.float64]
 
@@ -118,8 +119,8 @@ class State:
     seed: int
 
     def save(self, path: str | Path) -> None:
-        """Write the state as an npz file."""
-        with open(path, "wb") as file:
+        """Write the state as an npz file, which replaces one of that name when it is complete."""
+        with replacing(path) as file:
             np.savez(
                 file,
                 beta=self.beta,
@@ -130,17 +131,32 @@ class State:
 
     @classmethod
     def load(cls, path: str | Path) -> State:
-        """Read a state written by `save`."""
-        with np.load(path, allow_pickle=False) as file:
-            missing = {"beta", "multiplier", "epoch", "seed"} - set(file.files)
-            if missing:
-                raise ValueError(
-                    f"{path} is not a saved state: it lacks {', '.join(sorted(missing))}; "
-                    "pass a file written by State.save."
-                )
-            return cls(
-                file["beta"], float(file["multiplier"]), int(file["epoch"]), int(file["seed"])
+        """Read a state written by `save`; `FileError` says why a file is none."""
+        arrays = read_arrays(path)
+        missing = {"beta", "multiplier", "epoch", "seed"} - arrays.keys()
+        if missing:
+            raise FileError(
+                f"{path} is not a saved state: it lacks {', '.join(sorted(missing))}; "
+                "pass a file written by State.save."
             )
+        beta, multiplier, epoch, seed = (
+            arrays[name] for name in ("beta", "multiplier", "epoch", "seed")
+        )
+        numbers = beta.dtype.kind == multiplier.dtype.kind == "f"
+        counts = epoch.dtype.kind in "iu" and seed.dtype.kind in "iu"
+        shapes = [array.shape for array in (multiplier, epoch, seed)]
+        if beta.ndim != 1 or shapes != [()] * 3 or not (numbers and counts):
+            raise FileError(
+                f"{path} is not a saved state: beta must be a vector of real numbers, multiplier "
+                "a number, epoch and seed integers; pass a file written by State.save."
+            )
+        if not (np.isfinite(beta).all() and np.isfinite(multiplier) and epoch >= 0 and seed >= 0):
+            raise FileError(
+                f"{path} holds NaN, infinity or a negative count, so that it is damaged; pass a "
+                "file written by State.save."
+            )
+        dual = beta.astype(np.float64, copy=False)
+        return cls(dual, float(multiplier), int(epoch), int(seed))
 
 
 @dataclass(frozen=True)

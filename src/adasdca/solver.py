@@ -20,6 +20,9 @@ from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
 from adasdca.solution import History, Solution, as_beta
 
+#: More threads than any machine has processors.
+MOST_THREADS = 1 << 16
+
 
 def solve(
     X: Any,
@@ -135,7 +138,9 @@ def solve(
         intercept_scaling=intercept_scaling,
     )
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
-    threads = (os.cpu_count() or 1) if n_threads == -1 else check_count("n_threads", n_threads, 1)
+    threads = os.cpu_count() or 1
+    if n_threads != -1:
+        threads = check_count("n_threads", n_threads, 1, MOST_THREADS)
     method = get_method(method)
     stop = StopRule(
         start=start,
@@ -162,7 +167,8 @@ def solve(
     if warm_start is not None:
         beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
         rows.restart(beta, multiplier)
-    outcome = Loop(rows, schedule, stop, seed, epoch).run()
+    with np.errstate(under="ignore"):  # a product too small for doubles is 0, and no error
+        outcome = Loop(rows, schedule, stop, seed, epoch).run()
     survey, records, weight = outcome.survey, outcome.records, problem.weight
     certified = rows.gather(survey.certified)
     coef, intercept = problem.split(survey.coef, survey.intercept)

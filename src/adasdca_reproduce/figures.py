@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adasdca.storage import write_whole
 from adasdca_reproduce.experiments import EXPERIMENTS, MS, with_m
 from adasdca_reproduce.paper import FIGURES
 from adasdca_reproduce.results import Measure, Problem, Results, Run
@@ -134,7 +135,7 @@ def draw(picture: Picture, results: Results, path: Path) -> None:
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_shortened(text.getvalue()), encoding="utf-8")
+    write_whole(path, _shortened(text.getvalue()))
 
 
 def _shortened(svg: str) -> str:

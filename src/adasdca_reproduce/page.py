@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from adasdca.storage import write_whole
 from adasdca_reproduce import words
 from adasdca_reproduce.claims import GAPS, Claim
 from adasdca_reproduce.document import (
@@ -61,7 +62,7 @@ def write(
         ("index.html", as_html(blocks, folder)),
     ):
         path = folder / name
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
         files.append(path)
     return files
 

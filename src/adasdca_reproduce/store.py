@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from adasdca.storage import FileError, guarded, write_whole
+
 Record = dict[str, Any]
 KEY = ("experiment", "data", "loss", "method", "seed")
 
 
-class StoreError(ValueError):
+class StoreError(FileError):
     """A file of results that cannot be used."""
 
 
@@ -55,7 +57,7 @@ class Store:
         for where, line in self._lines():
             try:
                 record = json.loads(line)
-            except ValueError:  # not JSON, or not UTF-8
+            except (ValueError, RecursionError):  # not JSON, or not UTF-8
                 cut += 1
                 continue
             if not isinstance(record, dict) or not {*KEY, "protocol"} <= record.keys():
@@ -74,7 +76,12 @@ class Store:
             if not path.is_file():
                 continue
             with lzma.open(path) if path.suffix == ".xz" else open(path, "rb") as file:
-                for k, line in enumerate(file, 1):
+                lines = enumerate(file, 1)
+                while True:
+                    with guarded(path, "is damaged ({error}); get it again."):
+                        k, line = next(lines, (0, b""))
+                    if not k:
+                        break
                     if line.strip():
                         yield f"{path.name}, line {k}", line
 
@@ -92,4 +99,4 @@ def standing(records: list[Record]) -> list[Record]:
 
 def compress(source: Path, target: Path) -> None:
     """Write the lines of a file of results, xz-compressed."""
-    target.write_bytes(lzma.compress(source.read_bytes(), preset=9))
+    write_whole(target, lzma.compress(source.read_bytes(), preset=9))

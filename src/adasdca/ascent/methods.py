@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -19,7 +17,11 @@ from adasdca.ascent.schedules import (
     StepwiseSchedule,
     UniformSchedule,
 )
+from adasdca.problem.data import is_number
 from adasdca.problem.problem import Problem
+
+#: The longest epoch, in visits per row: what is drawn for one is in memory.
+LONGEST = 1000
 
 #: Functions, or classes of callable objects, behind `Custom`.
 PICKERS: dict[str, Any] = {}
@@ -39,10 +41,6 @@ def _check_smooth(method: object, problem: Problem) -> None:
             f"method = {method!r} needs a smooth loss (γ > 0); choose a smooth loss such as "
             "'smoothed_hinge', or another method such as 'adasdca+'."
         )
-
-
-def _is_number(x: Any) -> bool:
-    return not isinstance(x, bool) and isinstance(x, numbers.Real) and math.isfinite(x)
 
 
 @dataclass(frozen=True)
@@ -165,15 +163,15 @@ class AdaSDCAPlus:
     def __post_init__(self) -> None:
         get_rule(self.option)
         m: Any = self.m  # it may be an array, which `!=` would compare entry by entry
-        if not (isinstance(m, str) and m == "auto") and not (_is_number(m) and m > 1):
+        if not (isinstance(m, str) and m == "auto") and not (is_number(m) and m > 1):
             raise ValueError(
                 f"AdaSDCAPlus: m = {self.m!r} is not allowed; "
                 "choose a finite number above 1 or 'auto'."
             )
-        if not (_is_number(self.epoch) and self.epoch > 0):
+        if not (is_number(self.epoch) and 0 < self.epoch <= LONGEST):
             raise ValueError(
                 f"AdaSDCAPlus: epoch = {self.epoch!r} is not allowed; "
-                "choose a finite number above 0."
+                f"choose a number above 0, {LONGEST} at most."
             )
         _check_choice("AdaSDCAPlus", "sampler", self.sampler, ("plan", "tree"))
 

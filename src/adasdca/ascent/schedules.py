@@ -129,7 +129,8 @@ class AdaptiveSchedule:
         elif self._option == "II":
             probabilities, idle = "importance", False
         else:
-            probabilities = check_probabilities(self._rule(survey), survey.n, repr(self._option))
+            weights = self._rule(survey.read_only())
+            probabilities = check_probabilities(weights, survey.n, repr(self._option))
             idle = not probabilities.any()
         if idle:
             if not self._intercept:
@@ -150,7 +151,7 @@ class PickSchedule:
 
     def plan(self, survey: Survey, key: int) -> Epoch | None:
         """Plan the next epoch; None if no row was picked."""
-        rows = self._pick(survey, np.random.default_rng(key))
+        rows = self._pick(survey.read_only(), np.random.default_rng(key))
         picks = check_picks(rows, survey.n, self._name)
         return Visits(picks) if len(picks) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,3 +65,11 @@ class Survey(Certified):
     score: Array | None = None
     residue: Array | None = None
     share: Array | None = None
+
+    def read_only(self) -> Survey:
+        """Return it for functions of others: its arrays are what may be returned to the user."""
+        found = vars(self).items()
+        views = {name: value.view() for name, value in found if isinstance(value, np.ndarray)}
+        for view in views.values():
+            view.flags.writeable = False
+        return replace(self, **views)

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from adasdca.storage import FileError, write_whole
+
 #: The environment variable that names a file of rates.
 VARIABLE = "ADASDCA_RATES"
 
@@ -70,34 +72,34 @@ class Rates:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the rates to a JSON file."""
-        Path(path).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        write_whole(path, json.dumps(asdict(self), indent=2) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Rates:
         """Read rates from a JSON file; those it leaves out are the published ones."""
         try:
             found: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ValueError(
+        except (OSError, ValueError, RecursionError) as error:
+            raise FileError(
                 f"{os.fspath(path)!r} cannot be read as rates ({error}); write such a file with "
                 f"python -m adasdca.calibration -o {os.fspath(path)}."
             ) from error
         names = [field.name for field in fields(cls)]
         if not isinstance(found, dict):
-            raise ValueError(
+            raise FileError(
                 f"{os.fspath(path)!r} holds {type(found).__name__}, not rates by name; write such "
                 f"a file with python -m adasdca.calibration -o {os.fspath(path)}."
             )
         unknown = sorted(set(found) - set(names))
         if unknown:
-            raise ValueError(
+            raise FileError(
                 f"{os.fspath(path)!r} holds {unknown[0]!r}, which is no rate; remove it or choose "
                 f"among {', '.join(names)}."
             )
         try:
             return cls(**found)
         except ValueError as error:
-            raise ValueError(f"{os.fspath(path)!r}: {error}") from None
+            raise FileError(f"{os.fspath(path)!r}: {error}") from None
 
 
 PUBLISHED = Rates()

@@ -64,7 +64,7 @@ def compare(
     else:
         report.print_table(setting, entrants, runs)
     figure = plotting.convergence([run.curve() for run in runs], tol=tol, title=setting.title())
-    figure.savefig(output)
+    plotting.save(figure, output)
     if not as_json:
         emit(f"Picture: {output}")
     if any(run.interrupted for run in runs):

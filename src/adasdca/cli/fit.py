@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import platform
 import shlex
 import sys
@@ -19,14 +18,24 @@ import adasdca
 from adasdca import models
 from adasdca.cli import inputs
 from adasdca.cli.interrupt import Interrupt
-from adasdca.cli.output import certificate_lines, described, emit_json, note, plain
+from adasdca.cli.output import (
+    Kept,
+    certificate_lines,
+    described,
+    emit,
+    emit_json,
+    keep,
+    note,
+    plain,
+)
 from adasdca.cli.progress import Progress
 from adasdca.cli.quality import in_words, quality
 from adasdca.cli.refusals import blame, check_output, refusal
 from adasdca.methods import get_method
 from adasdca.solution import Record, Status
 
-WRITERS = {"adasdca": models.save, "liblinear": models.write_liblinear}
+#: What the file of a model is, by the name of its format.
+FORMATS = {"adasdca": models.as_bytes, "liblinear": models.liblinear_bytes}
 
 
 def fit(
@@ -39,7 +48,7 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="adasdca, or liblinear for LIBLINEAR's predict.",
-            autocompletion=lambda incomplete: [w for w in WRITERS if w.startswith(incomplete)],
+            autocompletion=lambda incomplete: [w for w in FORMATS if w.startswith(incomplete)],
         ),
     ] = "adasdca",
     loss: inputs.LossName = "logistic",
@@ -127,14 +136,18 @@ def fit(
     fitted = dataclasses.replace(
         done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
     )
-    if model is not None:
-        WRITERS[model_format](fitted, model)
+    kept = None if model is None else keep(FORMATS[model_format](fitted), model)
     result = quality(fitted, fitted.predict(table.X), y)
     if as_json:
-        emit_json(_document(facts, recipe, done, fitted, result, model))
-    for line in _summary(recipe, done, fitted, model):
+        emit_json(_document(facts, recipe, done, fitted, result, kept))
+    for line in _summary(recipe, done, fitted, kept):
         note(line)
     note(f"on these rows: {in_words(result)}")
+    if kept is not None and kept.trouble:
+        note(f"Error: {kept.trouble}")
+        if kept.path is None and not as_json:
+            emit(kept.text)
+        raise typer.Exit(3)
     if done.status is not Status.CONVERGED:
         note(_advice(done.status, recipe))
         raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
@@ -142,16 +155,12 @@ def fit(
 
 def _check_output(path: Path | None, model_format: str) -> None:
     """Refuse what cannot be written before anything is computed."""
-    if model_format not in WRITERS:
+    if model_format not in FORMATS:
         raise refusal(
-            f"{model_format!r} is unknown; choose one of {', '.join(WRITERS)}.", "--model-format"
+            f"{model_format!r} is unknown; choose one of {', '.join(FORMATS)}.", "--model-format"
         )
-    if path is None:
-        return
-    check_output(path, "--model")
-    folder = path.resolve().parent
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path} cannot be written: no right to write into {folder}")
+    if path is not None:
+        check_output(path, "--model")
 
 
 def _kind(y: Any, loss: Any) -> str:
@@ -178,7 +187,12 @@ def _provenance(facts: dict[str, Any], recipe: Any, done: Any) -> dict[str, Any]
 
 
 def _document(
-    facts: dict[str, Any], recipe: Any, done: Any, fitted: Any, result: dict[str, Any], path: Any
+    facts: dict[str, Any],
+    recipe: Any,
+    done: Any,
+    fitted: Any,
+    result: dict[str, Any],
+    kept: Kept | None,
 ) -> dict[str, Any]:
     options = dataclasses.asdict(recipe) | {
         "loss": described(recipe.loss),
@@ -196,14 +210,17 @@ def _document(
         "certificates": fitted.certificates,
         "training": result,
         "nonzeros": int(np.count_nonzero(fitted.coef)),
-        "model": None if path is None else str(path),
+        "model": None if kept is None or kept.path is None else str(kept.path),
+        **({"model_base64": kept.text} if kept is not None and kept.path is None else {}),
     }
 
 
-def _summary(recipe: Any, done: Any, fitted: Any, path: Path | None) -> list[str]:
+def _summary(recipe: Any, done: Any, fitted: Any, kept: Kept | None) -> list[str]:
     epochs = f"{done.epochs} epoch{'s' * (done.epochs != 1)}"
     how = f"{done.status.value}, {epochs}, {done.seconds:.2f} s"
-    where = "no model written; name a file with --model" if path is None else f"model: {path}"
+    where = "no model written; name a file with --model"
+    if kept is not None:
+        where = "no model written" if kept.path is None else f"model: {kept.path}"
     return [
         f"{recipe.loss.name}, C = {done.C:g} (lam = {fitted.lam:g}): {how}",
         *certificate_lines(fitted.certificates),

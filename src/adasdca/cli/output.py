@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import json
 import math
 import os
+import secrets
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -16,6 +20,8 @@ import rich.box
 import rich.console
 import rich.table
 import typer
+
+from adasdca.storage import write_whole
 
 
 def note(text: str) -> None:
@@ -108,6 +114,35 @@ def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list
     if len(certificates) > most:
         lines.append(f"and {len(certificates) - most} classes with smaller gaps")
     return lines
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """Where a result was written, after some trouble perhaps; nowhere, and then `text` has it."""
+
+    path: Path | None
+    trouble: str = ""
+    text: str = ""
+
+
+def keep(contents: bytes, path: Path) -> Kept:
+    """Write what took long to compute; where that fails, to another place, or into text."""
+    try:
+        write_whole(path, contents)
+        return Kept(path)
+    except OSError as error:
+        trouble = f"{path} could not be written ({error.strerror or error})"
+    for find in (tempfile.gettempdir, Path.home, lambda: "/dev/shm"):
+        with contextlib.suppress(OSError, RuntimeError):
+            place = Path(find(), f"adasdca-{secrets.token_hex(8)}-{path.name}")
+            write_whole(place, contents)
+            return Kept(place, f"{trouble}; the model is in {place}: move it from there.")
+    return Kept(
+        None,
+        f"{trouble}, nor could any other place; its bytes are on stdout as base64: make room, and "
+        f"give them to `base64 -d > {path}`.",
+        base64.b64encode(contents).decode("ascii"),
+    )
 
 
 @contextlib.contextmanager

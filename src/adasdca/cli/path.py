@@ -191,4 +191,4 @@ def _print(title: str, result: paths.Path) -> None:
 
 
 def _draw(result: paths.Path, names: list[str] | None, output: Path) -> None:
-    plotting.coefficient_path(result.Cs, result.coefs, names).savefig(output)
+    plotting.save(plotting.coefficient_path(result.Cs, result.coefs, names), output)

@@ -15,7 +15,8 @@ from adasdca.cli import inputs, rows
 from adasdca.cli.output import emit, note, plain
 from adasdca.cli.quality import in_words, quality
 from adasdca.cli.refusals import blame, check_output
-from adasdca.models import Model, replacing
+from adasdca.models import Model
+from adasdca.storage import write_whole
 
 
 def predict(
@@ -94,5 +95,4 @@ def _write(lines: list[str], output: Path | None) -> None:
     if output is None:
         emit(text)
         return
-    with replacing(output) as file:
-        file.write((text + "\n").encode())
+    write_whole(output, text + "\n")

@@ -18,6 +18,8 @@ from email.message import Message
 from pathlib import Path
 from typing import Any, TypeVar
 
+from adasdca.storage import write_whole
+
 T = TypeVar("T")
 #: Looks at a finished file and returns what is made of it, or raises `RejectedError`.
 Accept = Callable[[Path, str], T]
@@ -82,8 +84,9 @@ class Version:
 class Part:
     """The `.part` file and the note beside it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most: int | None = None) -> None:
         self.path = path
+        self.most = most  # bytes that the right file has, if that is known
         self._note = path.with_name(path.name + ".json")
 
     def size(self) -> int:
@@ -94,14 +97,14 @@ class Part:
         """Return whose bytes they are; unknown ones are thrown away."""
         try:
             return Version(**json.loads(self._note.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             self.discard()
             return Version()
 
     def begin(self, version: Version) -> None:
         """Start anew."""
         self.path.write_bytes(b"")
-        self._note.write_text(json.dumps(asdict(version)), "utf-8")
+        write_whole(self._note, json.dumps(asdict(version)))
 
     def discard(self) -> None:
         """Forget everything."""
@@ -188,7 +191,11 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _advance(url: str, part: Part, timeout: float, progress: Progress | None) -> None:
-    """Bring the part to its full length in one request, or raise `AttemptError`."""
+    """Bring the part to its full length in one request, or raise `AttemptError`.
+
+    A file that has, or is said to have, other than the known number of bytes is rejected as soon as
+    that is seen.
+    """
     version = part.version()
     if version.url != url:
         part.discard()
@@ -207,11 +214,15 @@ def _advance(url: str, part: Part, timeout: float, progress: Progress | None) ->
                     raise AttemptError("the file changed while it was fetched", passing=True)
             else:
                 version = _version(url, reply.headers)
+                if None not in (part.most, version.total) and part.most != version.total:
+                    raise RejectedError(f"it has {version.total} bytes, not {part.most}")
                 part.begin(version)
             _copy(reply, part, version.total, progress)
     except urllib.error.HTTPError as error:
         with error:
             _judge(error, part, have)
+    except FetchError:  # of the disk
+        raise
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         raise AttemptError(f"{type(reason).__name__}: {reason}", passing=True) from error
@@ -254,6 +265,9 @@ def _copy(reply: Any, part: Part, total: int | None, progress: Progress | None) 
             except OSError as error:  # the disk, not the web: no attempt will mend it
                 raise FetchError(f"cannot write {part.path}: {error}") from error
             done += len(chunk)
+            for most in (total, part.most):
+                if most is not None and done > most:
+                    raise RejectedError(f"it has more bytes than {most}")
             if progress is not None:
                 progress(done, total)
 

@@ -25,6 +25,7 @@ from adasdca.datasets._download import (
 from adasdca.datasets._folders import write_npz
 from adasdca.datasets._originals import ContentError, read_original
 from adasdca.datasets._sources import Data, Source
+from adasdca.storage import write_whole
 
 
 def file_sha256(path: Path) -> str:
@@ -40,7 +41,7 @@ def read_record(folder: Path, name: str) -> dict[str, Any] | None:
     """Return what was written down when a data set was fetched into a folder."""
     try:
         record = json.loads((folder / f"{name}.lock.json").read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 
@@ -95,7 +96,7 @@ def _fetch(
         finally:
             original.unlink(missing_ok=True)
 
-    part = Part(folder / f"{source.name}.part")
+    part = Part(folder / f"{source.name}.part", source.bytes)
     data = download(source.urls, part, accept, patience, progress)
     write_npz(target, data)
     record = {
@@ -106,9 +107,7 @@ def _fetch(
         "npz_sha256": file_sha256(target),
         "fetched": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
     }
-    note = folder / f".{source.name}.lock.json.{os.getpid()}"
-    note.write_text(json.dumps(record, indent=1), "utf-8")
-    os.replace(note, folder / f"{source.name}.lock.json")
+    write_whole(folder / f"{source.name}.lock.json", json.dumps(record, indent=1))
 
 
 def _check_file(

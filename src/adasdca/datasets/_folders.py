@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import zipfile
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from adasdca.datasets._sources import Data
+from adasdca.files import FileError, read
+from adasdca.storage import replacing
 
 
 def data_directory() -> Path | None:
@@ -62,32 +61,28 @@ def find(name: str) -> Path | None:
     return shipped(name) or next((place for place in places if place.is_file()), None)
 
 
-def read_npz(file: Any, name: str) -> Data:
+def read_npz(path: Path, name: str) -> Data:
     """Read the arrays of a file."""
     try:
-        with np.load(file, allow_pickle=False) as z:
-            shape = tuple(int(k) for k in z["shape"])
-            return sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=shape), z["y"]
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise ValueError(
-            f"{file} is damaged ({error}); remove it and run: adasdca datasets fetch {name}"
+        table = read(path, format="npz", target="y")
+        if table.y is None or table.y.dtype.kind != "f":
+            raise FileError("y holds no numbers")
+    except FileError as error:
+        raise FileError(
+            f"{path} is damaged ({error}); remove it and run: adasdca datasets fetch {name}"
         ) from error
+    return table.X, table.y
 
 
 def write_npz(path: Path, data: Data) -> None:
     """Write the arrays of a data set, all of them or nothing."""
     X, y = data
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with partial.open("wb") as file:
-            np.savez_compressed(
-                file,
-                data=X.data,
-                indices=X.indices.astype(np.int32),
-                indptr=X.indptr.astype(np.int64),
-                shape=np.array(X.shape, dtype=np.int64),
-                y=y,
-            )
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as file:
+        np.savez_compressed(
+            file,
+            data=X.data,
+            indices=X.indices.astype(np.int32),
+            indptr=X.indptr.astype(np.int64),
+            shape=np.array(X.shape, dtype=np.int64),
+            y=y,
+        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,9 @@ import scipy.sparse as sp
 
 from adasdca.datasets._content import Content
 from adasdca.datasets._sources import Data, Source
+from adasdca.files import read
+from adasdca.files.streams import seekable
+from adasdca.storage import Archive
 
 
 class ContentError(ValueError):
@@ -29,7 +30,7 @@ def read_original(source: Source, path: Path) -> Data:
             y = np.where(y == source.positive, 1.0, -1.0)
         if y.shape != X.shape[:1]:
             raise ContentError(f"it has {X.shape[0]} rows and labels of shape {y.shape}")
-    except (ValueError, TypeError, LookupError, EOFError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, LookupError, EOFError, OSError) as error:
         # A damaged archive ends in any of these.
         raise ContentError(f"it cannot be read as {_words(source)}: {error}") from error
     for name, want, got in (("n", source.n, X.shape[0]), ("d", source.d, X.shape[1])):
@@ -53,16 +54,14 @@ def _read(source: Source, path: Path) -> Any:
         return read_dorothea(path)
     if source.format == "covtype":
         return read_covtype(path)
-    from adasdca import files
-
-    table = files.read(path, format="svmlight", n_features=source.d)
+    table = read(path, format="svmlight", n_features=source.d)
     return table.X, table.y
 
 
 def read_dorothea(path: Path) -> Data:
     """Read the training set from UCI's zip: a line of column numbers, from 1, for each row."""
-    with zipfile.ZipFile(path) as archive:
-        members = {Path(name).name: name for name in archive.namelist()}
+    with Archive(path) as archive:
+        members = {Path(name).name: name for name in archive.names}
         lines = archive.read(members["dorothea_train.data"]).splitlines()
         y = np.array(archive.read(members["dorothea_train.labels"]).split(), dtype=np.float64)
     rows = [np.array(line.split(), dtype=np.int64) - 1 for line in lines]
@@ -77,8 +76,7 @@ def read_covtype(path: Path) -> Data:
 
     `svm-scale` writes six significant digits, so values are rounded to these.
     """
-    with gzip.open(path) as file:
-        table = np.loadtxt(file, delimiter=",", dtype=np.int32, ndmin=2)
+    table = np.loadtxt(seekable(path), delimiter=",", dtype=np.int32, ndmin=2)
     values, kinds = table[:, :-1], table[:, -1]
     scaled = np.empty(values.shape)
     for j in range(values.shape[1]):

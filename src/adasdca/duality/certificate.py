@@ -91,11 +91,17 @@ class Certificate:
         return relative_gap(self.gap, self.primal)
 
     def __str__(self) -> str:
-        return (
-            f"The objective is {self.primal:.8g}; no model has less than {self.dual:.8g}. "
-            f"This one is within {self.gap:.2e} ({100 * self.relative_gap:.2g} %) of the best, "
-            f"and its coefficients within {self.radius:.2e} of the best ones."
-        )
+        known = f"The objective is {self.primal:.8g}; no model has less than {self.dual:.8g}."
+        if not math.isfinite(self.gap):
+            return f"{known} How far this one is from the best is not known."
+        share = self.relative_gap
+        percent = f" ({100 * share:.2g} %)" if math.isfinite(share) else ""
+        coefficients = "of the best; without an L2 term nothing bounds its coefficients."
+        if math.isfinite(self.radius):
+            coefficients = (
+                f"of the best, and its coefficients within {self.radius:.2e} of the best ones."
+            )
+        return f"{known} This one is within {self.gap:.2e}{percent} {coefficients}"
 
 
 class Certified:

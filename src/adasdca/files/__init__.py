@@ -7,6 +7,7 @@ says where the trouble is and what to do.
 
 from adasdca.files.reading import FORMATS, read
 from adasdca.files.svmlight import write_svmlight
-from adasdca.files.table import FileError, Table
+from adasdca.files.table import Table
+from adasdca.storage import FileError
 
 __all__ = ["FORMATS", "FileError", "Table", "read", "write_svmlight"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from adasdca.files.streams import seekable
-from adasdca.files.table import FileError, Table, Target
+from adasdca.files.streams import first_bytes, seekable
+from adasdca.files.table import Table, Target
 from adasdca.problem.data import CsrRows, check_rows
+from adasdca.storage import FileError, check_size, read_arrays
 
 _LAYOUTS = (
     "a dense X, or the arrays of scipy.sparse.save_npz, or data, indices, indptr and shape "
@@ -25,19 +25,12 @@ _LAYOUTS = (
 def read_npz(path: Path, target: Target, n_features: int | None) -> Table:
     """Read arrays saved by numpy.savez or scipy.sparse.save_npz; nothing is unpickled."""
     source = seekable(path)
-    try:
-        with source.open("rb") if isinstance(source, Path) else source as file:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise FileError(f"{path} holds a single array, no archive; save {_LAYOUTS}.")
-            arrays = {name: archive[name] for name in archive.files}
-    except FileError:
-        raise
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileError(
-            f"{path} is not an npz archive of plain arrays ({error}); save {_LAYOUTS}, "
-            "with numpy.savez."
-        ) from error
+    if first_bytes(path, 6) == b"\x93NUMPY":
+        raise FileError(f"{path} holds a single array, no archive; save {_LAYOUTS}.")
+    remedy = (
+        f"is not an npz archive of plain arrays ({{error}}); save {_LAYOUTS}, with numpy.savez."
+    )
+    arrays = read_arrays(path, source if isinstance(source, io.BytesIO) else None, remedy)
     X = _matrix(path, arrays, n_features)
     return Table(X, _targets(path, arrays, target, X.shape[0]), None, str(path))
 
@@ -48,12 +41,14 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], n_features: int | No
         if "X" in arrays:
             X: Any = arrays["X"]
         elif {"data", "shape"} <= arrays.keys():
-            X = _sparse(arrays)
+            X = _sparse(path, arrays)
         else:
             raise ValueError("neither X nor data and shape are in it")
         if n_features is not None and sp.issparse(X) and X.shape[1] < n_features:
             X.resize(X.shape[0], n_features)
-    except (KeyError, TypeError, ValueError) as error:
+    except FileError:
+        raise
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise FileError(
             f"{path} (it holds {found}): {error}. What can be read is {_LAYOUTS}."
         ) from error
@@ -71,8 +66,15 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], n_features: int | No
     return rows.values
 
 
-def _sparse(arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _sparse(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    for name in ("shape", "indices", "indptr", "row", "col", "coords"):
+        if name in arrays and arrays[name].dtype.kind not in "iu":
+            raise ValueError(f"{name} is of {arrays[name].dtype}, not of integers")
     shape = tuple(int(k) for k in arrays["shape"])
+    if len(shape) != 2 or min(shape) < 0:
+        raise ValueError(f"shape is {shape}, not that of a matrix")
+    # CSR has a number for each row, whatever the row holds.
+    check_size(path, 8 * shape[0], sum(array.nbytes for array in arrays.values()))
     kind = arrays["format"].item() if "format" in arrays else b"csr"
     kind = kind.decode("ascii") if isinstance(kind, bytes) else str(kind)
     if kind in ("csr", "csc"):

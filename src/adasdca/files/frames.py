@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.files.streams import seekable, strip_compression
-from adasdca.files.table import FileError, Table, Target
+from adasdca.files.table import Table, Target
+from adasdca.storage import FileError, check_size, guarded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,25 +27,27 @@ def read_csv(path: Path, target: Target, n_features: int | None) -> Table:
     separator = "\t" if strip_compression(path)[0].suffix.lower() == ".tsv" else ","
     source = seekable(path)
     try:
-        first = pl.read_csv(
-            source, separator=separator, has_header=False, n_rows=1, infer_schema=False
-        )
-        names = ["" if name is None else str(name).strip() for name in first.row(0)]
-        _check_header(path, names, separator)
-        if isinstance(source, io.BytesIO):
-            source.seek(0)
-        # All rows are looked at before a column has a type: a late 0.5 makes integers real.
-        frame = pl.read_csv(source, separator=separator, infer_schema_length=None)
-        frame.columns = names
-        frame = frame.with_columns(_as_number(column) for column in frame)
-    except pl.exceptions.NoDataError as error:
-        raise _no_rows(path) from error
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise FileError(
-            f"{path} is not a CSV file with one value per column in every line "
-            f"({_first_line(error)}); correct it, or say what it is with format=."
-        ) from error
-    return _table(path, frame, target, n_features)
+        with guarded(
+            path,
+            "is not a CSV file with one value per column in every line ({error}); correct it, or "
+            "say what it is with format=.",
+        ):
+            first = pl.read_csv(
+                source, separator=separator, has_header=False, n_rows=1, infer_schema=False
+            )
+            names = ["" if name is None else str(name).strip() for name in first.row(0)]
+            _check_header(path, names, separator)
+            if isinstance(source, io.BytesIO):
+                source.seek(0)
+            # All rows are looked at before a column has a type: a late 0.5 makes integers real.
+            frame = pl.read_csv(source, separator=separator, infer_schema_length=None)
+            frame.columns = names
+            frame = frame.with_columns(_as_number(column) for column in frame)
+            return _table(path, frame, target, n_features)
+    except FileError as error:
+        if isinstance(error.__cause__, pl.exceptions.NoDataError):
+            raise _no_rows(path) from error.__cause__
+        raise
 
 
 def _as_number(column: pl.Series) -> pl.Series:
@@ -59,16 +62,18 @@ def _as_number(column: pl.Series) -> pl.Series:
 def read_parquet(path: Path, target: Target, n_features: int | None) -> Table:
     """Read a Parquet file."""
     pl = _polars()
-    try:
-        frame = pl.read_parquet(seekable(path))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        if getattr(error, "errno", None) is not None:
-            raise
-        raise FileError(
-            f"{path} is not a Parquet file, or is damaged ({_first_line(error)}); "
-            "get it again, or say what it is with format=."
-        ) from error
-    return _table(path, frame, target, n_features)
+    source = seekable(path)
+    with guarded(
+        path,
+        "is not a Parquet file, or is damaged ({error}); get it again, or say what it is with "
+        "format=.",
+    ):
+        # Equal values take next to no room in such a file: look at what it says before.
+        lazy = pl.scan_parquet(source)
+        entries = lazy.select(pl.len()).collect().item() * len(lazy.collect_schema())
+        size = path.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
+        check_size(path, 8 * entries, size)
+        return _table(path, lazy.collect(), target, n_features)
 
 
 def _polars() -> Any:
@@ -79,10 +84,6 @@ def _polars() -> Any:
             "CSV and Parquet files need polars; install it with `pip install adasdca[files]`."
         ) from error
     return pl
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _no_rows(path: Path) -> FileError:

@@ -11,14 +11,13 @@ import gzip
 import io
 import lzma
 import sys
-import zlib
 from collections.abc import Iterator
-from functools import partial
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from adasdca.files.table import FileError
+from adasdca.storage import FileError, check_size, guarded, replacing
 
 #: Suffix -> first bytes.
 MAGIC = {
@@ -68,22 +67,37 @@ def chunks(path: Path, size: int = CHUNK) -> Iterator[bytes]:
     """Yield the contents of a file, decompressed, in pieces of about `size` bytes."""
     if path.is_dir():
         raise FileError(f"{path} is a directory; name a file in it.")
-    with io.BufferedReader(path.open("rb", buffering=0), size) as file:
+    source = _Counted(path)
+    with io.BufferedReader(source, size) as file:
         kind = _compression(path, file.peek(8))
         pieces = _frames(file) if kind == ".zst" and _OLD else _pieces(file, kind, size)
+        done = 0
         while True:
-            try:
+            if kind is None:
                 piece = next(pieces, b"")
-            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-                if kind is None or getattr(error, "errno", None) is not None:
-                    raise  # trouble of the disk, not of the file
-                raise FileError(
-                    f"{path}: the {kind} file is truncated or damaged ({error}); "
-                    "copy or download it again."
-                ) from error
+            else:
+                with guarded(
+                    path,
+                    f"cannot be read: the {kind} file is truncated or damaged ({{error}}); copy or "
+                    "download it again.",
+                ):
+                    piece = next(pieces, b"")
             if not piece:
                 return
+            done += len(piece)
+            check_size(path, done, source.count)
             yield piece
+
+
+class _Counted(io.FileIO):
+    """A file that counts what was read of it, pipes included."""
+
+    count = 0
+
+    def readinto(self, buffer: Any) -> int | None:
+        got = super().readinto(buffer)
+        self.count += got or 0
+        return got
 
 
 def seekable(path: Path) -> Path | io.BytesIO:
@@ -94,17 +108,27 @@ def seekable(path: Path) -> Path | io.BytesIO:
     return io.BytesIO(b"".join(chunks(path)))
 
 
-def create(path: Path) -> BinaryIO:
-    """Open a file for writing, compressed as its suffix says."""
+@contextmanager
+def create(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to be written, compressed as its suffix says; it appears when it is whole."""
     kind = strip_compression(path)[1]
-    return path.open("wb") if kind is None else _layer(path, kind, "wb")
+    with replacing(path) as file:
+        if kind is None:
+            yield file
+        else:
+            with _layer(file, kind, "wb") as text:
+                yield text
 
 
-#: Level 9, the default for gzip, is slow and hardly smaller.
-_OPENERS = {".gz": partial(gzip.open, compresslevel=6), ".bz2": bz2.open, ".xz": lzma.open}
+def _gzip(file: BinaryIO, mode: Any) -> gzip.GzipFile:
+    # Without the name of the file, which is that of a draft; level 9 is slow and hardly smaller.
+    return gzip.GzipFile("", mode, 6, file)
 
 
-def _layer(file: Path | BinaryIO, kind: str, mode: str) -> BinaryIO:
+_OPENERS = {".gz": _gzip, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def _layer(file: BinaryIO, kind: str, mode: str) -> BinaryIO:
     opener: Any = _zstd().open if kind == ".zst" else _OPENERS[kind]
     return cast(BinaryIO, opener(file, mode))
 
@@ -132,7 +156,7 @@ def _frames(file: BinaryIO) -> Iterator[bytes]:
     """Yield what zstandard decompresses; its own reader takes a truncated file for a whole one."""
     zstandard = _zstd()
     frame = None
-    while piece := file.read(1 << 16):
+    while piece := file.read(1 << 12):  # may become 128 MiB
         while piece:
             frame = frame or zstandard.ZstdDecompressor().decompressobj()
             try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Callable
@@ -14,8 +13,9 @@ import scipy.sparse as sp
 
 from adasdca import _core
 from adasdca.files.streams import CHUNK, chunks, create
-from adasdca.files.table import FileError, Table, Target
+from adasdca.files.table import Table, Target
 from adasdca.problem.data import CsrRows, as_doubles, check_rows
+from adasdca.storage import FileError
 
 
 def read_svmlight(
@@ -121,6 +121,7 @@ def write_svmlight(
     ----------
     path : str or path
         The file to write, compressed as its suffix says: ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
+        One of that name is replaced in one step, once the new one is complete.
     X : array or sparse matrix of shape (n, d)
         The features. Zeros of dense arrays are left out, as the format has it; all other values
         are written so that reading them gives the same doubles. A reader sees the number of columns
@@ -154,16 +155,9 @@ def write_svmlight(
         start = sparse.indptr.astype(np.int64)
         rows = CsrRows(sparse.data, sparse.indices, start, rows.shape)
     base, row = (0 if zero_based else 1), 0
-    try:
-        with create(path) as file:
-            while row < len(labels):
-                text, row = _core.write_svmlight(
-                    rows.values, rows.columns, rows.start, labels, base, CHUNK, row
-                )
-                file.write(text)
-    except BaseException:
-        # Half of a file would read as a smaller one.
-        if path.is_file():
-            with contextlib.suppress(OSError):
-                path.unlink()
-        raise
+    with create(path) as file:
+        while row < len(labels):
+            text, row = _core.write_svmlight(
+                rows.values, rows.columns, rows.start, labels, base, CHUNK, row
+            )
+            file.write(text)

@@ -1,4 +1,4 @@
-"""What a file of data becomes, and how a bad one is reported."""
+"""What a file of data becomes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from numpy.typing import NDArray
 
 #: The name of the target in a file; None: by the rules of the format; False: there is none.
 Target = str | Literal[False] | None
-
-
-class FileError(ValueError):
-    """A file that cannot be used; the message names the file, the place in it, and a remedy."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,17 +16,16 @@ import dataclasses
 import io
 import json
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.models._atomic import replacing
 from adasdca.models._liblinear import read_liblinear
 from adasdca.models._model import Model, ModelError
 from adasdca.problem.losses import LOSSES, Loss, get_loss
+from adasdca.storage import Archive, FileError, guarded, write_whole
 
 FORMAT = "adasdca-model"
 VERSION = 1
@@ -43,19 +42,7 @@ _PLAIN = (
     "feature_names",
 )
 
-#: What a damaged archive can make its readers raise.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    KeyError,
-    MemoryError,
-    NotImplementedError,
-    RuntimeError,
-    TypeError,
-    UnicodeDecodeError,
-    ValueError,
-)
+_DAMAGED = "is damaged or cut short ({error}); copy it again or fit the model again."
 
 
 def save(model: Model, path: str | Path) -> None:
@@ -68,6 +55,11 @@ def save(model: Model, path: str | Path) -> None:
     path : str or Path
         Where to.
     """
+    write_whole(path, as_bytes(model))
+
+
+def as_bytes(model: Model) -> bytes:
+    """Return the contents of the file of a model; see `save`."""
     if LOSSES.get(model.loss.name) is not type(model.loss):
         raise ModelError(
             f"{model.loss!r} is not one of the losses of adasdca.losses, so that a reader of the "
@@ -82,7 +74,8 @@ def save(model: Model, path: str | Path) -> None:
         **{name: getattr(model, name) for name in _PLAIN},
     }
     text = json.dumps(header, indent=1, allow_nan=False)
-    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         _add(archive, "header.json", text.encode())
         _add(archive, "coef.npy", _as_npy(model.coef))
         _add(archive, "intercept.npy", _as_npy(model.intercept))
@@ -90,6 +83,7 @@ def save(model: Model, path: str | Path) -> None:
             labels = model.classes
             labels = labels.astype(str) if labels.dtype.kind in "OUS" else labels
             _add(archive, "classes.npy", _as_npy(labels))
+    return buffer.getvalue()
 
 
 def load(path: str | Path) -> Model:
@@ -107,25 +101,38 @@ def load(path: str | Path) -> Model:
     with open(path, "rb") as file:
         head = file.read(4)
     if head.startswith(b"solv"):
-        return read_liblinear(path)
+        try:
+            return read_liblinear(path)
+        except ModelError as error:
+            raise _of_file(path, error) from error
     if not head.startswith(b"PK"):
         raise ModelError(
             f"{path} is no model: it is neither of `adasdca fit` nor a text file of LIBLINEAR; "
             "name the file that --model wrote."
         )
     try:
-        with zipfile.ZipFile(path) as archive:
-            if "header.json" not in archive.namelist():
+        with Archive(path, remedy=_DAMAGED) as archive:
+            if "header.json" not in archive.names:
                 raise ModelError(f"{path} is no model; name a file that `adasdca fit` wrote.")
-            header = json.loads(archive.read("header.json"))
+            text = archive.read("header.json")
+            with guarded(path, _DAMAGED):
+                header = json.loads(text)
             _check_version(path, header)
-            return _assembled(archive, header)
-    except ModelError:
-        raise
-    except _DAMAGE as error:
-        raise ModelError(
-            f"{path} is damaged or cut short ({error}); copy it again or fit the model again."
-        ) from error
+            arrays = {
+                name: archive.array(f"{name}.npy")
+                for name in ("coef", "intercept", "classes")
+                if name != "classes" or "classes.npy" in archive.names
+            }
+        with guarded(path, _DAMAGED):
+            return _assembled(arrays, header)
+    except FileError as error:
+        raise _of_file(path, error) from error
+
+
+def _of_file(path: str | Path, error: FileError) -> ModelError:
+    """Return an error that names the file, which one over the model in it does not."""
+    words = str(error)
+    return ModelError(words if str(path) in words else f"{path}: {words}")
 
 
 def _check_version(path: str | Path, header: Any) -> None:
@@ -139,12 +146,10 @@ def _check_version(path: str | Path, header: Any) -> None:
         )
 
 
-def _assembled(archive: zipfile.ZipFile, header: dict[str, Any]) -> Model:
-    arrays = {
-        name: _from_npy(archive.read(f"{name}.npy"))
-        for name in ("coef", "intercept", "classes")
-        if name != "classes" or "classes.npy" in archive.namelist()
-    }
+def _assembled(arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Model:
+    for name in ("coef", "intercept"):
+        if arrays[name].dtype.kind not in "biuf":
+            raise ModelError(f"{name} is of {arrays[name].dtype}; it must be real numbers.")
     loss = dict(header["loss"])
     if loss["name"] not in LOSSES:
         raise ModelError(
@@ -177,7 +182,3 @@ def _as_npy(array: NDArray[Any]) -> bytes:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
     return buffer.getvalue()
-
-
-def _from_npy(contents: bytes) -> NDArray[Any]:
-    return np.asarray(np.lib.format.read_array(io.BytesIO(contents), allow_pickle=False))

@@ -9,6 +9,7 @@ support vector regression.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.models._atomic import replacing
 from adasdca.models._model import Model, ModelError
 from adasdca.problem.losses import (
     EpsilonInsensitive,
@@ -26,6 +26,7 @@ from adasdca.problem.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from adasdca.storage import write_whole
 
 Array = NDArray[np.float64]
 
@@ -66,6 +67,11 @@ def write_liblinear(model: Model, path: str | Path) -> None:
     path : str or Path
         Where to; a file of that name is replaced in one step.
     """
+    write_whole(path, liblinear_bytes(model))
+
+
+def liblinear_bytes(model: Model) -> bytes:
+    """Return the contents of the file of a model; see `write_liblinear`."""
     solver = check_liblinear(model.loss, model.classes, model.l1_ratio)
     columns = model.coef.T
     bias = model.bias
@@ -82,9 +88,10 @@ def write_liblinear(model: Model, path: str | Path) -> None:
         labels = labels[::-1] if len(labels) == 2 else labels
         lines += [f"nr_class {len(labels)}", f"label {' '.join(map(str, labels))}"]
     lines += [f"nr_feature {model.n_features}", f"bias {bias:.17g}", "w"]
-    with replacing(path) as file:
-        file.write(("\n".join(lines) + "\n").encode("ascii"))
-        np.savetxt(file, columns, fmt="%.17g", delimiter=" ", newline=" \n")
+    buffer = io.BytesIO(("\n".join(lines) + "\n").encode("ascii"))
+    buffer.seek(0, io.SEEK_END)
+    np.savetxt(buffer, columns, fmt="%.17g", delimiter=" ", newline=" \n")
+    return buffer.getvalue()
 
 
 def check_liblinear(loss: Loss, classes: NDArray[Any] | None, l1_ratio: float = 0.0) -> str:
@@ -139,12 +146,19 @@ def read_liblinear(path: str | Path, *, epsilon: float = 0.1) -> Model:
     d, bias = _integer(path, header, "nr_feature"), _number(path, header, "bias")
     labels = None if regression else _labels(path, header)
     k = 1 if labels is None or len(labels) == 2 else len(labels)
+    if (d + (bias >= 0)) * k > len(text):  # no number takes less than a character
+        raise ModelError(
+            f"{path} is cut short: nr_feature {d} and {k} column(s) ask for more coefficients than "
+            "it can hold; copy or write it again."
+        )
     w = _matrix(path, lines, d + (bias >= 0), k)
     if labels is not None and len(labels) == 2:
         labels = labels[::-1]
+    with np.errstate(over="ignore", invalid="ignore"):  # the model refuses what is not finite
+        intercept = bias * w[d] if bias >= 0 else np.zeros(k)
     return Model(
         coef=np.ascontiguousarray(w[:d].T),
-        intercept=bias * w[d] if bias >= 0 else np.zeros(k),
+        intercept=intercept,
         classes=labels,
         loss=kind(epsilon=epsilon) if regression else kind(),  # type: ignore[call-arg]
         lam=None,
@@ -174,9 +188,10 @@ def _header(path: str | Path, lines: Iterator[tuple[int, str]]) -> dict[str, str
 def _labels(path: str | Path, header: dict[str, str]) -> NDArray[Any]:
     count = _integer(path, header, "nr_class")
     try:
-        labels = np.array([int(word) for word in header.get("label", "").split()])
-    except ValueError:
-        labels = np.empty(0)
+        words = header.get("label", "").split()
+        labels = np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError):
+        labels = np.empty(0, dtype=np.int64)
     if len(labels) != count or count < 2 or len(np.unique(labels)) != count:
         raise ModelError(
             f"{path}: label {header.get('label', '')!r} does not name nr_class = {count} different "

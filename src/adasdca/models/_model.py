@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.problem.data import check_rows
+from adasdca.problem.data import check_rows, is_number
 from adasdca.problem.losses import Loss
 from adasdca.problem.products import RowProducts
+from adasdca.storage import FileError
 
 Array = NDArray[np.float64]
 
+#: The numbers of a certificate; None stands for one that is not finite.
+_FIGURES = ("primal", "dual", "gap", "relative_gap", "radius")
 
-class ModelError(ValueError):
+
+class ModelError(FileError):
     """A model, or the file of one, that cannot be used; the message says why and what to do."""
 
 
@@ -71,26 +74,78 @@ class Model:
     feature_names: list[str] | None = None
 
     def __post_init__(self) -> None:
+        self._check_coefficients()
+        self._check_classes()
+        self._check_problem()
+        names: Any = self.feature_names
+        if names is None:
+            return
+        text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not text or len(set(names)) != len(names):
+            raise ModelError("The names of the features must be text, each of them once.")
+        if len(names) != self.n_features:
+            raise ModelError(f"There are {len(names)} names for {self.n_features} features.")
+
+    def _check_coefficients(self) -> None:
+        for name in ("coef", "intercept"):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+                kind = getattr(array, "dtype", type(array).__name__)
+                raise ModelError(f"{name} is of {kind}; it must be an array of real numbers.")
         if self.coef.ndim != 2 or self.intercept.shape != self.coef.shape[:1]:
             raise ModelError(
                 f"coef has shape {self.coef.shape} and intercept {self.intercept.shape}; "
                 "they must have shapes (k, d) and (k,)."
             )
+        if self.coef.shape[1] == 0:
+            raise ModelError("The model has no features; fit it on one at least.")
         if not (np.isfinite(self.coef).all() and np.isfinite(self.intercept).all()):
             raise ModelError("The coefficients contain NaN or infinity; fit the model again.")
-        if (self.classes is None) != (self.loss.kind == "regression"):
+
+    def _check_classes(self) -> None:
+        labels = self.classes
+        if (labels is None) != (self.loss.kind == "regression"):
             raise ModelError(f"The loss {self.loss.name!r} is for {self.loss.kind}.")
-        count = 0 if self.classes is None else len(self.classes)
+        count = 0
+        if labels is not None:
+            count = len(labels) if labels.ndim == 1 else 1
+            if labels.dtype.kind not in "biufOUS":
+                raise ModelError(f"classes is of {labels.dtype}; labels are numbers or text.")
+            if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+                raise ModelError("The classes contain NaN or infinity; fit the model again.")
+            if len(set(labels.ravel().tolist())) != labels.size:
+                raise ModelError("A class comes twice; fit the model again.")
         if count == 1 or len(self.coef) != (1 if count <= 2 else count):
             raise ModelError(
                 f"{len(self.coef)} rows of coefficients do not fit {count} classes; there must be "
                 "one row for two classes and for regression, and else one for each class."
             )
-        if self.lam is not None and not (math.isfinite(self.lam) and self.lam > 0):
+        weight = self.class_weight
+        if weight is not None and not (
+            weight.shape == (count,) and np.isfinite(weight).all() and (weight > 0).all()
+        ):
+            raise ModelError(f"class_weight must hold {count} finite numbers above 0.")
+
+    def _check_problem(self) -> None:
+        if self.lam is not None and not (is_number(self.lam) and self.lam > 0):
             raise ModelError(f"lam = {self.lam!r} must be a finite number above 0.")
-        if self.feature_names is not None and len(self.feature_names) != self.n_features:
+        if not (is_number(self.l1_ratio) and 0 <= self.l1_ratio <= 1):
+            raise ModelError(f"l1_ratio = {self.l1_ratio!r} must be a number between 0 and 1.")
+        if not is_number(self.bias):
+            raise ModelError(f"bias = {self.bias!r} must be a finite number.")
+        for name in ("fit_intercept", "positive"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ModelError(f"{name} = {getattr(self, name)!r} must be True or False.")
+        origin: Any = self.provenance  # a file may say anything
+        found: Any = self.certificates
+        if not isinstance(origin, dict):
+            raise ModelError(f"provenance = {origin!r} must be a dictionary.")
+        if not isinstance(found, list) or not all(
+            isinstance(entry, dict) and all(_is_figure(entry.get(key)) for key in _FIGURES)
+            for entry in found
+        ):
             raise ModelError(
-                f"There are {len(self.feature_names)} names for {self.n_features} features."
+                f"certificates must be a list of dictionaries of numbers: {', '.join(_FIGURES)}."
             )
 
     def __repr__(self) -> str:
@@ -184,3 +239,7 @@ class Model:
         for label, value in zip(self.classes, self.class_weight, strict=True):
             weight[labels == label] = value
         return weight
+
+
+def _is_figure(value: Any) -> bool:
+    return value is None or is_number(value)

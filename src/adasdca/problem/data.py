@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,7 +128,7 @@ def _check_dense(X: Any) -> DenseRows:
             f"X must be a matrix, but has {values.ndim} dimension(s); reshape your data with "
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
-    values = np.ascontiguousarray(_as_float(values))
+    values = _laid_out(_as_float(values))
     # A sum is finite if its terms are; only a sum that is not needs a closer look.
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(values.sum())
@@ -146,8 +148,8 @@ def _check_sparse(X: Any) -> CsrRows:
     values, columns = _as_float(csr.data), csr.indices
     if columns.dtype not in (np.int32, np.int64):
         columns = columns.astype(np.int64)
-    values, columns = np.ascontiguousarray(values), np.ascontiguousarray(columns)
-    start = np.ascontiguousarray(csr.indptr, dtype=np.int64)
+    values, columns = _laid_out(values), _laid_out(columns)
+    start = _laid_out(np.asarray(csr.indptr, dtype=np.int64))
     shape = (int(csr.shape[0]), int(csr.shape[1]))
     if len(start) != shape[0] + 1:
         raise ValueError(
@@ -194,14 +196,35 @@ def _as_float(values: NDArray[Any]) -> NDArray[Any]:
         )
     try:
         return _cast(values)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"X has dtype {values.dtype}, which cannot be read as numbers ({error}); "
             "encode categories and text first, e.g. with sklearn.preprocessing.OneHotEncoder."
         ) from error
 
 
+def is_number(x: Any) -> bool:
+    """Whether x is one real number, not beyond doubles."""
+    if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Real):
+        return False
+    try:
+        return math.isfinite(x)
+    except OverflowError:
+        return False
+
+
+def _laid_out(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in C order at addresses that its type allows, copied if it is not."""
+    return np.require(array, requirements=["C", "A", "E"])
+
+
 def _as_array(x: Any, name: str) -> NDArray[Any]:
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        count = np.count_nonzero(np.ma.getmaskarray(x))
+        raise ValueError(
+            f"{name} is a masked array, and {count} of its entries are masked; drop such rows or "
+            "fill the values first, e.g. with numpy.ma.filled."
+        )
     try:
         return np.asarray(x)
     except (TypeError, ValueError) as error:
@@ -214,14 +237,14 @@ def _cast(array: NDArray[Any]) -> Array:
     if array.dtype.kind not in "biufO":  # text, dates and complex numbers would be converted, too
         raise TypeError(f"dtype {array.dtype} is not one of real numbers")
     with np.errstate(over="ignore"):  # an infinity is found later
-        return np.asarray(array, dtype=np.float64, order="C")
+        return _laid_out(np.asarray(array, dtype=np.float64))
 
 
 def as_doubles(x: Any, name: str) -> Array:
     """Return an array of doubles in C order."""
     try:
         return _cast(_as_array(x, name))
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"{name} cannot be read as real numbers ({error}); pass a numeric array."
         ) from error

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adasdca import _core
+from adasdca.problem.data import is_number
 
 Kind = Literal["classification", "regression"]
 Array = NDArray[np.float64]
@@ -173,9 +174,7 @@ class SmoothedHinge(PiecewiseQuadratic):
     domain = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        self._check(
-            "gamma", _positive(self.gamma) or self.gamma == 0, "choose a finite number, 0 or more"
-        )
+        self._check("gamma", _at_least_0(self.gamma), "choose a finite number, 0 or more")
 
     @property
     def smoothness(self) -> float:
@@ -302,7 +301,7 @@ class Quantile(PiecewiseQuadratic):
 
     def __post_init__(self) -> None:
         quantile: Any = self.quantile
-        valid = isinstance(quantile, (int, float, np.number)) and 0 < quantile < 1
+        valid = is_number(quantile) and 0 < quantile < 1
         self._check("quantile", bool(valid), "choose a number between 0 and 1, both excluded")
 
     @property
@@ -312,7 +311,7 @@ class Quantile(PiecewiseQuadratic):
 
 
 def _at_least_0(x: Any) -> bool:
-    return isinstance(x, (int, float, np.number)) and math.isfinite(x) and bool(x >= 0)
+    return is_number(x) and bool(x >= 0)
 
 
 def _positive(x: Any) -> bool:

@@ -8,7 +8,6 @@ lower ≤ w ≤ upper, with N = Σ c_i the sum of the sample weights.
 from __future__ import annotations
 
 import math
-import numbers
 import operator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from adasdca.problem.data import (
     check_rows,
     check_targets,
     check_weights,
+    is_number,
 )
 from adasdca.problem.losses import Loss, get_loss
 from adasdca.problem.regularizers import Regularizer
@@ -146,23 +146,21 @@ def check_number(
     name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False
 ) -> float:
     """Return a real number in [low, high) as a float."""
-    ok = not isinstance(value, bool) and isinstance(value, numbers.Real)
-    ok = ok and (low < value if open_low else low <= value) and value < high
+    ok = is_number(value) and (low < value if open_low else low <= value) and value < high
     if not ok:
         raise ValueError(f"{name} = {value!r} is not allowed; choose {remedy}.")
     return float(value)
 
 
-def check_count(name: str, value: Any, least: int) -> int:
-    """Return an integer that is not below the least one allowed."""
+def check_count(name: str, value: Any, least: int, most: float = math.inf) -> int:
+    """Return an integer in [least, most]."""
     try:
         count = operator.index(value)
     except TypeError:
         count = least - 1
-    if count < least or isinstance(value, bool):
-        raise ValueError(
-            f"{name} = {value!r} is not allowed; choose an integer of {least} or more."
-        )
+    if not least <= count <= most or isinstance(value, bool):
+        end = f"{least} or more" if most == math.inf else f"{least} to {most}"
+        raise ValueError(f"{name} = {value!r} is not allowed; choose an integer of {end}.")
     return count
 
 

@@ -1,0 +1,17 @@
+"""What all files share: they appear whole or not at all, and damaged ones are told as such."""
+
+from adasdca.storage.archives import Archive, read_arrays
+from adasdca.storage.damage import FileError, allowance, check_size, guarded
+from adasdca.storage.writing import check_writable, replacing, write_whole
+
+__all__ = [
+    "Archive",
+    "FileError",
+    "allowance",
+    "check_size",
+    "check_writable",
+    "guarded",
+    "read_arrays",
+    "replacing",
+    "write_whole",
+]

@@ -1,0 +1,54 @@
+"""How a file that cannot be used is reported, and how much memory one may ask for."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+#: Bytes that any file may become in memory.
+FREE = 1 << 30
+#: Beyond these, what a byte on disk may become. Data seldom shrink to less than a fiftieth.
+EXPANSION = 200
+
+
+class FileError(ValueError):
+    """A file that cannot be used; the message names the file, the place in it, and a remedy."""
+
+
+@contextmanager
+def guarded(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+    """Report whatever a reader of others raises over damaged contents as `FileError`.
+
+    Such readers raise nearly anything; around calls of them only. Trouble of the disk stays an
+    OSError.
+    """
+    try:
+        yield
+    except (FileError, ImportError):
+        raise
+    except BaseException as error:
+        # A panic of polars is no Exception; an OSError over contents has no errno, or that of a
+        # seek to where nothing can be.
+        panic = type(error).__name__ == "PanicException"
+        disk = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        if disk or not (panic or isinstance(error, Exception)):
+            raise
+        words = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise FileError(f"{os.fspath(path)} {remedy.format(error=words)}") from error
+
+
+def allowance(size: int) -> int:
+    """Return the bytes that a file of this size may become in memory."""
+    return max(FREE, EXPANSION * size)
+
+
+def check_size(path: str | os.PathLike[str], wanted: int, size: int) -> None:
+    """Refuse contents out of proportion to the bytes on disk, before memory is taken."""
+    if wanted > allowance(size):
+        raise FileError(
+            f"{os.fspath(path)}: {size} bytes would become {wanted} in memory, more than "
+            f"{EXPANSION} times as many, so that it is damaged or made to exhaust memory; if it is "
+            "neither, store it uncompressed."
+        )
