@@ -126,7 +126,7 @@ def _check_dense(X: Any) -> DenseRows:
             f"X must be a matrix, but has {values.ndim} dimension(s); reshape your data with "
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
-    values = np.ascontiguousarray(_as_float(values))
+    values = _in_order(_as_float(values))
     # A sum is finite if its terms are; only a sum that is not needs a closer look.
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(values.sum())
@@ -146,8 +146,8 @@ def _check_sparse(X: Any) -> CsrRows:
     values, columns = _as_float(csr.data), csr.indices
     if columns.dtype not in (np.int32, np.int64):
         columns = columns.astype(np.int64)
-    values, columns = np.ascontiguousarray(values), np.ascontiguousarray(columns)
-    start = np.ascontiguousarray(csr.indptr, dtype=np.int64)
+    values, columns = _in_order(values), _in_order(columns)
+    start = _in_order(csr.indptr, np.int64)
     shape = (int(csr.shape[0]), int(csr.shape[1]))
     if len(start) != shape[0] + 1:
         raise ValueError(
@@ -210,11 +210,16 @@ def _as_array(x: Any, name: str) -> NDArray[Any]:
         ) from error
 
 
+def _in_order(array: NDArray[Any], dtype: Any = None) -> NDArray[Any]:
+    """Return an array as the core reads it: C order, every number at an address it may have."""
+    return np.require(array, dtype, ["C", "ALIGNED", "ENSUREARRAY"])
+
+
 def _cast(array: NDArray[Any]) -> Array:
     if array.dtype.kind not in "biufO":  # text, dates and complex numbers would be converted, too
         raise TypeError(f"dtype {array.dtype} is not one of real numbers")
     with np.errstate(over="ignore"):  # an infinity is found later
-        return np.asarray(array, dtype=np.float64, order="C")
+        return _in_order(array, np.float64)
 
 
 def as_doubles(x: Any, name: str) -> Array:
