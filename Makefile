@@ -4,6 +4,8 @@
 #   PYTHON=...   the Python to build the environment with (default: the first usable one found)
 #   VENV=...     where the environment is (default: .venv)
 #   LEVELS=...   x86-64 levels to compile, e.g. LEVELS="v2;v4" for quick rebuilds (default: all three)
+#   SANITIZER=.. address (with undefined behaviour) or thread, of `make sanitize`
+#   TIME=...     seconds of `make fuzz`, for all its targets together (default: 120)
 #   VERBOSE=1    show the output of the compiler, warnings included
 #   ARGS=...     more arguments for the program of the target, e.g. make test ARGS="-k loss -x";
 #                tests run in two processes, with ARGS="-n 0" in one
@@ -11,8 +13,14 @@
 VENV ?= .venv
 PYTHON ?=
 LEVELS ?= v2;v3;v4
+SANITIZER ?= address
+TIME ?= 120
 VERBOSE ?=
 ARGS ?=
+# Of builds that watch themselves (CMakeLists.txt), and of environments with given versions; the
+# targets that need them set them.
+WATCH :=
+CONSTRAINTS :=
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
@@ -25,9 +33,14 @@ CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp)
 # environment and change only when a rule below runs.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(VERBOSE),--verbose,--quiet)
 INSTALL := CMAKE_GENERATOR=Ninja $(PIP) --no-build-isolation -Ceditable.rebuild=false \
-	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)"
+	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)" \
+	$(if $(WATCH),-Ccmake.define.ADASDCA_WATCH=$(WATCH) -Cbuild-dir=build/$(WATCH) -Cinstall.strip=false)
+ifneq ($(CONSTRAINTS),)
+export PIP_CONSTRAINT := $(CONSTRAINTS)
+endif
 
 .PHONY: help demo test build docs lint format stubs bench peers clean FORCE
+.PHONY: sanitize sanitized fuzz coverage covered oldest matrix promises
 .DELETE_ON_ERROR:
 
 help:
@@ -40,6 +53,12 @@ help:
 	@echo "stubs   write src/adasdca/_core/__init__.pyi from the compiled core"
 	@echo "bench   what an epoch costs (ARGS=--epochs: how many each method needs, minutes)"
 	@echo "peers   time to an accuracy beside other packages (long; ARGS=... selects)"
+	@echo "sanitize  tests of the core under sanitizers (SANITIZER=thread: data races)"
+	@echo "fuzz      random files and numbers against the readers, TIME=... seconds; needs clang"
+	@echo "coverage  lines of Python and C++ that the tests run"
+	@echo "oldest    the tests with the oldest versions that pyproject.toml allows"
+	@echo "matrix    the tests on every Python that is found"
+	@echo "promises  run the commands behind docs/promises.md, and write their figures there"
 	@echo "clean   remove what was built, keep $(VENV)"
 
 demo: $(STAMPS)/build $(STAMPS)/cli
@@ -72,6 +91,61 @@ bench: $(STAMPS)/build
 
 peers: $(STAMPS)/build $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.peers $(ARGS)
+
+# Builds and environments of their own, in build/: each of these targets calls make again.
+sanitize:
+	@$(MAKE) --no-print-directory sanitized VENV=build/venv-$(SANITIZER) WATCH=$(SANITIZER) LEVELS=v2
+
+# The interpreter is not instrumented: the runtime has to be there before it. The C++ library too,
+# or the runtime does not find the functions of exceptions.
+CORE_TESTS := core kernels files files_bad files_npz files_tables pool gram survey passes newton \
+	losses adaptive_columns sampling draws exact excess equations input_forms memory \
+	certificates_exactly stopping multinomial working_sets bad_input paths
+THREAD_TESTS := kernels files pool gram survey passes newton equations stopping input_forms \
+	multinomial
+RUNTIME = $(foreach name,$(1) libstdc++.so.6,$$($${CXX:-c++} -print-file-name=$(name)))
+sanitized: $(STAMPS)/build $(STAMPS)/test
+ifeq ($(WATCH),thread)
+	TSAN_OPTIONS=halt_on_error=1:exitcode=66 LD_PRELOAD="$(call RUNTIME,libtsan.so)" \
+		$(BIN)/python -m pytest $(THREAD_TESTS:%=tests/test_%.py) -p no:xdist $(ARGS)
+else
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		LD_PRELOAD="$(call RUNTIME,libasan.so libubsan.so)" \
+		$(BIN)/python -m pytest -n 2 $(CORE_TESTS:%=tests/test_%.py) $(ARGS)
+endif
+
+fuzz: $(STAMPS)/build
+	$(BIN)/python tools/fuzz.py --time $(TIME) $(ARGS)
+
+coverage:
+	@$(MAKE) --no-print-directory covered VENV=build/venv-coverage WATCH=coverage LEVELS=v2
+
+covered: $(STAMPS)/build $(STAMPS)/coverage
+	find build/coverage -name '*.gcda' -delete
+	$(BIN)/python -m pytest -n 2 --cov=adasdca --cov-report= $(ARGS)
+	$(BIN)/python tools/coverage.py build/coverage
+
+# The lower bounds of what the package itself imports.
+build/oldest.txt: pyproject.toml
+	@mkdir -p build
+	sed -nE '/^(dependencies|plot|onnx|files|cli) =/p' $< | grep -oE '[a-z0-9-]+>=[0-9.]+' \
+		| sed 's/>=/==/' > $@
+
+oldest: build/oldest.txt
+	@$(MAKE) --no-print-directory test VENV=build/venv-oldest PYTHON=$(or $(PYTHON),python3.10) \
+		LEVELS="v2;v4" CONSTRAINTS=$(CURDIR)/$<
+
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14 python3.14t
+matrix:
+	@for python in $(PYTHONS); do \
+		if $$python -c '' 2>/dev/null; then \
+			$(MAKE) --no-print-directory test PYTHON=$$python VENV=build/venv-$$python \
+				LEVELS="v2;v4" || exit 1; \
+		else echo "$$python is not here"; fi; \
+	done
+
+promises: $(STAMPS)/build $(STAMPS)/test
+	$(BIN)/python tools/promises.py $(ARGS)
 
 clean:
 	rm -rf build dist docs/_build docs/auto_examples docs/generated $(STAMPS)/build
@@ -106,6 +180,6 @@ $(STAMPS)/build: $(BUILD_INPUTS) $(STAMPS)/tools $(STAMPS)/levels
 # Extras are installed again only when they may have changed; core changes go through `build`.
 # By the name of the package as installed, and with build isolation: a dependency that comes as
 # source is then built with its own build requirements.
-$(STAMPS)/cli $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/dev $(STAMPS)/bench: pyproject.toml | $(STAMPS)/build
+$(STAMPS)/cli $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/dev $(STAMPS)/bench $(STAMPS)/coverage: pyproject.toml | $(STAMPS)/build
 	$(PIP) "adasdca[$(@F)]"
 	@touch $@
