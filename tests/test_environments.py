@@ -1,0 +1,72 @@
+"""Certificates hold whatever the process around them is set to."""
+
+import functools
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import environments
+import numpy as np
+import pytest
+from test_core import RUNNABLE
+
+from adasdca import certify, solve
+
+#: Options of the interpreter, arguments of the script, variables.
+ENVIRONMENTS = {
+    "plain": ([], [], {}),
+    "optimized": (["-OO"], [], {}),
+    "errors raised": ([], ["raise"], {}),
+    "one BLAS thread": ([], [], {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}),
+    **{f"level {level}": ([], [], {"ADASDCA_ISA": level}) for level in RUNNABLE},
+}
+if sys.platform == "linux" and platform.machine() == "x86_64":
+    ENVIRONMENTS["flushed to zero"] = ([], ["flush"], {})
+
+
+def run_in(name):
+    options, arguments, variables = ENVIRONMENTS[name]
+    script = str(Path(environments.__file__))
+    run = subprocess.run(
+        [sys.executable, "-W", "error", *options, script, *arguments],
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@functools.cache
+def tight(number):
+    """Return a lower and an upper bound of the optimum, from this process."""
+    loss, options = environments.PROBLEMS[number]
+    X, y = environments.make(number)
+    sol = solve(X, y, loss=loss, tol=1e-10, random_state=0, **options)
+    return sol.dual, sol.primal
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_certificates_hold(name):
+    found = run_in(name)
+    assert found["optimize"] == (2 if name == "optimized" else 0)
+    if name.startswith("level"):
+        assert f"level {found['level']}" == name
+    for number, (loss, options) in enumerate(environments.PROBLEMS):
+        sol = found["solutions"][number]
+        lower, upper = tight(number)
+        assert sol["status"] == "converged"
+        assert sol["gap"] <= environments.TOL * sol["primal"]
+        assert sol["primal"] >= lower
+        assert sol["primal"] - sol["gap"] <= upper
+        assert sol["primal"] - sol["certified"] <= upper
+        # The same point, certified in this process.
+        X, y = environments.make(number)
+        coef = np.array(sol["coef"])
+        here = certify(X, y, coef, intercept=sol["intercept"], loss=loss, **options)
+        np.testing.assert_allclose(sol["primal"], here.primal, rtol=1e-12)
+        assert here.dual <= sol["primal"]
