@@ -111,7 +111,8 @@ def certify(
     candidates = [-problem.loss.slope(scores + best, problem.y)]
     if dual_coef is not None:
         candidates.append(_check_dual(dual_coef, problem))
-    found = [_best_multiple(backend, w, b, beta) for beta in candidates]
+    with np.errstate(under="ignore"):  # multiples of a dual point round to 0
+        found = [_best_multiple(backend, w, b, beta) for beta in candidates]
     certificate, beta = min(found, key=lambda pair: pair[0].gap)
     if epochs > 0:
         ascended = _ascended(backend, w, b, beta, best, epochs)
