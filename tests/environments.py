@@ -80,4 +80,6 @@ if __name__ == "__main__":
         flush_to_zero()
     if "raise" in sys.argv:
         np.seterr(all="raise")
-    json.dump({"level": _core.LEVEL, "optimize": sys.flags.optimize, "solutions": run()}, sys.stdout)
+    json.dump(
+        {"level": _core.LEVEL, "optimize": sys.flags.optimize, "solutions": run()}, sys.stdout
+    )

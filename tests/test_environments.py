@@ -8,13 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import environments
 import numpy as np
 import pytest
+
+import environments
+from adasdca import certify, solve
 from test_core import RUNNABLE
 
-from adasdca import certify, solve
-
+#: Of sums of a few hundred numbers of one sign.
+VALUES = 1e-13
 #: Options of the interpreter, arguments of the script, variables.
 ENVIRONMENTS = {
     "plain": ([], [], {}),
@@ -61,12 +63,13 @@ def test_certificates_hold(name):
         lower, upper = tight(number)
         assert sol["status"] == "converged"
         assert sol["gap"] <= environments.TOL * sol["primal"]
-        assert sol["primal"] >= lower
-        assert sol["primal"] - sol["gap"] <= upper
-        assert sol["primal"] - sol["certified"] <= upper
+        # Values of P carry roundings of their own, which gaps do not.
+        assert sol["primal"] >= lower * (1 - VALUES)
+        assert sol["primal"] - sol["gap"] <= upper * (1 + VALUES)
+        assert sol["primal"] - sol["certified"] <= upper * (1 + VALUES)
         # The same point, certified in this process.
         X, y = environments.make(number)
         coef = np.array(sol["coef"])
         here = certify(X, y, coef, intercept=sol["intercept"], loss=loss, **options)
-        np.testing.assert_allclose(sol["primal"], here.primal, rtol=1e-12)
+        np.testing.assert_allclose(sol["primal"], here.primal, rtol=VALUES)
         assert here.dual <= sol["primal"]

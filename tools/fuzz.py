@@ -21,10 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "tests" / "fuzz"
 BUILD = ROOT / "build" / "fuzz"
 COMPILERS = ("clang++", *(f"clang++-{version}" for version in range(30, 13, -1)))
-FLAGS = (
-    "-std=c++20 -O1 -g -fopenmp-simd -fno-math-errno -fno-trapping-math -Wno-pass-failed "
-    "-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined"
-).split()
+FLAGS = [
+    "-std=c++20", "-O1", "-g", "-Wno-pass-failed",
+    "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math",
+    "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined",
+]  # fmt: skip
 FILES = ROOT / "tools" / "fuzz_files.py"
 
 
@@ -47,7 +48,7 @@ def fuzz(name: str, seconds: int) -> dict[str, Any]:
     # Any input takes far less than these limits: memory in MB, seconds.
     limits = ["-max_len=6000", "-timeout=20", "-rss_limit_mb=2048"]
     run = subprocess.run(
-        [str(program), f"-max_total_time={seconds}", *limits, "-print_final_stats=1", "-verbosity=1",
+        [str(program), f"-max_total_time={seconds}", *limits, "-print_final_stats=1",
          f"-artifact_prefix={BUILD / name}-", str(corpus), str(seeds)],
         stderr=subprocess.PIPE, text=True, errors="replace", check=False,
     )  # fmt: skip
@@ -81,9 +82,12 @@ def main() -> None:
     if files:
         run = subprocess.run([sys.executable, str(FILES), "--time", str(share)], check=False)
         found.append({"target": "files", "seconds": share, "failed": run.returncode != 0})
+    failures = sum(entry["failed"] for entry in found)
+    inputs = sum(entry.get("inputs", 0) for entry in found)
+    print(f"{inputs} inputs in {sum(entry['seconds'] for entry in found)} s, {failures} failures")
     if options.output:
         options.output.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    sys.exit(any(entry["failed"] for entry in found))
+    sys.exit(failures > 0)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
+#define CHECK(condition)                                                                 \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
             std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            std::abort();                                                             \
-        }                                                                             \
+            std::abort();                                                                \
+        }                                                                                \
     } while (false)
 
 // Takes numbers from the front of the bytes; zeros when there are none left.

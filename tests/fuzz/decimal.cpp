@@ -1,5 +1,5 @@
 // The reader and the writer of numbers, against the C library.
-#include "decimal.hpp"
+#include "io/decimal.hpp"
 
 #include <cctype>
 #include <cmath>

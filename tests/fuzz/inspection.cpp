@@ -1,5 +1,5 @@
 // What is found out about a CSR matrix before kernels may trust it, against the obvious loops.
-#include "inspect.hpp"
+#include "rows/inspection.hpp"
 
 #include <cmath>
 #include <vector>
@@ -31,7 +31,8 @@ void check(Bytes bytes) {
     const std::int64_t d = bytes.next<std::uint16_t>();
     const std::size_t rows = bytes.next<std::uint8_t>();
     // More entries than a block of the pass, some of the time: what there is, again and again.
-    const std::size_t repeats = bytes.next<std::uint8_t>() % 4 == 0 ? 1 + 8192 / (bytes.size() + 1) : 1;
+    const std::size_t repeats =
+        bytes.next<std::uint8_t>() % 4 == 0 ? 1 + 8192 / (bytes.size() + 1) : 1;
     std::vector<std::int64_t> start{bytes.next<std::int8_t>() / 127};
     for (std::size_t i = 0; i < rows; ++i)
         start.push_back(start.back() + bytes.next<std::int8_t>());

@@ -1,6 +1,6 @@
 // The reader of svmlight text: nothing is read beyond its memory, what it accepts is a matrix, and
 // neither where the text is cut nor how wide the indices are changes anything.
-#include "svmlight.hpp"
+#include "io/svmlight.hpp"
 
 #include <cmath>
 #include <string_view>
