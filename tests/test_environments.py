@@ -73,3 +73,11 @@ def test_certificates_hold(name):
         here = certify(X, y, coef, intercept=sol["intercept"], loss=loss, **options)
         np.testing.assert_allclose(sol["primal"], here.primal, rtol=VALUES)
         assert here.dual <= sol["primal"]
+
+
+def test_underflow_is_no_error():
+    """Far on the right side of its margin a row's dual variable is next to nothing."""
+    X, y = np.array([[709.0], [-707.0]]), np.array([1.0, -1.0])
+    with np.errstate(all="raise"):
+        found = certify(X, y, [1.0], loss="logistic", lam=1e-3)
+    assert found.primal == pytest.approx(5e-4)
