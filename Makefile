@@ -4,6 +4,8 @@
 #   PYTHON=...   the Python to build the environment with (default: the first usable one found)
 #   VENV=...     where the environment is (default: .venv)
 #   LEVELS=...   x86-64 levels to compile, e.g. LEVELS="v2;v4" for quick rebuilds (default: all three)
+#   SANITIZER=.. address (with undefined behaviour) or thread, of `make sanitize`
+#   TIME=...     seconds of `make fuzz`, for all its targets together (default: 120)
 #   VERBOSE=1    show the output of the compiler, warnings included
 #   ARGS=...     more arguments for the program of the target, e.g. make test ARGS="-k loss -x";
 #                tests run in two processes, with ARGS="-n 0" in one
@@ -11,23 +13,34 @@
 VENV ?= .venv
 PYTHON ?=
 LEVELS ?= v2;v3;v4
+SANITIZER ?= address
+TIME ?= 120
 VERBOSE ?=
 ARGS ?=
+# Of builds that watch themselves (CMakeLists.txt), and of environments with given versions; the
+# targets that need them set them.
+WATCH :=
+CONSTRAINTS :=
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 BUILD_TOOLS := "pip>=23.1" "scikit-build-core>=1.1" "nanobind>=3.1,<4" cmake ninja
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard core/*/*.hpp core/*/*.cpp)
 PYTHON_DIRS := $(wildcard conftest.py src tools tests benchmarks examples docs)
-CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp)
+CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp tests/fuzz/*.hpp tests/fuzz/*.cpp)
 
 # Redirecting editable install: Python sources are live; the compiled modules are in the
 # environment and change only when a rule below runs.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(VERBOSE),--verbose,--quiet)
 INSTALL := CMAKE_GENERATOR=Ninja $(PIP) --no-build-isolation -Ceditable.rebuild=false \
-	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)"
+	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)" \
+	$(if $(WATCH),-Ccmake.define.ADASDCA_WATCH=$(WATCH) -Cbuild-dir=build/$(WATCH) -Cinstall.strip=false)
+ifneq ($(CONSTRAINTS),)
+export PIP_CONSTRAINT := $(CONSTRAINTS)
+endif
 
 .PHONY: help demo test build docs lint format stubs bench peers clean FORCE
+.PHONY: sanitize sanitized fuzz coverage covered oldest matrix optimized promises
 .DELETE_ON_ERROR:
 
 help:
@@ -40,6 +53,13 @@ help:
 	@echo "stubs   write src/adasdca/_core/__init__.pyi from the compiled core"
 	@echo "bench   what an epoch costs (ARGS=--epochs: how many each method needs, minutes)"
 	@echo "peers   time to an accuracy beside other packages (long; ARGS=... selects)"
+	@echo "sanitize  tests of the core under sanitizers (SANITIZER=thread: data races)"
+	@echo "fuzz      random files and numbers against the readers, TIME=... seconds; needs clang"
+	@echo "coverage  lines of Python and C++ that the tests run"
+	@echo "oldest    the tests with the oldest versions that pyproject.toml allows"
+	@echo "matrix    the tests on every Python that is found"
+	@echo "optimized the tests of the mathematics under python -OO"
+	@echo "promises  run the commands behind docs/promises.md, and write their figures there"
 	@echo "clean   remove what was built, keep $(VENV)"
 
 demo: $(STAMPS)/build $(STAMPS)/cli
@@ -72,6 +92,77 @@ bench: $(STAMPS)/build
 
 peers: $(STAMPS)/build $(STAMPS)/bench
 	$(BIN)/python -m benchmarks.peers $(ARGS)
+
+# Builds and environments of their own, in build/: each of these targets calls make again.
+sanitize:
+	@$(MAKE) --no-print-directory sanitized VENV=build/venv-$(SANITIZER) WATCH=$(SANITIZER) LEVELS=v2
+
+# The interpreter is not instrumented: the runtime has to be there before it. The C++ library too,
+# or the runtime does not find the functions of exceptions.
+CORE_TESTS := core kernels files files_bad files_npz files_tables pool gram survey passes newton \
+	losses adaptive_columns sampling draws exact excess equations input_forms \
+	certificates_exactly stopping multinomial working_sets bad_input paths
+THREAD_TESTS := kernels pool gram survey passes newton equations stopping input_forms
+RUNTIME = $(foreach name,$(1) libstdc++.so.6,$$($${CXX:-c++} -print-file-name=$(name)))
+# Left out: tests that measure memory, of which the runtime takes its own; and for data races the
+# threads of others, OpenBLAS and polars, whose waiting in loops is not understood.
+MEASURED := not more_than_the_limit and not plans_at_the_limits
+FOREIGN := not data_frames
+sanitized: $(STAMPS)/build $(STAMPS)/test
+ifeq ($(WATCH),thread)
+	rm -f build/thread/report.*
+	OPENBLAS_NUM_THREADS=1 LD_PRELOAD="$(call RUNTIME,libtsan.so)" \
+		TSAN_OPTIONS=halt_on_error=1:exitcode=66:log_path=build/thread/report \
+		$(BIN)/python -m pytest -p no:xdist -k "$(MEASURED) and $(FOREIGN)" \
+		$(THREAD_TESTS:%=tests/test_%.py) $(ARGS) || { cat build/thread/report.*; exit 1; }
+else
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+		LD_PRELOAD="$(call RUNTIME,libasan.so libubsan.so)" \
+		$(BIN)/python -m pytest -n 2 -k "$(MEASURED)" $(CORE_TESTS:%=tests/test_%.py) $(ARGS)
+endif
+
+fuzz: $(STAMPS)/build
+	$(BIN)/python tools/fuzz.py --time $(TIME) $(ARGS)
+
+coverage:
+	@$(MAKE) --no-print-directory covered VENV=build/venv-coverage WATCH=coverage LEVELS=v2
+
+covered: $(STAMPS)/build $(STAMPS)/coverage
+	find build/coverage -name '*.gcda' -delete
+	$(BIN)/python -m pytest -n 2 --cov=adasdca --cov-report= $(ARGS)
+	$(BIN)/python tools/coverage.py build/coverage
+
+# The lower bounds of what the package itself imports.
+build/oldest.txt: pyproject.toml
+	@mkdir -p build
+	sed -nE '/^(dependencies|plot|onnx|files|cli) =/p' $< | grep -oE '[a-z0-9-]+>=[0-9.]+' \
+		| sed 's/>=/==/' > $@
+
+# Beside them are the newest versions of others, whose deprecations are no business of this test.
+# Left out is what tests the newest scikit-learn: its list of checks, its way to name penalties.
+OLDEST := -W ignore::DeprecationWarning --ignore=tests/test_estimators_checks.py \
+	--deselect=tests/test_estimators_equal.py::test_elastic_net_logistic_regression
+oldest: build/oldest.txt
+	@$(MAKE) --no-print-directory test VENV=build/venv-oldest PYTHON=$(or $(PYTHON),python3.10) \
+		LEVELS="v2;v4" CONSTRAINTS=$(CURDIR)/$< ARGS="$(OLDEST) $(ARGS)"
+
+PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14 python3.14t
+matrix:
+	@for python in $(PYTHONS); do \
+		if $$python -c '' 2>/dev/null; then \
+			$(MAKE) --no-print-directory test PYTHON=$$python VENV=build/venv-$$python \
+				LEVELS="v2;v4" || exit 1; \
+		else echo "$$python is not here"; fi; \
+	done
+
+# Without asserts and docstrings. pytest rewrites the asserts of the tests and warns that it does
+# not those of other modules.
+optimized: $(STAMPS)/build $(STAMPS)/test
+	$(BIN)/python -OO -m pytest -p no:xdist -W ignore::pytest.PytestConfigWarning \
+		$(CORE_TESTS:%=tests/test_%.py) $(ARGS)
+
+promises: $(STAMPS)/build $(STAMPS)/test
+	$(BIN)/python tools/promises.py $(ARGS)
 
 clean:
 	rm -rf build dist docs/_build docs/auto_examples docs/generated $(STAMPS)/build
@@ -106,6 +197,6 @@ $(STAMPS)/build: $(BUILD_INPUTS) $(STAMPS)/tools $(STAMPS)/levels
 # Extras are installed again only when they may have changed; core changes go through `build`.
 # By the name of the package as installed, and with build isolation: a dependency that comes as
 # source is then built with its own build requirements.
-$(STAMPS)/cli $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/dev $(STAMPS)/bench: pyproject.toml | $(STAMPS)/build
+$(STAMPS)/cli $(STAMPS)/test $(STAMPS)/docs $(STAMPS)/dev $(STAMPS)/bench $(STAMPS)/coverage: pyproject.toml | $(STAMPS)/build
 	$(PIP) "adasdca[$(@F)]"
 	@touch $@

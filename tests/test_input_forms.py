@@ -30,6 +30,22 @@ def read_only(array):
     return array
 
 
+def misaligned(array):
+    """The same numbers, each an odd number of bytes from where the processor likes it."""
+    raw = np.zeros(array.nbytes + 1, np.uint8)
+    found = raw[1:].view(array.dtype).reshape(array.shape)
+    found[...] = array
+    assert not found.flags.aligned
+    return found
+
+
+def with_misaligned_parts(matrix):
+    matrix = matrix.copy()
+    for part in ("data", "indices", "indptr"):
+        setattr(matrix, part, misaligned(getattr(matrix, part)))
+    return matrix
+
+
 def shuffled(matrix):
     """The same CSR matrix with the entries of each row in another order."""
     order = np.lexsort((RNG.random(matrix.nnz), matrix.tocoo().row))
@@ -57,6 +73,7 @@ DENSE_FORMS = {
     "reversed": DENSE[::-1].copy()[::-1],
     "read-only": read_only(DENSE),
     "object": DENSE.astype(object),
+    "misaligned": misaligned(DENSE),
     **{
         kind: DENSE.astype(kind)
         for kind in ("f2", "f4", "g", "i1", "i8", "u2", ">f8", ">f4", ">i4")
@@ -67,6 +84,7 @@ SPARSE_FORMS = {
     **{f"{name}-array": sp.csr_array(DENSE).asformat(name) for name in FORMATS},
     "unsorted": shuffled(CSR),
     "duplicates": doubled(CSR),
+    "misaligned": with_misaligned_parts(CSR),
     "long-indices": with_long_indices(CSR),
     **{kind: CSR.astype(kind) for kind in ("f4", "i4", "u1", "g")},
 }
@@ -93,6 +111,18 @@ def test_dense(form):
 @pytest.mark.parametrize("form", SPARSE_FORMS)
 def test_sparse(form):
     same(solve(SPARSE_FORMS[form], Y, **OPTIONS), solve(CSR, Y, **OPTIONS))
+
+
+@pytest.mark.parametrize("X", [misaligned(DENSE), with_misaligned_parts(CSR)])
+def test_the_core_sees_aligned_numbers(X):
+    ones = misaligned(np.ones(D))
+    problem = Problem.checked(
+        X, misaligned(Y), loss="hinge", lam=1.0, sample_weight=misaligned(Y + 2.0),
+        bounds=(-ones, ones),
+    )  # fmt: skip
+    parts = [getattr(problem.rows, name, Y) for name in ("values", "columns", "start")]
+    parts += [problem.y, problem.weight, *problem.bounds]
+    assert all(part.flags.aligned and part.flags.c_contiguous for part in parts)
 
 
 def test_dense_and_sparse_agree():

@@ -41,7 +41,7 @@ Precision precision_of(const T* values, std::int64_t count) {
 }
 
 constexpr std::int64_t record_alignment = 64;
-constexpr std::int64_t rows_per_pulse = 4096;
+constexpr std::int64_t rows_per_check = 4096;
 
 template <class V, class T, class Index>
 void pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
@@ -60,7 +60,7 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
     Buffer<std::byte> arena(static_cast<std::size_t>(offset));
     const Packed packed{arena.data(), place.data()};
     for (std::int64_t begin = 0; begin < x.n; begin += block_rows) {
-        if (begin % rows_per_pulse == 0 && token.stop()) return;
+        if (begin % rows_per_check == 0 && token.stop()) return;
         for_rows(it, rows_of(x, it.states.data()), begin, std::min(x.n, begin + block_rows),
                  [&](std::int64_t i) {
                      auto row = packed[i];

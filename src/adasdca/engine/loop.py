@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.schedules import Schedule
@@ -69,7 +71,8 @@ class Loop:
         """Run to the end; Ctrl-C is an end like any other once there is a certificate."""
         self._look(FOREVER)  # without a first certificate there is nothing to return
         try:
-            status = self._turn()
+            with np.errstate(under="ignore"):  # it rounds to 0, also where users have errors raised
+                status = self._turn()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         if not self._seen and self._duration < QUICK:
