@@ -29,6 +29,7 @@ std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::in
     }
     double total = static_cast<double>(n);
     if (weight) {
+        const nb::gil_scoped_release release;
         Sum sum;
         for (std::int64_t i = 0; i < n; ++i) sum.add(weight->data()[i]);
         total = sum.value();
@@ -122,8 +123,10 @@ void bind_workspace(nb::module_& m) {
             "curvature",
             [](const Workspace& ws, Output out) {
                 double* q = pointer(out, ws.problem.n);
-                with_rows(ws.iterate, [&](const auto& rows) {
-                    for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                released(1e18, [&](Pulse&) {
+                    with_rows(ws.iterate, [&](const auto& rows) {
+                        for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                    });
                 });
             },
             "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
@@ -180,10 +183,7 @@ void bind_workspace(nb::module_& m) {
         .def(
             "pack",
             [](Workspace& ws) {
-                released(1e18, [&](Pulse& pulse) {
-                    pack_if_wanted(ws.iterate, pulse);
-                    return true;
-                });
+                released(1e18, [&](Pulse& pulse) { pack_if_wanted(ws.iterate, pulse); });
             },
             "Copy the rows into records now, if that was asked for; otherwise the first ascent "
             "does it.")
@@ -250,9 +250,8 @@ void bind_workspace(nb::module_& m) {
                 expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
                        "beta: one entry per row");
                 double* to = pointer(out, ws.problem.n);
-                released(1e18, [&](Pulse&) {
-                    balanced_dual(ws.problem, scores.data(), intercept, beta.data(), to);
-                    return true;
+                released(1e18, [&](Pulse& pulse) {
+                    balanced_dual(ws.problem, scores.data(), intercept, beta.data(), to, pulse);
                 });
             },
             "scores"_a, "intercept"_a, "beta"_a, "out"_a);

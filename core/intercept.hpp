@@ -13,6 +13,9 @@
 
 namespace adasdca {
 
+// Rows between two looks at the clock, where no block of rows is done at a time.
+inline constexpr std::int64_t rows_per_look = 4096;
+
 struct Balance {
     double sum = 0, slope = 0,
            mass = 0;  // sum_i c_i beta_i(b), -its derivative, sum_i c_i |beta_i|
@@ -104,13 +107,14 @@ inline double best_intercept(const Problem& problem, const double* scores, doubl
 }
 
 // Write a dual point with sum_i c_i beta_i = 0, but for rounding, from the scores (smooth losses)
-// or from beta itself.
+// or from beta itself. Unfinished if the pulse stopped.
 inline void balanced_dual(const Problem& problem, const double* scores, double b,
-                          const double* beta, double* out) {
+                          const double* beta, double* out, Pulse& pulse) {
     std::visit(
         [&](const auto& loss) {
             Sum positive, negative;
             for (std::int64_t i = 0; i < problem.n; ++i) {
+                if (i % rows_per_look == 0 && pulse.stop()) return;
                 const Label l = label(loss.margin, problem.y[i]);
                 out[i] = loss.gamma > 0 ? l.sign * loss.ascent(l.sign * (scores[i] + b), l.target)
                                         : beta[i];

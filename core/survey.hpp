@@ -157,7 +157,9 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, Pulse& p
     if (out.coef) std::copy(w, w + problem.d, out.coef);
     if (problem.fit_intercept) {
         result.intercept = best_intercept(problem, scores, it.intercept, threads, pulse);
-        balanced_dual(problem, scores, result.intercept, out.beta, out.certified);
+        balanced_dual(problem, scores, result.intercept, out.beta, out.certified, pulse);
+        result.complete = !pulse.stopped();
+        if (!result.complete) return result;
         result.certificate =
             certify(it, scores, result.intercept, w, out.certified, threads, pulse);
         if (it.careful) {

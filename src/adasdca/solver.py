@@ -10,15 +10,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adasdca.backends.base import Backend
 from adasdca.backends.cpu import LocalBackend
-from adasdca.engine.loop import Loop
+from adasdca.duality.certificate import Certificate
+from adasdca.engine.interruption import interruption
+from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
-from adasdca.solution import History, Solution, as_beta
+from adasdca.solution import History, Record, Solution, State, Status, as_beta
+
+Array = NDArray[np.float64]
 
 
 def solve(
@@ -105,7 +110,7 @@ def solve(
     -------
     Solution
         The last certified point. Ctrl-C, `max_time` and the callback end a solve early but lose
-        nothing.
+        nothing; before the first certificate Ctrl-C raises KeyboardInterrupt.
 
     References
     ----------
@@ -137,32 +142,33 @@ def solve(
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     threads = (os.cpu_count() or 1) if n_threads == -1 else check_count("n_threads", n_threads, 1)
     method = get_method(method)
-    stop = StopRule(
-        start=start,
-        tol=tol,
-        max_epochs=check_count("max_epochs", max_epochs, 0),
-        max_time=None
-        if max_time is None
-        else check_number("max_time", max_time, 0.0, math.inf, "seconds, 0 or more, or None"),
-        callback=callback,
-    )
+    max_epochs = check_count("max_epochs", max_epochs, 0)
+    if max_time is not None:
+        max_time = check_number("max_time", max_time, 0.0, math.inf, "seconds, 0 or more, or None")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback = {callback!r} is not callable; pass a function of one record.")
     if not isinstance(pack, bool) and pack != "auto":
         raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
-    epoch = 0
-    rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
-    if not rows.facts.ascends and method.ascends:
-        raise ValueError(
-            f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = {l1_ratio!r} "
-            "or this backend does not allow; choose method='auto', or an l1_ratio below 1."
-        )
-    schedule = method.schedule(problem, rows.facts, tol, threads)
-    if warm_start is not None:
-        beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
-        rows.restart(beta, multiplier)
-    outcome = Loop(rows, schedule, stop, seed, epoch).run()
+    with interruption() as around:
+        stop = StopRule(start, tol, max_epochs, max_time, callback, around)
+        epoch = 0
+        rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+        if not rows.facts.ascends and method.ascends:
+            raise ValueError(
+                f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
+                f"{l1_ratio!r} or this backend does not allow; choose method='auto', or an "
+                "l1_ratio below 1."
+            )
+        schedule = method.schedule(problem, rows.facts, tol, threads)
+        if warm_start is not None:
+            beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
+            rows.restart(beta, multiplier)
+        around.check()
+        return _solution(problem, rows, Loop(rows, schedule, stop, seed, epoch).run())
+
+
+def _solution(problem: Problem, rows: Backend, outcome: Outcome) -> Solution:
     survey, records, weight = outcome.survey, outcome.records, problem.weight
     certified = rows.gather(survey.certified)
     coef, intercept = problem.split(survey.coef, survey.intercept)
@@ -178,6 +184,57 @@ def solve(
         phases=outcome.phases,
         timings=outcome.timings,
         state=outcome.state,
+    )
+
+
+def unsolved(
+    y: Array,
+    weight: Array | None,
+    d: int,
+    *,
+    loss: Loss,
+    lam: float,
+    l1_ratio: float,
+    status: Status,
+    state: State | None = None,
+) -> Solution:
+    """Return the model 0 for a solve that was never begun: its certificate needs no row of X.
+
+    At w = 0, b = 0 and β = 0 the gap is Σ c_i (φ(0) + φ*(0))/N. Bounds must allow for 0.
+
+    Parameters
+    ----------
+    y, weight : (n,) array
+        Checked targets and weights.
+    d : int
+        The number of features.
+    loss, lam, l1_ratio
+        As in `solve`.
+    status : Status
+        Why it was not begun.
+    state : State, optional
+        Where it would have begun.
+    """
+    none = np.zeros(len(y))
+    c = np.broadcast_to(np.float64(1.0), len(y)) if weight is None else weight
+    primal, gap = (
+        float(c @ values / c.sum()) for values in (loss.value(none, y), loss.excess(none, none, y))
+    )
+    blur = 4 * len(y) * np.finfo(np.float64).eps * primal
+    found = Certificate.of(primal, gap + blur, blur, blur, lam * (1.0 - l1_ratio))
+    record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, 0)
+    return Solution(
+        coef=np.zeros(d),
+        intercept=0.0,
+        dual_coef=none,
+        certificate=found,
+        status=status,
+        n_epochs=0,
+        n_updates=0,
+        history=History.of([record]),
+        phases=(),
+        timings={},
+        state=state or State(none, 0.0, 0, 0),
     )
 
 

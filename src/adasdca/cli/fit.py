@@ -18,13 +18,13 @@ import typer
 import adasdca
 from adasdca import models
 from adasdca.cli import inputs
-from adasdca.cli.interrupt import Interrupt
+from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import certificate_lines, described, emit_json, note, plain
 from adasdca.cli.progress import Progress
 from adasdca.cli.quality import in_words, quality
 from adasdca.cli.refusals import blame, check_output, refusal
 from adasdca.methods import get_method
-from adasdca.solution import Record, Status
+from adasdca.solution import Status
 
 WRITERS = {"adasdca": models.save, "liblinear": models.write_liblinear}
 
@@ -115,29 +115,24 @@ def fit(
             classes = None if chosen.kind == "regression" else np.unique(y)
             models.check_liblinear(chosen, classes)
     facts = source.describe()
-    with Interrupt() as interrupt, Progress(tol) as progress:
+    with stoppable():
         note(f"{data}: {facts['n']} rows, {facts['d']} features, {_kind(y, chosen)}")
-        draw = progress.follow("fit")
-
-        def look(record: Record) -> bool:
-            draw(record)
-            return interrupt(record)
-
-        done = train(table.X, y, recipe, weights, look)
-    fitted = dataclasses.replace(
-        done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
-    )
-    if model is not None:
-        WRITERS[model_format](fitted, model)
-    result = quality(fitted, fitted.predict(table.X), y)
-    if as_json:
-        emit_json(_document(facts, recipe, done, fitted, result, model))
-    for line in _summary(recipe, done, fitted, model):
-        note(line)
-    note(f"on these rows: {in_words(result)}")
-    if done.status is not Status.CONVERGED:
-        note(_advice(done.status, recipe))
-        raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
+        with Progress(tol) as progress:
+            done = train(table.X, y, recipe, weights, progress.follow("fit"))
+        fitted = dataclasses.replace(
+            done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
+        )
+        if model is not None:
+            WRITERS[model_format](fitted, model)
+        result = quality(fitted, fitted.predict(table.X), y)
+        if as_json:
+            emit_json(_document(facts, recipe, done, fitted, result, model))
+        for line in _summary(recipe, done, fitted, model):
+            note(line)
+        note(f"on these rows: {in_words(result)}")
+        if done.status is not Status.CONVERGED:
+            note(_advice(done.status, recipe))
+            raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
 
 
 def _check_output(path: Path | None, model_format: str) -> None:

@@ -21,8 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate, Certified
+from adasdca.engine.interruption import interruption
+from adasdca.engine.loop import GRACE
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.multinomial.continuation import descend
 from adasdca.multinomial.margins import Multinomial
@@ -116,36 +119,33 @@ def solve_multinomial(
     -------
     MultinomialSolution
     """
-    stop = StopRule(time.perf_counter(), tol, max_epochs, max_time, callback, patience=math.inf)
+    start = time.perf_counter()
     weight = check_weights(sample_weight, len(codes))
     # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
     # for each other. Underflow is no error of the softmax, and what is not finite is found by the
     # certificate.
-    with np.errstate(all="ignore"), one_thread():
+    with interruption() as around, np.errstate(all="ignore"), one_thread():
+        stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
         rows = RowProducts(X)
-        problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
-        shape = (n_classes, X.shape[1])
-        coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
-        objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
+        with around.heeded():
+            around.check()
+            problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
+            shape = (n_classes, X.shape[1])
+            coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
+            objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
         watch = Watch(objective, stop, rows)
         try:
-            ending = descend(objective, stop.deadline, watch)
+            with around.heeded(stop.seconds_left() + GRACE):
+                ending = descend(objective, stop.deadline, watch)
             status = watch.status or ENDINGS[ending]
         except KeyboardInterrupt:
+            around.wish()
             if not watch.records:
                 raise
             status = Status.INTERRUPTED
-    point = watch.best
-    return MultinomialSolution(
-        coef=point.coef,
-        intercept=point.intercept,
-        dual_coef=point.alpha,
-        certificate=point.certificate,
-        status=status,
-        n_epochs=watch.records[-1].epoch,
-        n_updates=rows.passes,
-        history=History.of(watch.records),
-    )
+        except _core.Expired:
+            status = Status.TIME_LIMIT
+        return watch.solution(status)
 
 
 class Watch:
@@ -177,3 +177,17 @@ class Watch:
         if self.status is Status.CONVERGED:
             self.best = point
         return self.status is not None
+
+    def solution(self, status: Status) -> MultinomialSolution:
+        """Return the best point."""
+        point = self.best
+        return MultinomialSolution(
+            coef=point.coef,
+            intercept=point.intercept,
+            dual_coef=point.alpha,
+            certificate=point.certificate,
+            status=status,
+            n_epochs=self.records[-1].epoch,
+            n_updates=self.rows.passes,
+            history=History.of(self.records),
+        )
