@@ -56,7 +56,7 @@ def lines_of(call):
 
 
 def at_line(call, line, turn, act):
-    """Call, and act when a line is come to for that time; what the action raises is raised there."""
+    """Call, and act when a line is come to for the `turn`-th time; it may raise there."""
     count = 0
 
     def see(seen):
@@ -69,11 +69,11 @@ def at_line(call, line, turn, act):
     return follow(call, see, line)
 
 
-def places(lines, rooms=ROOMS, sample=8):
+def places(lines, rooms=ROOMS, sample=8, both=True):
     """Return where to act, as (when, line, turn).
 
-    Every line of the rooms that interruption matters to, when it is first and last come to, and a
-    sample of the others.
+    Every line of the rooms that interruption matters to, when it is first and, with `both`, last
+    come to, and a sample of the others.
     """
     turns, first, last = {}, {}, {}
     for k, line in enumerate(lines):
@@ -82,7 +82,7 @@ def places(lines, rooms=ROOMS, sample=8):
         last[line] = k, line, turns[line]
     mine = [line for line in first if line.file.removeprefix(PACKAGE).startswith(rooms)]
     others = [line for line in first if line not in set(mine)]
-    found = {first[line] for line in mine} | {last[line] for line in mine}
+    found = {first[line] for line in mine} | {last[line] for line in mine if both}
     return sorted(found | {first[line] for line in others[::sample]}, key=lambda place: place[0])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Backend
+from adasdca import _core
+from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.cpu import LocalBackend
 from adasdca.duality.certificate import Certificate
 from adasdca.engine.interruption import interruption
@@ -24,6 +26,9 @@ from adasdca.problem.problem import Problem, check_count, check_number
 from adasdca.solution import History, Record, Solution, State, Status, as_beta
 
 Array = NDArray[np.float64]
+
+#: Seconds past the deadline that the first survey may take; after that the model 0 is returned.
+FIRST = 0.1
 
 
 def solve(
@@ -165,7 +170,22 @@ def solve(
             beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
             rows.restart(beta, multiplier)
         around.check()
-        return _solution(problem, rows, Loop(rows, schedule, stop, seed, epoch).run())
+        loop = Loop(rows, schedule, stop, seed, epoch)
+        bounds = problem.bounds
+        allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
+        try:
+            return _solution(problem, rows, loop.run(FIRST if allowed else FOREVER))
+        except _core.Expired:
+            return unsolved(
+                problem.y,
+                problem.weight,
+                problem.rows.shape[1] - bool(problem.constant),
+                loss=problem.loss,
+                lam=problem.lam,
+                l1_ratio=problem.l1_ratio,
+                status=Status.TIME_LIMIT,
+                state=None if warm_start is None else State(beta, multiplier, epoch, seed),
+            )
 
 
 def _solution(problem: Problem, rows: Backend, outcome: Outcome) -> Solution:
@@ -220,7 +240,7 @@ def unsolved(
     primal, gap = (
         float(c @ values / c.sum()) for values in (loss.value(none, y), loss.excess(none, none, y))
     )
-    blur = 4 * len(y) * np.finfo(np.float64).eps * primal
+    blur = 4 * len(y) * sys.float_info.epsilon * primal
     found = Certificate.of(primal, gap + blur, blur, blur, lam * (1.0 - l1_ratio))
     record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, 0)
     return Solution(

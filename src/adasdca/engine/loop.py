@@ -66,11 +66,15 @@ class Loop:
             "second order": 0.0,
         }
 
-    def run(self) -> Outcome:
-        """Run to the end; Ctrl-C is an end like any other once there is a certificate."""
+    def run(self, first: float = FOREVER) -> Outcome:
+        """Run to the end; Ctrl-C is an end like any other once there is a certificate.
+
+        Without a first certificate there is nothing to return. KeyboardInterrupt is raised then, or
+        Expired if the first survey takes more than `first` seconds past the deadline.
+        """
         stop = self._stop
-        with stop.interruption.heeded():
-            self._look(FOREVER)  # without a first certificate there is nothing to return
+        with stop.interruption.heeded(max(stop.seconds_left(), 0.0) + first):
+            self._look(FOREVER)
         try:
             with stop.interruption.heeded(stop.seconds_left() + GRACE):
                 status = self._turn()
