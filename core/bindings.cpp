@@ -216,8 +216,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "__init__",
             [](AliasTable* t, Vector<double> weight) {
                 // Only what is whole is left to Python.
-                new (t) AliasTable(
-                    released(1e18, [&](Pulse&) { return AliasTable(view(weight)); }));
+                new (t)
+                    AliasTable(released(1e18, [&](Pulse&) { return AliasTable(view(weight)); }));
             },
             "weight"_a)
         .def(
@@ -230,9 +230,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
         "water_fill",
         [](Vector<double> s, double numerator, Output p) {
             expect(p.size() == s.size(), "p must be as long as s");
-            return released(1e18, [&](Pulse&) {
-                return water_fill(view(s), numerator, {p.data(), p.size()});
-            });
+            return released(
+                1e18, [&](Pulse&) { return water_fill(view(s), numerator, {p.data(), p.size()}); });
         },
         "s"_a, "numerator"_a, "p"_a);
 }

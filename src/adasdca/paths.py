@@ -262,9 +262,8 @@ class Descent:
         if spent["setup"] + spent["survey"] / looks > QUICK:
             return replace(self._last, status=solution.status)
         start = self._lifted(solution.state)
-        limits = {"callback": None, "max_time": None}
         with self._around.opened():
-            whole = self._solve(*self.whole, start, 0, **limits)
+            whole = self._solve(*self.whole, start, 0, callback=None, max_time=None)
         return replace(whole, status=solution.status)
 
     def _screened(self, solution: Solution) -> State:
