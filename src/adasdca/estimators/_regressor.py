@@ -66,7 +66,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     n_jobs : int, default=None
         Targets solved at the same time, in threads that share X.
     callback : callable, default=None
-        Called with a `Record` after each survey; returning True stops the solve.
+        Called with a `Record` after each survey; returning True stops the fit.
     verbose : int, default=0
         1: a line a survey through the logger ``adasdca``; 2: progress bars (needs rich).
     gamma : float, default=1.0
