@@ -17,9 +17,9 @@ ARGS ?=
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 BUILD_TOOLS := "pip>=23.1" "scikit-build-core>=1.1" "nanobind>=3.1,<4" cmake ninja
-BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard core/*.hpp core/*.cpp)
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard core/*/*.hpp core/*/*.cpp)
 PYTHON_DIRS := $(wildcard conftest.py src tools tests benchmarks examples docs)
-CXX_FILES = $(wildcard core/*.hpp core/*.cpp)
+CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp)
 
 # Redirecting editable install: Python sources are live; the compiled modules are in the
 # environment and change only when a rule below runs.

@@ -2,7 +2,7 @@
 
 For each data set, in nanoseconds per row or per update:
 
-    survey    the pass that gives the certificate and the law
+    survey    the pass that gives the certificate and the distribution
     read      a plain sum over as many bytes as the survey reads
     sum       sum_i beta_i x_i alone, which every certificate needs
     passes    the products of a survey as two passes: all x_i.w, then this sum
@@ -47,9 +47,9 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
     seen = packed.survey(adaptive)
     assert seen is not None
     assert seen.adaptive is not None
-    beta, law = seen.beta, seen.adaptive
+    beta, distribution = seen.beta, seen.adaptive
     planner = _core.Planner()  # one for all plans, as a solve does
-    picks = planner.plan(law, M, n, 1)
+    picks = planner.plan(distribution, M, n, 1)
     in_order = np.arange(n, dtype=np.int32)
     record = np.ones(max(1, packed.packed_bytes // 8), dtype=np.int64)
     scores, sums = np.empty(n), np.empty(X.shape[1])
@@ -86,8 +86,8 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
             "read": Task(record.sum),
             "sum": Task(add),
             "passes": Task(passes),
-            "plan": Task(lambda: planner.plan(law, M, n, 1)),
-            "tree": Task(lambda: _core.draw_tree(law, M, n, 1)),
+            "plan": Task(lambda: planner.plan(distribution, M, n, 1)),
+            "tree": Task(lambda: _core.draw_tree(distribution, M, n, 1)),
             "ascent": ascent(packed, picks),
             "ascent_in_order": ascent(packed, in_order),
             "ascent_unpacked": ascent(plain, picks),

@@ -1,4 +1,4 @@
-"""How likely what was drawn is under the law it should have."""
+"""How likely what was drawn is under the distribution it should have."""
 
 import numpy as np
 from scipy.stats import binom, chisquare

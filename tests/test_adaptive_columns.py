@@ -9,7 +9,7 @@ from adasdca import SmoothedHinge
 from adasdca.backends.cpu import make_workspace
 from adasdca.problem.problem import Problem
 from cases import REGULARIZERS, VALUES
-from test_kernels import FOREVER, adaptive_law, adaptive_steps, agrees
+from test_kernels import FOREVER, adaptive_distribution, adaptive_steps, agrees
 
 N, D = 1100, 400  # three blocks of rows; more columns than a byte can count
 
@@ -62,7 +62,7 @@ def test_more_ones_in_a_row_than_a_byte_can_count(regularizer):
 
 
 @pytest.mark.parametrize("loss", ["squared", "smoothed_hinge", "logistic"])
-def test_the_optimal_law_over_many_blocks(loss):
+def test_the_optimal_distribution_over_many_blocks(loss):
     X, y = make_columns("single")
     oracle = ref.Problem(X, y, loss, lam=0.05)
     workspace = make_workspace(Problem.checked(X, y, loss=loss, lam=0.05))
@@ -73,7 +73,7 @@ def test_the_optimal_law_over_many_blocks(loss):
         agrees(workspace, oracle, adaptive_steps(oracle, b, 1, seed, optimal=True), 1e-12)
 
 
-def test_many_steps_with_the_optimal_law():
+def test_many_steps_with_the_optimal_distribution():
     """Steps that end at a bound leave a residue of exactly 0, so that rounding decides nothing."""
     X = make_columns("double")[0]
     X[N // 2] = 0.0
@@ -86,8 +86,10 @@ def test_many_steps_with_the_optimal_law():
     moved = beta != start
     assert np.count_nonzero(moved) == 60
     assert np.isin(beta[moved] * y[moved], [0.0, 1.0]).all()
-    law = adaptive_law(oracle, ref.survey(oracle, start), optimal=True)
-    assert 100 < np.count_nonzero(law == law[law > 0].min()) < 1000  # rows at the floor
+    distribution = adaptive_distribution(oracle, ref.survey(oracle, start), optimal=True)
+    assert (
+        100 < np.count_nonzero(distribution == distribution[distribution > 0].min()) < 1000
+    )  # rows at the floor
     workspace = make_workspace(Problem.checked(X, y, loss=SmoothedHinge(gamma), lam=lam))
     workspace.set_beta(start, 1)
     assert workspace.ascend_adaptively(True, 60, 3, FOREVER) == 60

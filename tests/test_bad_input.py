@@ -211,7 +211,7 @@ def test_loss_parameters_that_do_not_exist():
 
 
 @pytest.mark.parametrize(
-    ("law", "remedy"),
+    ("distribution", "remedy"),
     [
         (-ONES, "0 or more"),
         (np.nan * ONES, "finite"),
@@ -222,13 +222,13 @@ def test_loss_parameters_that_do_not_exist():
         ("text", "numeric"),
     ],
 )
-def test_rules_that_return_no_law(law, remedy):
-    method = AdaSDCAPlus(option=lambda survey: law)
+def test_rules_that_return_no_distribution(distribution, remedy):
+    method = AdaSDCAPlus(option=lambda survey: distribution)
     refuse(lambda: solve(**BASE, method=method), "rule", remedy)
 
 
 @pytest.mark.parametrize("sampler", ["plan", "tree"])
-def test_a_law_whose_sum_overflows(sampler):
+def test_a_distribution_whose_sum_overflows(sampler):
     methods = [AdaSDCAPlus(option=lambda s, c=c: c * ONES, sampler=sampler) for c in (1.0, 1e308)]
     one, other = (solve(**BASE, method=m, random_state=0, tol=0, max_epochs=3) for m in methods)
     np.testing.assert_array_equal(one.coef, other.coef)

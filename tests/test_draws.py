@@ -1,4 +1,4 @@
-"""Draws from fixed laws have them: uniform ones, permutations, an alias table."""
+"""Draws from fixed distributions have them: uniform ones, permutations, an alias table."""
 
 import numpy as np
 import pytest

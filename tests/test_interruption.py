@@ -35,6 +35,7 @@ from adasdca import (
 )
 from adasdca.cli.app import app
 from adasdca.engine.interruption import Interruption, interruption
+from adasdca.multinomial.solver import solve_multinomial
 from commands import Done, write
 from injection import ROOMS, at_line, first_of, last_of, lines_of, places
 
@@ -509,6 +510,18 @@ def test_a_first_survey_that_takes_too_long(monkeypatch):
         assert again.converged
     above = solve(X, SIGNS, loss="hinge", lam=LAM, bounds=(1.0, None), max_time=0.0)
     assert (above.coef == 1.0).all()
+
+
+def test_a_first_certificate_of_a_multinomial_model_that_takes_too_long(monkeypatch):
+    monkeypatch.setattr("adasdca.multinomial.solver.FIRST", 0.0)
+    options = {"n_classes": 3, "lam": LAM, "fit_intercept": True}
+    solution = solve_multinomial(X, CLASSES, max_time=0.0, **options)
+    assert solution.status is Status.TIME_LIMIT
+    assert not solution.coef.any()
+    assert not solution.dual_coef.any()
+    whole = solve_multinomial(X, CLASSES, tol=1e-9, **options)
+    assert solution.dual <= whole.primal <= solution.primal
+    assert np.linalg.norm(whole.coef) <= solution.radius
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -191,18 +191,18 @@ def uniform(key, counter):
     return ((x ^ (x >> 31)) >> 12) / 2.0**52 + 2.0**-53
 
 
-def adaptive_law(oracle, seen, optimal):
-    law = ref.relaxed(oracle, seen)
+def adaptive_distribution(oracle, seen, optimal):
+    distribution = ref.relaxed(oracle, seen)
     if not optimal:
-        return law / law.sum()
-    return theory.water_fill(law, oracle.loss.gamma * oracle.c @ seen.residue**2)[0]
+        return distribution / distribution.sum()
+    return theory.water_fill(distribution, oracle.loss.gamma * oracle.c @ seen.residue**2)[0]
 
 
 def adaptive_steps(oracle, beta, steps, key, offset=0.0, optimal=False):
     """Algorithm 1, everything recomputed before every step, with the core's random numbers."""
     for k in range(steps):
-        law = adaptive_law(oracle, ref.survey(oracle, beta, offset), optimal)
-        row = int(np.searchsorted(np.cumsum(law), uniform(key, k), side="right"))
+        distribution = adaptive_distribution(oracle, ref.survey(oracle, beta, offset), optimal)
+        row = int(np.searchsorted(np.cumsum(distribution), uniform(key, k), side="right"))
         beta = ref.ascend(oracle, beta, [row], offset)
     return beta
 
@@ -228,7 +228,7 @@ def test_algorithm_1_equals_the_oracle(loss, setting):
 
 
 @pytest.mark.parametrize("loss", SMOOTH)
-def test_algorithm_1_with_the_optimal_law(loss):
+def test_algorithm_1_with_the_optimal_distribution(loss):
     """One step from each of many points: after it, rounding decides which residues are 0."""
     X, y = make_data(loss)
     oracle = ref.Problem(X, y, loss, **make_options("l2", weighted=True, intercept=False))
@@ -242,7 +242,7 @@ def test_algorithm_1_with_the_optimal_law(loss):
 
 
 def test_algorithm_1_over_many_blocks_of_rows():
-    """More rows than one block of the law holds."""
+    """More rows than one block of the distribution holds."""
     X, y = make_data("smoothed_hinge", n=600)
     oracle = ref.Problem(X, y, "smoothed_hinge", lam=0.05)
     workspace = make_workspace(Problem.checked(X, y, loss="smoothed_hinge", lam=0.05))

@@ -48,7 +48,7 @@ def adaptive(name, loss):
 
 @pytest.mark.parametrize(("name", "loss"), CASES)
 def test_adaptive_probabilities_need_the_fewest_epochs(name, loss):
-    """In the epochs that option I takes to the goal, no other law of the paper gets there."""
+    """In the epochs that option I takes to the goal, no other rule of the paper gets there."""
     X, y = load(name)
     best = adaptive(name, loss)
     assert best.converged
@@ -62,7 +62,7 @@ def test_adaptive_probabilities_need_the_fewest_epochs(name, loss):
 
 @pytest.mark.parametrize("name", ["mushrooms", "w8a", "ijcnn1"])
 def test_where_few_rows_matter_it_is_several_times_fewer(name):
-    """Most rows of a smoothed hinge end on its flat part, and only the adaptive law leaves them."""
+    """Most rows of a smoothed hinge end on its flat part, and adaptive sampling leaves them."""
     X, y = load(name)
     best = adaptive(name, "smoothed_hinge")
     for method in FIXED.values():

@@ -48,7 +48,7 @@ def test_curves_of_a_picture_differ_in_more_than_colour():
     assert NAMES.keys() <= STYLES.keys()
 
 
-def test_the_constrained_law_is_that_of_the_theory():
+def test_the_constrained_distribution_is_that_of_the_theory():
     class Survey:
         residue = np.array([1.0, -9.0, 0.0, 0.25])
         weight = np.ones(4)

@@ -1,7 +1,7 @@
-"""Picks have the laws they claim: Algorithm 2 by clocks and by a tree.
+"""Picks have the distributions they claim: Algorithm 2 by clocks and by a tree.
 
-Seeds are fixed. `RARE` is the bad luck that a true law may have in a comparison; there are some
-thousands of them, so that a failure means a wrong law.
+Seeds are fixed. `RARE` is the bad luck that a true sample may have in a comparison; there are some
+thousands of them, so that a failure means a wrong distribution.
 """
 
 import subprocess
@@ -46,7 +46,7 @@ def draws(sampler, weight, m, count, runs):
 
 
 def luck_of_two(one, other):
-    """The chance that two samples of one law differ at least as much, rare values put together."""
+    """The chance that two samples differ at least as much, rare values put together."""
     size = max(one.max(), other.max()) + 1
     table = np.stack([np.bincount(x.ravel(), minlength=size) for x in (one, other)])
     small = table.sum(axis=0) < 20
@@ -87,7 +87,7 @@ def test_what_any_picks_are(sampler, n, m):
 @pytest.mark.parametrize("m", [1.5, 1e6])
 @pytest.mark.parametrize("name", WEIGHTS)
 def test_first_two_picks(name, m, sampler):
-    """Against the exact law of the first two, which must not depend on how many are asked for."""
+    """Against exact probabilities of the first two, whatever the number of draws asked for."""
     weight, runs = WEIGHTS[name], 4000
     n = len(weight)
     p = weight / weight.sum()
@@ -125,7 +125,7 @@ def test_extremes(name, sampler):
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize("m", [1.5, 10.0])
 def test_few_rows_many_picks(m, sampler):
-    """Chains hundreds of visits deep: the weights have long met, only the law's noise is left."""
+    """Chains hundreds of visits deep: the weights have long met, only noise is left."""
     active, weight = np.array([3, 70, 71, 1500, 2999]), np.zeros(3000)
     weight[active] = [1e6, 1.0, 2.0, 1e-6, 5.0]
     picks = draws(SAMPLERS[sampler], weight, m, 500, 1500)
@@ -135,7 +135,7 @@ def test_few_rows_many_picks(m, sampler):
 
 
 def test_the_comparison_can_fail():
-    """A tenth more or less decay, or a weight a fifth too large, does not pass for the law."""
+    """A tenth more or less decay, or a weight a fifth too large, does not pass."""
     weight = WEIGHTS["lognormal"]
     picks = draws(_core.plan, weight, 2.0, 32, 3000)
     for m in (1.8, 2.2):
@@ -207,7 +207,7 @@ def test_many_equal_rows_come_in_any_order(spread):
 
 
 def test_a_planner_forgets_the_last_plan():
-    """It keeps its buffers, so plans of other sizes, laws and depths come between."""
+    """It keeps its buffers, so plans of other sizes, distributions and depths come between."""
     planner, rng = _core.Planner(), np.random.default_rng(0)
     for n in (5000, 3, 256, 1, 700, 5000, 255):
         for spread, m, count in ((1, 2.0, n), (30, 10.0, 2 * n), (3, 1e15, n), (0, 1.5, 40)):

@@ -148,7 +148,7 @@ def test_optimal_probabilities_at_the_edges():
     np.testing.assert_array_equal(solve([3.0], v=[4.0], **edge), [1.0])
     np.testing.assert_array_equal(solve([0.0, -3.0], v=[4.0, 1.0], **edge), [0.0, 1.0])
     np.testing.assert_allclose(solve(np.full(7, 0.3), v=np.ones(7), **edge), np.full(7, 1 / 7))
-    # Without curvature (v = 0) the target is sum(s^2) itself and only the uniform law is feasible.
+    # Without curvature (v = 0) the target is sum(s^2) itself and only uniform is feasible.
     kappa = np.exp(5 * np.random.default_rng(6).normal(size=1000))
     np.testing.assert_allclose(solve(kappa, v=np.zeros(1000), **edge), np.full(1000, 1e-3))
     # The scale of the residue does not matter, down to numbers whose squares underflow.

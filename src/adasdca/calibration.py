@@ -122,7 +122,7 @@ def calibrate() -> Rates:
         visit = _visit(short, "squared_hinge")
         narrow, wide = rng.normal(size=(500, 64)), rng.normal(size=(500, 1024))
         dense = (_survey(wide) - _survey(narrow)) / (2 * 960 * 500)
-        planner, law = _core.Planner(), rng.exponential(size=n)
+        planner, distribution = _core.Planner(), rng.exponential(size=n)
         return Rates(
             dense_entry=difference(dense, "dense_entry"),
             sparse_entry=entry,
@@ -130,7 +130,7 @@ def calibrate() -> Rates:
             row=difference(survey[0] / n - each, "row"),
             update=difference(visit - each, "update"),
             transcendental=difference(_visit(short, "logistic") - visit, "transcendental"),
-            draw=best(lambda: planner.plan(law, 2.0, n, 0)) / n,
+            draw=best(lambda: planner.plan(distribution, 2.0, n, 0)) / n,
             shuffle=best(lambda: _core.draw_permutation(n, 0)) / n,
             dense_pair=_dense_pair(rng.normal(size=(1000, 256))),
             sparse_pair=math.sqrt(

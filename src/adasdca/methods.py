@@ -4,9 +4,9 @@
 |--------------|---------------|-------------------------------------------------------------------|
 | `sdca`       | `SDCA`        | uniform, with replacement                                         |
 | `sdca-perm`  | `SDCAPerm`    | a fresh random permutation each epoch                             |
-| `iprox-sdca` | `IProxSDCA`   | the fixed law p_i ∝ v_i + nλγ, eq. (pstar)                        |
-| `quartz`     | `Quartz`      | a fixed law, with the averaged primal step of QUARTZ              |
-| `adasdca`    | `AdaSDCA`     | Algorithm 1: residues and law anew before every step              |
+| `iprox-sdca` | `IProxSDCA`   | the fixed distribution p_i ∝ v_i + nλγ, eq. (pstar)               |
+| `quartz`     | `Quartz`      | a fixed distribution, with the averaged primal step of QUARTZ     |
+| `adasdca`    | `AdaSDCA`     | Algorithm 1: residues and probabilities anew before every step    |
 | `adasdca+`   | `AdaSDCAPlus` | Algorithm 2: residues once an epoch, p_i ← p_i/m after each pick  |
 | `auto`       | `Auto`        | permutations, adaptive epochs or Newton, as the surveys advise    |
 | your own     | `Custom`      | what a function given to `register_method` says                   |

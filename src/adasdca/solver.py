@@ -237,10 +237,12 @@ def unsolved(
     """
     none = np.zeros(len(y))
     c = np.broadcast_to(np.float64(1.0), len(y)) if weight is None else weight
-    primal, gap = (
-        float(c @ values / c.sum()) for values in (loss.value(none, y), loss.excess(none, none, y))
-    )
-    blur = 4 * len(y) * sys.float_info.epsilon * primal
+    if loss.kind == "classification":  # all rows of a label have the same loss
+        y, c = np.array([-1.0, 1.0]), np.array([c[y < 0].sum(), c[y > 0].sum()])
+    origin = np.zeros(len(y))
+    values = loss.value(origin, y), loss.excess(origin, origin, y)
+    primal, gap = (float(c @ each / c.sum()) for each in values)
+    blur = 4 * len(none) * sys.float_info.epsilon * primal
     found = Certificate.of(primal, gap + blur, blur, blur, lam * (1.0 - l1_ratio))
     record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, 0)
     return Solution(

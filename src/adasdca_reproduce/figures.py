@@ -65,8 +65,8 @@ NAMES = {
     "option I": "AdaSDCA+ option I",
     "option II": "AdaSDCA+ option II",
     "adasdca": "AdaSDCA",
-    "adasdca, optimal": "AdaSDCA, optimal law",
-    "adasdca+, optimal": "AdaSDCA+, optimal law",
+    "adasdca, optimal": "AdaSDCA, optimal probabilities",
+    "adasdca+, optimal": "AdaSDCA+, optimal probabilities",
     "tree": "AdaSDCA+ option I, tree",
 }
 

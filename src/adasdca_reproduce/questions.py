@@ -78,7 +78,8 @@ QUESTIONS: tuple[Claim, ...] = (
         First(
             f"relaxed-before-optimal-{kind}",
             "optimal",
-            f"{words} with the relaxed law, which the theory does not cover for the smoothed "
+            f"{words} with the relaxed distribution, which the theory does not cover for the "
+            "smoothed "
             "hinge, needs no more epochs than with the constrained-optimal one, which it covers.",
             relaxed,
             (optimal,),

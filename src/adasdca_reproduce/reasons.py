@@ -6,7 +6,8 @@ from adasdca_reproduce.claims import Explanation
 
 WIDE = Explanation(
     "dorothea has far more features than rows, so that rows hardly disturb each other: one visit "
-    "removes a row's residue nearly for good, and the further visits that an adaptive law plans "
+    "removes a row's residue nearly for good, and the further visits that an "
+    "adaptive distribution plans "
     "for it in the same epoch gain little. That speaks for visiting every row once, though it may "
     "not explain all of the order.",
     data="dorothea",
@@ -14,11 +15,13 @@ WIDE = Explanation(
 SURVEY = Explanation(
     "Every method is timed with a certificate after each epoch, so the pass over the rows that "
     "option I takes its residues from is no extra cost here. What remains is drawing the rows from "
-    "a law of their own; where an epoch is cheap and few epochs are saved, that is not paid back.",
+    "a distribution of their own; where an epoch is cheap and few epochs are saved, "
+    "that is not paid back.",
 )
 THINNING = Explanation(
     "After each pick option II divides a row's probability by m, which evens out the importance "
-    "law that the epoch began with. On w8a the norms of the rows are very different, and long rows "
+    "distribution that the epoch began with. On w8a the norms of the rows are very "
+    "different, and long rows "
     "are then visited less often than IProx-SDCA visits them; probably they need those visits.",
     data="w8a",
 )
@@ -29,7 +32,8 @@ SAME_NORMS = Explanation(
 )
 ALL_MATTER = Explanation(
     "With the squared loss no row ever drops out, as rows do that a hinge has done with. An "
-    "adaptive law then has less to choose from, and rows that it leaves out in one epoch have to "
+    "adaptive distribution then has less to choose from, and rows that it leaves out "
+    "in one epoch have to "
     "be made up for in the next.",
     loss="squared",
 )

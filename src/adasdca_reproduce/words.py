@@ -44,10 +44,12 @@ ABOUT = {
     "number of problems on which all reached the gap.",
     "optimal": "The paper's theory covers losses that are not quadratic only for probabilities "
     "that solve a program with a constraint, which it leaves unsolved. It has an exact solution, a "
-    "sort and a search, so that Corollary 1 becomes a method: here it is beside the relaxed law "
+    "sort and a search, so that Corollary 1 becomes a method: here it is beside the "
+    "relaxed distribution "
     "in Algorithm 1 and at the start of each epoch of AdaSDCA+.",
     "samplers": "Within an epoch of AdaSDCA+ the probabilities depend on the picks alone, so an "
-    "epoch can be drawn before it is run, with the same law as the paper's Random Counters. Epochs "
+    "epoch can be drawn before it is run, with the same distribution as the paper's "
+    "Random Counters. Epochs "
     "should not differ; seconds should.",
 }
 

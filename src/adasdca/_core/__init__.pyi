@@ -296,7 +296,7 @@ def draw_uniform(n: int, count: int, key: int) -> Annotated[NDArray[numpy.int32]
 def draw_permutation(n: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
 
 class AliasTable:
-    """Draws from a fixed law, O(1) each."""
+    """Draws from a fixed distribution, O(1) each."""
 
     def __init__(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 

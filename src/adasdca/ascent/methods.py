@@ -71,7 +71,7 @@ class SDCAPerm:
 
 @dataclass(frozen=True)
 class IProxSDCA:
-    """SDCA with the optimal fixed law p_i ∝ v_i + nλγ (importance sampling)."""
+    """SDCA with the optimal fixed distribution p_i ∝ v_i + nλγ (importance sampling)."""
 
     name: ClassVar[str] = "iprox-sdca"
     ascends: ClassVar[bool] = True
@@ -88,7 +88,7 @@ class Quartz:
     Parameters
     ----------
     sampling : {"uniform", "importance"}
-        The fixed law from which the rows are drawn.
+        The fixed distribution from which the rows are drawn.
     """
 
     sampling: Literal["uniform", "importance"] = "uniform"
@@ -112,7 +112,7 @@ class Quartz:
 
 @dataclass(frozen=True)
 class AdaSDCA:
-    """Algorithm 1 of the paper: the law is recomputed before every step.
+    """Algorithm 1 of the paper: the distribution is recomputed before every step.
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ class AdaSDCA:
 
 @dataclass(frozen=True)
 class AdaSDCAPlus:
-    """Algorithm 2 of the paper: an adaptive law once an epoch, p_i ← p_i/m after each pick.
+    """Algorithm 2 of the paper: adaptive probabilities once an epoch, p_i ← p_i/m after each pick.
 
     Parameters
     ----------
     option : "I", "II", the name of a registered rule, or a callable
-        The law at the start of an epoch: adaptive (I), importance (II), or your own function from a
-        survey to weights.
+        The probabilities at the start of an epoch: adaptive (I), importance (II), or your own
+        function from a survey to weights.
     m : float or "auto", default 2.0
         How much less likely a row becomes after a visit, above 1. ``"auto"`` follows the decay of
         the residues seen from survey to survey.
@@ -152,7 +152,7 @@ class AdaSDCAPlus:
         Picks in an epoch, in units of n.
     sampler : {"plan", "tree"}
         How the picks are drawn: all at once (`plan`, O(n)) or one by one from a tree of sums
-        (`tree`, the paper's Random Counters, O(n log n)). Both have the same law.
+        (`tree`, the paper's Random Counters, O(n log n)). Both have the same distribution.
     """
 
     option: str | Rule = "I"

@@ -46,8 +46,8 @@ def importance(survey: Survey) -> Array:
 def importance_weights(curvature: Array, gamma: float, weight: Array) -> Array:
     """Return γ + q_i on the rows of positive weight."""
     floor = gamma if gamma > 0 else float(curvature.mean())
-    law = np.where(weight > 0, curvature + floor, 0.0)
-    return law if law.any() else (weight > 0).astype(np.float64)
+    distribution = np.where(weight > 0, curvature + floor, 0.0)
+    return distribution if distribution.any() else (weight > 0).astype(np.float64)
 
 
 RULES: dict[str, Rule] = {"I": adaptive, "II": importance}
@@ -92,15 +92,19 @@ def get_rule(option: str | Rule) -> Rule:
     return RULES[known]
 
 
-def check_law(weights: Any, n: int, name: str) -> Array:
+def check_probabilities(weights: Any, n: int, name: str) -> Array:
     """Return the weights a rule gave as n finite doubles, none negative."""
-    law = as_doubles(weights, f"what rule {name} returned")
-    if law.shape != (n,):
-        raise ValueError(f"rule {name} returned shape {law.shape}; it must return {n} weights.")
-    largest = law.max()
-    if not np.isfinite(largest) or (law < 0).any():
+    distribution = as_doubles(weights, f"what rule {name} returned")
+    if distribution.shape != (n,):
+        raise ValueError(
+            f"rule {name} returned shape {distribution.shape}; it must return {n} weights."
+        )
+    largest = distribution.max()
+    if not np.isfinite(largest) or (distribution < 0).any():
         raise ValueError(
             f"rule {name} returned weights that are negative, NaN or infinite; they must be finite "
             "and 0 or more."
         )
-    return law if largest < 1e290 else law / largest  # their sum must not overflow
+    return (
+        distribution if largest < 1e290 else distribution / largest
+    )  # their sum must not overflow

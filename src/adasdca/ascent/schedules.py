@@ -19,7 +19,7 @@ from adasdca.ascent.plans import (
     ThinnedDraws,
     Visits,
 )
-from adasdca.ascent.sampling import Rule, check_law, get_rule
+from adasdca.ascent.sampling import Rule, check_probabilities, get_rule
 from adasdca.ascent.survey import Survey
 
 #: From a survey and a generator to the rows that the next epoch visits, in order.
@@ -129,7 +129,7 @@ class AdaptiveSchedule:
         elif self._option == "II":
             probabilities, idle = "importance", False
         else:
-            probabilities = check_law(self._rule(survey), survey.n, repr(self._option))
+            probabilities = check_probabilities(self._rule(survey), survey.n, repr(self._option))
             idle = not probabilities.any()
         if idle:
             if not self._intercept:

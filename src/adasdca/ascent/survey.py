@@ -25,7 +25,7 @@ class Survey(Certified):
     intercept : float
         The intercept at which `primal` was taken.
     active : int
-        Number of rows with a positive weight in the adaptive law.
+        Number of rows with a positive weight in the adaptive distribution.
     moved : int
         Number of rows whose dual is not 0.
     coef : (d,) array
@@ -42,9 +42,9 @@ class Survey(Certified):
     weight : (n,) array
         Sample weights c_i.
     spread : float
-        Share of the rows that the adaptive law visits in effect: 1 if all matter alike.
+        Share of the rows that the adaptive distribution visits in effect: 1 if all matter alike.
     adaptive : (n,) array or None
-        Weights of the adaptive law: |κ_i|√(c_i(q_i + γ)), or c_i G_i where γ = 0.
+        Weights of the adaptive distribution: |κ_i|√(c_i(q_i + γ)), or c_i G_i where γ = 0.
     score, residue, share : (n,) array or None
         x_i·w, κ_i = β_i + φ'(score_i), and G_i = φ + φ* + score·β; None unless the method asks.
     """

@@ -148,7 +148,7 @@ class Decay:
     """An estimate of m from what visits did: a row's weight falls about m-fold at each.
 
     The mean of log(before/after) per visit, over a sample of the rows visited in the last epoch, is
-    an estimate of log m; m stays between 1.5, below which the law hardly adapts, and 10, beyond
+    an estimate of log m; m stays between 1.5, below which they hardly adapt, and 10, beyond
     which an epoch is a permutation.
     """
 

@@ -19,7 +19,7 @@ from typing import Any
 from adasdca import _core
 from adasdca.backends.base import FOREVER
 
-#: What a thread is in: `around`, the interruption of the call, and `heeding`, see there.
+#: What a thread is in: `around`, the interruption of the call; `heeding`, until when, if at all.
 _thread = threading.local()
 
 
@@ -56,11 +56,12 @@ class Interruption:
     @contextmanager
     def heeded(self, seconds: float = FOREVER) -> Iterator[None]:
         """Let this thread's kernels be left by KeyboardInterrupt, or by Expired after that time."""
+        before = getattr(_thread, "heeding", None)
         try:
             self._heed(time.perf_counter() + seconds)
             yield
         finally:
-            self._heed(None)
+            self._heed(before)
 
     def _heed(self, deadline: float | None) -> None:
         _thread.heeding = deadline

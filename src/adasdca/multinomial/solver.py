@@ -14,6 +14,7 @@ squared gradient, in the units of the objective.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,7 @@ from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_weights
 from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Status
+from adasdca.solver import FIRST
 
 Array = NDArray[np.float64]
 
@@ -127,12 +129,15 @@ def solve_multinomial(
     with interruption() as around, np.errstate(all="ignore"), one_thread():
         stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
         rows = RowProducts(X)
-        with around.heeded():
-            around.check()
-            problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
-            shape = (n_classes, X.shape[1])
-            coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
-            objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
+        shape = (n_classes, X.shape[1])
+        coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
+        try:
+            with around.heeded(max(stop.seconds_left(), 0.0) + FIRST):
+                _core.check()
+                problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
+                objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
+        except _core.Expired:
+            return _unsolved(shape, len(codes), lam)
         watch = Watch(objective, stop, rows)
         try:
             with around.heeded(stop.seconds_left() + GRACE):
@@ -146,6 +151,27 @@ def solve_multinomial(
         except _core.Expired:
             status = Status.TIME_LIMIT
         return watch.solution(status)
+
+
+def _unsolved(shape: tuple[int, int], n: int, lam: float) -> MultinomialSolution:
+    """Return the model 0 where a first certificate takes too long.
+
+    At W = 0 and b = 0 every loss is log K, and D = 0 at p_i = e_{k_i}.
+    """
+    least = math.log(shape[0])
+    blur = 4 * sys.float_info.epsilon * least
+    found = Certificate.of(least, least + blur, blur, blur, lam)
+    record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, n)
+    return MultinomialSolution(
+        coef=np.zeros(shape),
+        intercept=np.zeros(shape[0]),
+        dual_coef=np.zeros((shape[0], n)),
+        certificate=found,
+        status=Status.TIME_LIMIT,
+        n_epochs=0,
+        n_updates=0,
+        history=History.of([record]),
+    )
 
 
 class Watch:

@@ -1,0 +1,128 @@
+// The dual ascent over a given sequence of rows, and QUARTZ's averaged variant of it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rows/problem.hpp"
+#include "system/parallel.hpp"
+
+namespace adasdca {
+
+// Rows this far ahead of the one at work are on their way into the cache; their places twice as
+// far.
+inline constexpr std::int64_t look_ahead = 16;
+// Entries between two looks at the clock: well under a millisecond of work.
+inline constexpr std::int64_t entries_per_check = 1 << 17;
+
+// Add c x to u and keep w = grad g*(u) on the row's own features.
+template <class Row, class Regularizer>
+ADASDCA_INLINE void move(const Row& row, double c, double* u, double* w, const Regularizer& g) {
+    if constexpr (Regularizer::identity)
+        row.each([&](std::int64_t j, double x) { u[j] += c * x; });
+    else
+        row.each([&](std::int64_t j, double x) {
+            u[j] += c * x;
+            w[j] = g.read(u[j], j);
+        });
+}
+
+template <class Rows>
+ADASDCA_INLINE void look(const Rows& rows, std::span<const std::int32_t> picks, std::int64_t k) {
+    const auto count = static_cast<std::int64_t>(picks.size());
+    if (k + 2 * look_ahead < count) rows.prefetch_place(picks[k + 2 * look_ahead]);
+    if (k + look_ahead < count) rows.prefetch(picks[k + look_ahead]);
+}
+
+// beta_i <- argmax of the dual in coordinate i, for i in picks; returns how many were done.
+inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> picks, StopToken& token) {
+    return resolve(it, [&](const auto& rows, const auto& loss, const auto& g) {
+        double* u = it.u.data();
+        double* w = it.primal();
+        const double s2 = it.problem->intercept_scale * it.problem->intercept_scale;
+        const double start = it.bias();
+        double bias = start;
+        const auto count = static_cast<std::int64_t>(picks.size());
+        std::int64_t k = 0, work = 0;
+        for (; k < count; ++k) {
+            if (work <= 0 && token.stop()) break;
+            if (work <= 0) work = entries_per_check;
+            look(rows, picks, k);
+            const auto row = rows[picks[k]];
+            RowState& state = row.state;
+            work -= 16 + row.size;
+            const Label l = label(loss.margin, state.y);
+            const double b = l.sign * state.beta;
+            const double z = l.sign * (row.dot(w) + bias);
+            const double b_new = loss.step(b, z, l.target, state.q);
+            const double change = l.sign * (b_new - b);
+            if (change == 0) continue;
+            state.beta = l.sign * b_new;
+            move(row, state.scale * change, u, w, g);
+            bias += s2 * state.scale * change;
+        }
+        if (s2 > 0) it.constant += (bias - start) / it.problem->intercept_scale;
+        return k;
+    });
+}
+
+// QUARTZ (Qu, Richtarik and Zhang): w <- (1 - theta) w + theta grad g*(u), then
+// beta_i <- (1 - theta/p_i) beta_i - (theta/p_i) phi_i'(x_i.w).
+//
+// The average w is kept as grad g*(u) + factor * lag, so that the decay of all d features is one
+// multiplication of `factor` and a step costs the row's own features.
+struct Average {
+    std::vector<double> lag;
+    double factor = 1.0;
+};
+
+// Let the next survey take P at the average; it then sums u anew from beta.
+inline void show_average(Iterate& it, const Average& average) {
+    double* w = it.primal();
+    for (std::size_t j = 0; j < average.lag.size(); ++j) w[j] += average.factor * average.lag[j];
+}
+
+inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::int32_t> picks,
+                           std::span<const double> probability, double theta, StopToken& token) {
+    return resolve(it, [&](const auto& rows, const auto& loss, const auto& g) {
+        double* u = it.u.data();
+        double* w = it.primal();
+        double* lag = average.lag.data();
+        const double bias = it.bias();
+        const auto count = static_cast<std::int64_t>(picks.size());
+        std::int64_t k = 0, work = 0;
+        for (; k < count; ++k) {
+            if (work <= 0 && token.stop()) break;
+            if (work <= 0) work = entries_per_check;
+            look(rows, picks, k);
+            average.factor *= 1.0 - theta;
+            if (average.factor < 1e-100) {
+                for (double& x : average.lag) x *= average.factor;
+                average.factor = 1.0;
+            }
+            const auto row = rows[picks[k]];
+            RowState& state = row.state;
+            work -= 16 + row.size;
+            const Label l = label(loss.margin, state.y);
+            const double z = l.sign * (row.dot(w) + average.factor * row.dot(lag) + bias);
+            const double pace = theta / probability[picks[k]];
+            const double b = l.sign * state.beta;
+            const double b_new = loss.clip(b + pace * (loss.ascent(z, l.target) - b));
+            const double change = l.sign * (b_new - b);
+            if (change == 0) continue;
+            state.beta = l.sign * b_new;
+            const double c = state.scale * change, inverse = 1.0 / average.factor;
+            row.each([&](std::int64_t j, double x) {
+                const double before = w[j];
+                u[j] += c * x;
+                w[j] = g.read(u[j], j);
+                lag[j] -= (w[j] - before) * inverse;
+            });
+        }
+        return k;
+    });
+}
+
+}  // namespace adasdca

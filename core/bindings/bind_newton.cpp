@@ -1,0 +1,160 @@
+// Bindings of the passes that Newton steps are made of.
+#include <string>
+
+#include "bindings/workspace.hpp"
+#include "newton/newton.hpp"
+#include "rows/products.hpp"
+
+namespace {
+
+void expect_rows(const Workspace& ws, const Vector<double>& x, const char* name) {
+    if (static_cast<std::int64_t>(x.size()) != ws.problem.n)
+        throw std::invalid_argument(std::string(name) + ": one entry per row");
+}
+
+}  // namespace
+
+void bind_newton(nb::class_<Workspace>& workspace) {
+    workspace
+        .def(
+            "scores",
+            [](Workspace& ws, Vector<double> w, Output out, int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                double* to = pointer(out, ws.problem.n);
+                released(1e18, [&](StopToken& token) {
+                    return score(ws.iterate, w.data(), to, threads, token);
+                });
+            },
+            "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
+        .def(
+            "exact_scores",
+            [](Workspace& ws, Vector<double> w, double b, Output out, int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                double* to = pointer(out, ws.problem.n);
+                released(1e18, [&](StopToken& token) {
+                    return score_exactly(ws.iterate, w.data(), b, to, threads, token);
+                });
+            },
+            "w"_a, "b"_a, "out"_a, "threads"_a, "Write x_i.w + b, summed in twice the digits.")
+        .def(
+            "derive",
+            [](Workspace& ws, Vector<double> scores, double length,
+               std::optional<Vector<double>> centre, Output beta, Output curvature, int threads) {
+                const std::int64_t n = ws.problem.n;
+                expect_rows(ws, scores, "scores");
+                if (centre) expect_rows(ws, *centre, "centre");
+                double *to_beta = pointer(beta, n), *to_curvature = pointer(curvature, n);
+                const Derivatives sums = released(1e18, [&](StopToken& token) {
+                    return derive(ws.problem, {length, centre ? centre->data() : nullptr},
+                                  scores.data(), to_beta, to_curvature, threads, token);
+                });
+                return std::tuple(sums.balance, sums.mass);
+            },
+            "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "threads"_a,
+            "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; "
+            "return the sums of c beta and of c phi''.")
+        .def(
+            "slope_along",
+            [](Workspace& ws, Vector<double> scores, Vector<double> change, double step,
+               double length, std::optional<Vector<double>> centre, int threads) {
+                expect_rows(ws, scores, "scores");
+                expect_rows(ws, change, "change");
+                if (centre) expect_rows(ws, *centre, "centre");
+                const LineSlope sums = released(1e18, [&](StopToken& token) {
+                    return slope_along(ws.problem, {length, centre ? centre->data() : nullptr},
+                                       scores.data(), change.data(), step, threads, token);
+                });
+                return std::tuple(sums.slope, sums.bend, sums.size);
+            },
+            "scores"_a, "change"_a, "step"_a, "length"_a, "centre"_a.none(), "threads"_a,
+            "The derivative of sum c phi along scores + step change, its own, and its size.")
+        .def(
+            "combine",
+            [](Workspace& ws, Vector<double> beta, Output u, int threads) {
+                expect_rows(ws, beta, "beta");
+                double* to = pointer(u, ws.problem.d);
+                released(1e18, [&](StopToken& token) {
+                    return combine(ws.iterate, beta.data(), to, threads, token);
+                });
+            },
+            "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
+        .def(
+            "combine_exactly",
+            [](Workspace& ws, Vector<double> beta, Output u, int threads) {
+                expect_rows(ws, beta, "beta");
+                double* to = pointer(u, ws.problem.d);
+                return released(1e18, [&](StopToken& token) {
+                    combine_exactly(ws.iterate, beta.data(), to, threads, token);
+                    return imbalance(ws.problem, beta.data());
+                });
+            },
+            "beta"_a, "u"_a, "threads"_a,
+            "Write u, summed in twice the digits; return sum_i c_i beta_i.")
+        .def(
+            "gram",
+            [](Workspace& ws, Vector<double> h, Grid<double> f, Square out, Square side,
+               int threads, double seconds) {
+                const std::int64_t n = ws.problem.n, d = ws.problem.d;
+                auto shaped = [](const auto& a, std::int64_t lines, std::int64_t columns) {
+                    return static_cast<std::int64_t>(a.shape(0)) == lines &&
+                           static_cast<std::int64_t>(a.shape(1)) == columns;
+                };
+                const auto factors = static_cast<std::int64_t>(f.shape(0));
+                expect(static_cast<std::int64_t>(h.size()) == n, "h: one entry per row");
+                expect(shaped(f, factors, n), "f: one column per row");
+                expect(shaped(out, d, d), "out must be d x d");
+                expect(shaped(side, factors, d), "side: d sums for every line of f");
+                return released(seconds, [&](StopToken& token) {
+                    if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
+                    return gram(ws.iterate, *ws.gram_columns, {h.data(), f.data(), n, factors},
+                                out.data(), side.data(), threads, token);
+                });
+            },
+            "h"_a, "f"_a, "out"_a, "side"_a, "threads"_a, "seconds"_a,
+            "Write the lower triangle of sum_i h_i x_i x_i^T, and sum_i h_i f_i x_i for lines f.")
+        .def(
+            "products",
+            [](Workspace& ws, Vector<std::int64_t> rows, std::int64_t first,
+               std::optional<Vector<double>> factors, Square out, int threads, double seconds) {
+                expect(out.shape(0) == rows.size() && out.shape(0) == out.shape(1),
+                       "out: one line and column per row chosen");
+                expect(first >= 0 && first <= static_cast<std::int64_t>(rows.size()),
+                       "first must be a line of out");
+                expect(!factors || static_cast<std::int64_t>(factors->size()) == ws.problem.d,
+                       "factors: one entry per feature");
+                for (const auto i : view(rows))
+                    expect(i >= 0 && i < ws.problem.n, "rows must lie in [0, n)");
+                return released(seconds, [&](StopToken& token) {
+                    return write_products(ws.iterate, view(rows), first,
+                                          factors ? factors->data() : nullptr, out.data(), threads,
+                                          token);
+                });
+            },
+            "rows"_a, "first"_a, "factors"_a.none(), "out"_a, "threads"_a, "seconds"_a,
+            "Write the inner products of rows, features weighted by factors if given, the lower "
+            "triangle from line `first` on.")
+        .def(
+            "place",
+            [](Workspace& ws, Vector<double> beta, Vector<double> w, double multiplier,
+               bool careful) {
+                expect_rows(ws, beta, "beta");
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                released(1e18, [&](StopToken&) {
+                    place(ws.iterate, beta.data(), w.data(), multiplier, careful);
+                });
+            },
+            "beta"_a, "w"_a, "multiplier"_a, "careful"_a = false,
+            "Take over beta, and for the next survey any w and intercept at all. Careful: beta is "
+            "better than -phi' of the scores, and certified as well.")
+        .def(
+            "place_primal",
+            [](Workspace& ws, Vector<double> w, double multiplier) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                place_primal(ws.iterate, w.data(), multiplier);
+            },
+            "w"_a, "multiplier"_a, "Take over w and b; beta follows at the next survey.");
+}

@@ -1,0 +1,260 @@
+// Bindings of the workspace: a problem, an iterate on it, and the kernels that work on them.
+#include "bindings/workspace.hpp"
+#include "duality/intercept.hpp"
+#include "duality/survey.hpp"
+
+namespace {
+
+template <class... Arrays>
+std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
+    return std::make_shared<std::tuple<Arrays...>>(arrays...);
+}
+
+std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::int64_t d,
+                                          std::int64_t nnz, const Vector<double>& y,
+                                          const std::optional<Vector<double>>& weight,
+                                          const LossHandle& loss, double lam, double ridge,
+                                          double sigma, const std::optional<Vector<double>>& lower,
+                                          const std::optional<Vector<double>>& upper,
+                                          bool fit_intercept, bool packing,
+                                          std::shared_ptr<void> keep) {
+    expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
+    expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
+    AnyRegularizer regularizer = Ridge{};
+    if (lower && upper) {
+        expect(static_cast<std::int64_t>(lower->size()) == d &&
+                   static_cast<std::int64_t>(upper->size()) == d,
+               "bounds must have one entry per feature");
+        regularizer = ElasticBox{ridge, sigma, lower->data(), upper->data()};
+    }
+    double total = static_cast<double>(n);
+    if (weight) {
+        const nb::gil_scoped_release release;
+        Sum sum;
+        for (std::int64_t i = 0; i < n; ++i) sum.add(weight->data()[i]);
+        total = sum.value();
+    }
+    auto ws = std::make_unique<Workspace>(Problem{.matrix = matrix,
+                                                  .n = n,
+                                                  .d = d,
+                                                  .nnz = nnz,
+                                                  .y = y.data(),
+                                                  .weight = weight ? weight->data() : nullptr,
+                                                  .loss = loss.loss,
+                                                  .regularizer = regularizer,
+                                                  .lambda = lam,
+                                                  .total = total,
+                                                  .fit_intercept = fit_intercept});
+    ws->keep = std::move(keep);
+    {
+        nb::gil_scoped_release release;
+        ws->iterate = make_iterate(ws->problem, packing);
+    }
+    return ws;
+}
+
+template <class T>
+void bind_dense(nb::class_<Workspace>& cls) {
+    cls.def_static(
+        "dense",
+        [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
+           const LossHandle& loss, double lam, double ridge, double sigma,
+           std::optional<Vector<double>> lower, std::optional<Vector<double>> upper,
+           bool fit_intercept) {
+            const auto n = static_cast<std::int64_t>(x.shape(0)),
+                       d = static_cast<std::int64_t>(x.shape(1));
+            auto keep = keep_alive(x, y, weight, lower, upper);
+            return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
+                                  ridge, sigma, lower, upper, fit_intercept, false, keep);
+        },
+        "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "ridge"_a, "sigma"_a,
+        "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a);
+}
+
+template <class T, class Index>
+void bind_csr(nb::class_<Workspace>& cls) {
+    cls.def_static(
+        "csr",
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
+           Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
+           double lam, double ridge, double sigma, std::optional<Vector<double>> lower,
+           std::optional<Vector<double>> upper, bool fit_intercept, bool packed) {
+            const auto n = static_cast<std::int64_t>(start.size()) - 1;
+            const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
+            auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
+            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, ridge, sigma,
+                                  lower, upper, fit_intercept, packed, keep);
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
+        "loss"_a, "lam"_a, "ridge"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(),
+        "fit_intercept"_a, "packed"_a);
+}
+
+}  // namespace
+
+void bind_workspace(nb::module_& m) {
+    nb::class_<Certified>(m, "Certified", "A certificate: the value of P, and bounds.")
+        .def_ro("primal", &Certified::primal)
+        .def_ro("gap", &Certified::gap)
+        .def_ro("rounding", &Certified::rounding)
+        .def_ro("blur", &Certified::blur);
+    nb::class_<Survey>(m, "Survey", "What a pass over all rows shows.")
+        .def_ro("certificate", &Survey::certificate)
+        .def_ro("intercept", &Survey::intercept)
+        .def_ro("active", &Survey::active)
+        .def_ro("moved", &Survey::moved)
+        .def_ro("spread", &Survey::spread)
+        .def_ro("complete", &Survey::complete);
+    nb::class_<Workspace> workspace(m, "Workspace", "A problem and an iterate on it.");
+    bind_dense<float>(workspace);
+    bind_dense<double>(workspace);
+    bind_csr<float, std::int32_t>(workspace);
+    bind_csr<float, std::int64_t>(workspace);
+    bind_csr<double, std::int32_t>(workspace);
+    bind_csr<double, std::int64_t>(workspace);
+    workspace.def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
+        .def_prop_ro("d", [](const Workspace& ws) { return ws.problem.d; })
+        .def_prop_ro("packed_bytes", [](const Workspace& ws) { return ws.iterate.packed_bytes; })
+        .def_prop_rw(
+            "multiplier", [](const Workspace& ws) { return ws.iterate.multiplier; },
+            [](Workspace& ws, double b) { ws.iterate.multiplier = b; })
+        .def_prop_ro("bias", [](const Workspace& ws) { return ws.iterate.bias(); })
+        .def(
+            "curvature",
+            [](const Workspace& ws, Output out) {
+                double* q = pointer(out, ws.problem.n);
+                released(1e18, [&](StopToken&) {
+                    with_rows(ws.iterate, [&](const auto& rows) {
+                        for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                    });
+                });
+            },
+            "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
+        .def(
+            "coef",
+            [](Workspace& ws, Output out) {
+                double* w = pointer(out, ws.problem.d);
+                std::copy_n(ws.iterate.primal(), ws.problem.d, w);
+            },
+            "out"_a)
+        .def(
+            "set_beta",
+            [](Workspace& ws, Vector<double> beta, int threads) {
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                released(1e18, [&](StopToken& token) {
+                    return set_beta(ws.iterate, beta.data(), threads, token);
+                });
+            },
+            "beta"_a, "threads"_a)
+        .def(
+            "survey",
+            [](Workspace& ws, std::optional<Output> score, std::optional<Output> residue,
+               std::optional<Output> share, std::optional<Output> weight, Output beta,
+               Output certified, Output coef, int threads, double seconds) {
+                const std::int64_t n = ws.problem.n;
+                const SurveyArrays out{pointer(score, n),          pointer(residue, n),
+                                       pointer(share, n),          pointer(weight, n),
+                                       pointer(beta, n),           pointer(certified, n),
+                                       pointer(coef, ws.problem.d)};
+                return released(seconds, [&](StopToken& token) {
+                    return survey(ws.iterate, out, threads, token);
+                });
+            },
+            "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(), "beta"_a,
+            "certified"_a, "coef"_a, "threads"_a, "seconds"_a,
+            "One pass: the certificate, and the arrays asked for; changes nothing.")
+        .def(
+            "certify",
+            [](Workspace& ws, Vector<double> w, double intercept, Vector<double> beta,
+               int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                return released(1e18, [&](StopToken& token) {
+                    Buffer<double> scores(static_cast<std::size_t>(ws.problem.n));
+                    score(ws.iterate, w.data(), scores.data(), threads, token);
+                    return certify(ws.iterate, scores.data(), intercept, w.data(), beta.data(),
+                                   threads, token);
+                });
+            },
+            "w"_a, "intercept"_a, "beta"_a, "threads"_a,
+            "The certificate of a primal and a dual point.")
+        .def(
+            "pack",
+            [](Workspace& ws) {
+                released(1e18, [&](StopToken& token) { pack_if_wanted(ws.iterate, token); });
+            },
+            "Copy the rows into records now, if that was asked for; otherwise the first ascent "
+            "does it.")
+        .def(
+            "ascend",
+            [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
+                expect(!ws.iterate.follow, "beta follows at a survey: take that first");
+                return released(seconds, [&](StopToken& token) {
+                    settle(ws.iterate);
+                    pack_if_wanted(ws.iterate, token);
+                    return ascend(ws.iterate, view(picks), token);
+                });
+            },
+            "picks"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
+        .def(
+            "quartz",
+            [](Workspace& ws, Vector<std::int32_t> picks, Vector<double> probability, double theta,
+               double seconds) {
+                ws.average.lag.resize(ws.problem.d, 0.0);
+                return released(seconds, [&](StopToken& token) {
+                    settle(ws.iterate);
+                    pack_if_wanted(ws.iterate, token);
+                    return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
+                                  token);
+                });
+            },
+            "picks"_a, "probability"_a, "theta"_a, "seconds"_a)
+        .def(
+            "show_average", [](Workspace& ws) { show_average(ws.iterate, ws.average); },
+            "Let the next survey take P at QUARTZ's average.")
+        .def(
+            "ascend_adaptively",
+            [](Workspace& ws, bool optimal, std::int64_t count, std::uint64_t key, double seconds) {
+                expect(!ws.iterate.follow, "beta follows at a survey: take that first");
+                return released(seconds, [&](StopToken& token) {
+                    settle(ws.iterate);
+                    if (!ws.columns) ws.columns.emplace(ws.iterate, token);
+                    if (token.stopped()) {
+                        ws.columns.reset();
+                        return std::int64_t{0};
+                    }
+                    return ascend_adaptively(ws.iterate, *ws.columns,
+                                             optimal ? StepRule::optimal : StepRule::relaxed, count,
+                                             key, token);
+                });
+            },
+            "optimal"_a, "count"_a, "key"_a, "seconds"_a)
+        .def(
+            "best_intercept",
+            [](Workspace& ws, Vector<double> scores, double guess, int threads) {
+                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
+                       "scores: one entry per row");
+                return released(1e18, [&](StopToken& token) {
+                    return best_intercept(ws.problem, scores.data(), guess, threads, token);
+                });
+            },
+            "scores"_a, "guess"_a, "threads"_a)
+        .def(
+            "balanced_dual",
+            [](Workspace& ws, Vector<double> scores, double intercept, Vector<double> beta,
+               Output out) {
+                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n,
+                       "scores: one entry per row");
+                expect(static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "beta: one entry per row");
+                double* to = pointer(out, ws.problem.n);
+                released(1e18, [&](StopToken& token) {
+                    balanced_dual(ws.problem, scores.data(), intercept, beta.data(), to, token);
+                });
+            },
+            "scores"_a, "intercept"_a, "beta"_a, "out"_a);
+    bind_newton(workspace);
+}

@@ -1,0 +1,238 @@
+// The Python face of the core: types, spans, calls. No mathematics here.
+#include "bindings/bindings.hpp"
+
+#include "rows/inspection.hpp"
+#include "sampling/draws.hpp"
+#include "sampling/planner.hpp"
+#include "sampling/probabilities.hpp"
+#include "sampling/tree.hpp"
+
+namespace {
+
+// One of a loss's scalar functions over arrays.
+template <class F>
+void map(const Output& out, F&& f) {
+    released(1e18, [&](StopToken&) {
+        for (std::size_t k = 0; k < out.size(); ++k) out.data()[k] = f(k);
+    });
+}
+
+template <class T, class Index>
+void bind_inspect(nb::module_& m) {
+    m.def(
+        "inspect_csr",
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d) {
+            return released(1e18, [&](StopToken&) {
+                const auto r = inspect(view(values), view(columns), view(start), d);
+                return std::tuple(r.in_range, r.finite, r.canonical);
+            });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
+        "Whether a CSR matrix is in range, finite, and sorted without duplicates.");
+}
+
+int supported_level() {
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("x86-64-v4")) return 4;
+    if (__builtin_cpu_supports("x86-64-v3")) return 3;
+    if (__builtin_cpu_supports("x86-64-v2")) return 2;
+#endif
+    return 0;
+}
+
+}  // namespace
+
+NB_MODULE(ADASDCA_MODULE, m) {
+    m.doc() = "Kernels of adasdca.";
+    m.def("supported_level", &supported_level, "The x86-64 level of this processor; 0 elsewhere.");
+
+    nb::class_<LossHandle>(m, "Loss", "A loss as the kernels know it.")
+        .def_static(
+            "piecewise_quadratic",
+            [](bool margin, double gamma, double epsilon, double lower, double upper) {
+                return LossHandle{PiecewiseQuadratic{margin, gamma, epsilon, lower, upper}};
+            },
+            "margin"_a, "gamma"_a, "epsilon"_a, "lower"_a, "upper"_a)
+        .def_static("logistic", [] { return LossHandle{Logistic{}}; })
+        .def(
+            "value",
+            [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.value(l.sign * score.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "score"_a, "y"_a, "out"_a)
+        .def(
+            "conjugate",
+            [](const LossHandle& h, Vector<double> beta, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.conjugate(l.sign * beta.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "beta"_a, "y"_a, "out"_a)
+        .def(
+            "slope",
+            [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return -l.sign * loss.ascent(l.sign * score.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "score"_a, "y"_a, "out"_a)
+        .def(
+            "curvature",
+            [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.curvature(l.sign * score.data()[k], l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "score"_a, "y"_a, "out"_a)
+        .def(
+            "excess",
+            [](const LossHandle& h, Vector<double> beta, Vector<double> score, Vector<double> y,
+               Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return loss.excess(l.sign * score.data()[k], l.sign * beta.data()[k],
+                                               l.target);
+                        });
+                    },
+                    h.loss);
+            },
+            "beta"_a, "score"_a, "y"_a, "out"_a)
+        .def(
+            "step",
+            [](const LossHandle& h, Vector<double> beta, Vector<double> score, Vector<double> y,
+               Vector<double> q, Output out) {
+                std::visit(
+                    [&](const auto& loss) {
+                        map(out, [&](std::size_t k) {
+                            const Label l = label(loss.margin, y.data()[k]);
+                            return l.sign * loss.step(l.sign * beta.data()[k],
+                                                      l.sign * score.data()[k], l.target,
+                                                      q.data()[k]);
+                        });
+                    },
+                    h.loss);
+            },
+            "beta"_a, "score"_a, "y"_a, "q"_a, "out"_a);
+
+    bind_files(m);
+    bind_workspace(m);
+    bind_inspect<float, std::int32_t>(m);
+    bind_inspect<float, std::int64_t>(m);
+    bind_inspect<double, std::int32_t>(m);
+    bind_inspect<double, std::int64_t>(m);
+
+    m.def(
+        "vector", [](std::int64_t n) { return own(Buffer<double>(static_cast<std::size_t>(n))); },
+        "n"_a, "An array of n doubles, not initialised, in memory that earlier ones have left.");
+    m.def(
+        "set_thread_work", [](double nanoseconds) { thread_work = nanoseconds; }, "nanoseconds"_a,
+        "Start a thread for so much work; 1e6 unless told.");
+    nb::exception<Expired>(m, "Expired", PyExc_BaseException);
+    nb::class_<Wish>(m, "Wish", "A wish to stop, for the kernels of those threads that heed it.")
+        .def(nb::init<>())
+        .def("make", [](Wish& wish) { *wish.made = true; })
+        .def_prop_ro("made", [](const Wish& wish) { return wish.made->load(); });
+    m.def(
+        "heed",
+        [](const Wish* wish, double seconds) {
+            heeded = {};
+            if (wish) heeded.wish = wish->made;
+            if (seconds < 1e9)
+                heeded.deadline = StopToken::Clock::now() +
+                                  std::chrono::duration_cast<StopToken::Clock::duration>(
+                                      std::chrono::duration<double>(seconds));
+        },
+        "wish"_a.none(), "seconds"_a = 1e18,
+        "From now on every kernel of this thread is left by KeyboardInterrupt once the wish is "
+        "made, and by Expired after so many seconds; None: by neither.");
+    m.def("check", &raise_if_stopped, "Stop here if a kernel would.");
+    m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
+    m.def(
+        "plan",
+        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
+            return own(released(
+                1e18, [&](StopToken&) { return Planner().plan(view(weight), m, count, key); }));
+        },
+        "weight"_a, "m"_a, "count"_a, "key"_a,
+        "Draw Algorithm 2's picks as an ordered set of rings.");
+    nb::class_<Planner>(m, "Planner", "Draws plans, and keeps its buffers from one to the next.")
+        .def(nb::init<>())
+        .def(
+            "plan",
+            [](Planner& planner, Vector<double> weight, double m, std::int64_t count,
+               std::uint64_t key) {
+                return own(released(
+                    1e18, [&](StopToken&) { return planner.plan(view(weight), m, count, key); }));
+            },
+            "weight"_a, "m"_a, "count"_a, "key"_a);
+    m.def(
+        "draw_tree",
+        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key, double seconds) {
+            return own(released(seconds, [&](StopToken& token) {
+                return draw_tree(view(weight), m, count, key, token);
+            }));
+        },
+        "weight"_a, "m"_a, "count"_a, "key"_a, "seconds"_a = 1e18,
+        "Draw Algorithm 2's picks one by one from a tree of sums; fewer if time runs out.");
+    m.def(
+        "draw_uniform",
+        [](std::int64_t n, std::int64_t count, std::uint64_t key) {
+            return own(released(1e18, [&](StopToken&) { return draw_uniform(n, count, key); }));
+        },
+        "n"_a, "count"_a, "key"_a);
+    m.def(
+        "draw_permutation",
+        [](std::int64_t n, std::uint64_t key) {
+            return own(released(1e18, [&](StopToken&) { return draw_permutation(n, key); }));
+        },
+        "n"_a, "key"_a);
+    nb::class_<AliasTable>(m, "AliasTable", "Draws from a fixed distribution, O(1) each.")
+        .def(
+            "__init__",
+            [](AliasTable* t, Vector<double> weight) {
+                // Only what is whole is left to Python.
+                new (t) AliasTable(
+                    released(1e18, [&](StopToken&) { return AliasTable(view(weight)); }));
+            },
+            "weight"_a)
+        .def(
+            "draw",
+            [](const AliasTable& table, std::int64_t count, std::uint64_t key) {
+                return own(released(1e18, [&](StopToken&) { return table.draw(count, key); }));
+            },
+            "count"_a, "key"_a);
+    m.def(
+        "water_fill",
+        [](Vector<double> s, double numerator, Output p) {
+            expect(p.size() == s.size(), "p must be as long as s");
+            return released(1e18, [&](StopToken&) {
+                return water_fill(view(s), numerator, {p.data(), p.size()});
+            });
+        },
+        "s"_a, "numerator"_a, "p"_a);
+}

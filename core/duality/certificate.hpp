@@ -1,0 +1,171 @@
+// The certificate of a primal and a dual point: P(w, b), and a bound on P(w, b) - min P.
+//
+//   P - D = (1/N) sum_i c_i (phi_i(a_i) + phi_i*(-beta_i) + a_i beta_i)
+//           + lambda (g(w) + g*(u) - u.w) - (b/N) sum_i c_i beta_i
+//
+// is a sum of terms that are never negative, the last one 0: no digits are lost in a difference of
+// nearly equal numbers. What rounding can do to scores, to u and to the sums is bounded beforehand
+// and added, so that the bound holds for the data as given.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "rows/passes.hpp"
+
+namespace adasdca {
+
+inline constexpr double unit_roundoff = std::numeric_limits<double>::epsilon() / 2;
+
+struct Certified {
+    double primal = 0;
+    double gap = 0;       // P - min P is at most this, the rounding included
+    double rounding = 0;  // the part of the gap that is a bound of rounding
+    double blur = 0;      // how far the value of P itself can be from the truth
+};
+
+// Sums over some rows, by which they are certified.
+struct GapSums {
+    double value = 0;   // c phi
+    double excess = 0;  // c (phi + phi* + a beta)
+    double slip = 0;    // what rounding of the scores can add to the excess
+    double blur = 0;    // and to the value
+    double mass = 0;    // c |beta| |x|
+};
+
+// A block of rows as the losses see it.
+struct RowBlock {
+    std::int64_t count = 0;
+    double z[block_rows], b[block_rows], sign[block_rows], target[block_rows];
+    double q[block_rows], c[block_rows], length[block_rows];
+    double residue[block_rows], share[block_rows];  // kappa, and phi + phi* + a beta
+};
+
+// How far the scores of a pass can be from the truth: a multiple of |x||w|, and of single numbers.
+// A sum of `size` products runs in at least two chains; one in twice the digits is rounded once,
+// and to the square of what its chain could lose. (Numbers, no flags: loops are vectorised.)
+struct ScoreError {
+    double norm_w, inner, outer;  // the intercept inside the sum, or added to it
+    double linear, square;        // of the size
+
+    double of(double norm_x, double size, double z, double target) const {
+        const double share = linear * (0.5 * size + 8.0) + square * (size + 4.0) * (size + 4.0);
+        return share * (norm_x * norm_w + inner) +
+               4.0 * unit_roundoff * (outer + std::abs(z) + std::abs(target));
+    }
+};
+
+inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
+    constexpr double eps = unit_roundoff;
+    double square = 0;
+#pragma omp simd reduction(+ : square)
+    for (std::int64_t j = 0; j < problem.d; ++j) square += w[j] * w[j];
+    const double norm = std::sqrt(square), shift = std::abs(bias);
+    return exact ? ScoreError{norm, shift, 0, 0, 4 * eps * eps}
+                 : ScoreError{norm, 0, shift, eps, 0};
+}
+
+// A function of its own with the loss by value: only so is the loop vectorised.
+template <class LossType>
+GapSums gap_sums(const LossType loss, RowBlock& rows, const ScoreError error, double lambda_total) {
+    double value = 0, excess = 0, slip = 0, blur = 0, mass = 0;
+    const std::int64_t count = rows.count;
+#pragma omp simd reduction(+ : value, excess, slip, blur, mass)
+    for (std::int64_t k = 0; k < count; ++k) {
+        const double z = rows.z[k], b = rows.b[k], t = rows.target[k], c = rows.c[k];
+        const double norm = std::sqrt(rows.q[k] * lambda_total / std::max(c, 1e-300));
+        const double delta = error.of(norm, rows.length[k], z, t);
+        const double s = loss.ascent(z, t);
+        rows.share[k] = loss.excess(z, b, t);
+        rows.residue[k] = rows.sign[k] * (b - s);
+        value += c * loss.value(z, t);
+        excess += c * rows.share[k];
+        slip += c * delta * (std::abs(s - b) + loss.variation(z, t, delta));
+        blur += c * delta * (std::abs(s) + loss.variation(z, t, delta));
+        mass += c * std::abs(b) * norm;
+    }
+    return {value, excess, slip, blur, mass};
+}
+
+inline GapSums total_of(const std::vector<GapSums>& parts) {
+    Sum value, excess;
+    GapSums total;
+    for (const GapSums& part : parts) {
+        value.add(part.value);
+        excess.add(part.excess);
+        total.slip += part.slip;
+        total.blur += part.blur;
+        total.mass += part.mass;
+    }
+    total.value = value.value();
+    total.excess = excess.value();
+    return total;
+}
+
+// How far rounding of u can raise g(w) + g*(u) - u.w, whose slope in u is read(u) - w and whose
+// value is `apart`. A u that `combine` summed is off by a multiple of the mass, at most, in its
+// norm. One by `combine_exactly` is rounded in every feature (d), and off by a square in its norm:
+// its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm
+// over the features is at most the mass), in all m eps M, and adding these loses another m eps of
+// it.
+inline double lost_in_sum(const Problem& problem, double mass, const double* w, const double* u,
+                          double apart, bool exact) {
+    const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
+    const double sizes = mass / (problem.lambda * problem.total);
+    // read(u) is a 1-Lipschitz function of u, and so apart at least half a square of the slope.
+    if (!exact) return (std::sqrt(2.0 * apart) + 0.5 * chain * sizes) * chain * sizes;
+    double rounded = 0, square = 0;
+    std::visit(
+        [&](const auto& g) {
+            for (std::int64_t j = 0; j < problem.d; ++j) {
+                const double d = 4.0 * unit_roundoff * std::abs(u[j]);
+                const double slope = std::max(std::abs(g.read(u[j] - d, j) - w[j]),
+                                              std::abs(g.read(u[j] + d, j) - w[j]));
+                rounded += d * slope;
+                square += slope * slope;
+            }
+        },
+        problem.regularizer);
+    const double lost = chain * chain * sizes;
+    return rounded + (std::sqrt(square) + 0.5 * lost) * lost;
+}
+
+// `u` is the sum of the rows by their duals.
+inline Certified certified(const Problem& problem, const GapSums& sums, const double* w,
+                           const double* u, bool exact) {
+    const double n = problem.total, lambda = problem.lambda;
+    Certified result;
+    double penalty = 0, apart = 0, ridge = 1, reach = 0;
+    std::visit(
+        [&](const auto& g) {
+            penalty = lambda * regularizer_value(g, w, problem.d);
+            apart = lambda * regularizer_excess(g, w, u, problem.d);
+            ridge = g.ridge;
+            // Without the ridge g* is a support function: it moves by |w - x| a unit of u.
+            if (ridge == 0) reach = regularizer_reach(g, w, u, problem.d);
+        },
+        problem.regularizer);
+    const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
+    const double relative = 4.0 * unit_roundoff * terms;
+    const double off = ridge > 0
+                           ? lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact)
+                           : reach * 2.0 * unit_roundoff *
+                                 static_cast<double>(Chunks(problem).chain() + 8) * sums.mass / n;
+    result.primal = sums.value / n + penalty;
+    const double gap = sums.excess / n + apart;
+    result.rounding = 1.001 * (sums.slip / n + off + relative * gap);
+    result.gap = gap + result.rounding;
+    result.blur = 1.001 * (sums.blur / n + relative * result.primal);
+    return result;
+}
+
+// Whether sums in twice the digits would certify far less; below 1e-12 nobody would see it, and
+// ordinary data are there before they are here.
+inline bool doubtful(const Certified& found) {
+    return found.rounding > 0.1 * found.gap && found.gap > 1e-12 * found.primal;
+}
+
+}  // namespace adasdca

@@ -1,0 +1,139 @@
+// What a second-order step asks of the losses: derivatives at scores, and the slope along a line.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "rows/passes.hpp"
+
+namespace adasdca {
+
+// Kinks rounded over a length about a dual point: phi* gains length (beta - centre)^2 / 2. Length 0
+// is the loss itself, and needs no centre.
+struct Rounding {
+    double length = 0;
+    const double* centre = nullptr;
+};
+
+// Sums over rows of the derivatives at some scores.
+struct Derivatives {
+    double balance = 0;  // sum c beta, with beta = -phi'
+    double mass = 0;     // sum c phi''
+};
+
+// The slope of sum_i c_i phi_i along a line of scores, and its derivative.
+struct LineSlope {
+    double slope = 0;  // sum c phi' change
+    double bend = 0;   // sum c phi'' change^2
+    double size = 0;   // sum |c phi' change|, of which rounding is a multiple
+};
+
+// Labels and centres of a block in the coordinates of its rows.
+struct NewtonBlock {
+    double z[block_rows], sign[block_rows], target[block_rows], centre[block_rows];
+
+    NewtonBlock(bool margin, std::int64_t count, const double* y, const double* beta) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const Label l = label(margin, y[i]);
+            sign[i] = l.sign;
+            target[i] = l.target;
+            centre[i] = beta ? l.sign * beta[i] : 0.0;
+        }
+    }
+};
+
+// Functions of their own with everything by value, and the labels in a loop of their own: only so
+// are the loops over the losses vectorised (squared hinge: 11 -> 1 ns a row, logistic 20 -> 3).
+template <class LossType>
+Derivatives derive_rows(const LossType loss, std::int64_t count, NewtonBlock& rows, double length,
+                        const double* scores, const double* weight, double* __restrict beta,
+                        double* __restrict curvature) {
+    double balance = 0, mass = 0;
+#pragma omp simd reduction(+ : balance, mass)
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double z = rows.sign[i] * scores[i];
+        const double b = loss.rounded_ascent(z, rows.target[i], length, rows.centre[i]);
+        const double h = weight[i] * loss.rounded_curvature(b, length);
+        beta[i] = rows.sign[i] * b;
+        curvature[i] = h;
+        balance += weight[i] * beta[i];
+        mass += h;
+    }
+    return {balance, mass};
+}
+
+template <class LossType>
+LineSlope slope_rows(const LossType loss, std::int64_t count, NewtonBlock& rows, double length,
+                     const double* scores, const double* change, double step,
+                     const double* weight) {
+    double slope = 0, bend = 0, size = 0;
+#pragma omp simd reduction(+ : slope, bend, size)
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double z = rows.sign[i] * (scores[i] + step * change[i]);
+        const double b = loss.rounded_ascent(z, rows.target[i], length, rows.centre[i]);
+        const double term = weight[i] * rows.sign[i] * b * change[i];
+        slope -= term;
+        size += std::abs(term);
+        bend += weight[i] * loss.rounded_curvature(b, length) * change[i] * change[i];
+    }
+    return {slope, bend, size};
+}
+
+// beta = -phi' and curvature = c phi'' at given scores, the intercept included.
+inline Derivatives derive(const Problem& problem, Rounding rounding, const double* scores,
+                          double* beta, double* curvature, int threads, StopToken& token) {
+    const RowBlocks blocks(problem);
+    std::vector<Derivatives> parts(static_cast<std::size_t>(blocks.count));
+    std::visit(
+        [&](const auto& loss) {
+            blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), token,
+                        [&](std::int64_t begin, std::int64_t count, const double* weight) {
+                            const double* centre =
+                                rounding.centre ? rounding.centre + begin : nullptr;
+                            NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                            parts[begin / block_rows] =
+                                derive_rows(loss, count, rows, rounding.length, scores + begin,
+                                            weight, beta + begin, curvature + begin);
+                        });
+        },
+        problem.loss);
+    Sum balance, mass;
+    for (const auto& part : parts) {
+        balance.add(part.balance);
+        mass.add(part.mass);
+    }
+    return {balance.value(), mass.value()};
+}
+
+// The slope at scores + step * change.
+inline LineSlope slope_along(const Problem& problem, Rounding rounding, const double* scores,
+                             const double* change, double step, int threads, StopToken& token) {
+    const RowBlocks blocks(problem);
+    std::vector<LineSlope> parts(static_cast<std::size_t>(blocks.count));
+    std::visit(
+        [&](const auto& loss) {
+            blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), token,
+                        [&](std::int64_t begin, std::int64_t count, const double* weight) {
+                            const double* centre =
+                                rounding.centre ? rounding.centre + begin : nullptr;
+                            NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                            parts[begin / block_rows] =
+                                slope_rows(loss, count, rows, rounding.length, scores + begin,
+                                           change + begin, step, weight);
+                        });
+        },
+        problem.loss);
+    Sum slope, bend;
+    LineSlope total;
+    for (const auto& part : parts) {
+        slope.add(part.slope);
+        bend.add(part.bend);
+        total.size += part.size;
+    }
+    total.slope = slope.value();
+    total.bend = bend.value();
+    return total;
+}
+
+}  // namespace adasdca

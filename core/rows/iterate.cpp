@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "rows/problem.hpp"
+#include "system/parallel.hpp"
+
+namespace adasdca {
+
+namespace {
+
+template <class T>
+DenseRows<T> rows_of(const DenseMatrix<T>& x, RowState* states) {
+    return {x.values, x.d, states};
+}
+
+template <class T, class Index>
+CsrRows<T, Index> rows_of(const CsrMatrix<T, Index>& x, RowState* states) {
+    return {x.values, x.columns, x.start, states};
+}
+
+// What the entries of a matrix allow: no values at all, exact floats, or doubles.
+enum class Precision { ones, single, full };
+
+template <class T>
+Precision precision_of(const T* values, std::int64_t count) {
+    constexpr std::int64_t block = 4096;
+    bool ones = true;
+    for (std::int64_t begin = 0; begin < count; begin += block) {
+        const std::int64_t end = std::min(count, begin + block);
+        std::int64_t others = 0, inexact = 0;
+#pragma omp simd reduction(+ : others, inexact)
+        for (std::int64_t k = begin; k < end; ++k) {
+            others += values[k] != T(1);
+            inexact += static_cast<T>(static_cast<float>(values[k])) != values[k];
+        }
+        if (inexact > 0) return Precision::full;
+        ones = ones && others == 0;
+    }
+    return ones ? Precision::ones : Precision::single;
+}
+
+constexpr std::int64_t record_alignment = 64;
+constexpr std::int64_t rows_per_pulse = 4096;
+
+template <class V, class T, class Index>
+void pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
+    using Packed = PackedRows<V>;
+    Buffer<std::uint64_t> place(static_cast<std::size_t>(x.n));
+    std::int64_t offset = 0;
+    for (std::int64_t k = 0; k < x.n; ++k) {
+        const std::int64_t i =
+            it.row_order.empty() ? k : k / block_rows * block_rows + it.row_order[k];
+        const std::int64_t size = x.start[i + 1] - x.start[i];
+        place[i] = static_cast<std::uint64_t>(offset) << Packed::length_bits |
+                   static_cast<std::uint64_t>(size);
+        offset += (Packed::record_bytes(size) + record_alignment - 1) / record_alignment *
+                  record_alignment;
+    }
+    Buffer<std::byte> arena(static_cast<std::size_t>(offset));
+    const Packed packed{arena.data(), place.data()};
+    for (std::int64_t begin = 0; begin < x.n; begin += block_rows) {
+        if (begin % rows_per_pulse == 0 && token.stop()) return;
+        for_rows(it, rows_of(x, it.states.data()), begin, std::min(x.n, begin + block_rows),
+                 [&](std::int64_t i) {
+                     auto row = packed[i];
+                     row.state = it.states[i];
+                     auto* columns = const_cast<std::int32_t*>(row.columns);
+                     const std::int64_t first = x.start[i];
+                     for (std::int64_t k = 0; k < row.size; ++k)
+                         columns[k] = static_cast<std::int32_t>(x.columns[first + k]);
+                     if constexpr (!Packed::ones) {
+                         auto* values = const_cast<V*>(row.values);
+                         for (std::int64_t k = 0; k < row.size; ++k)
+                             values[k] = static_cast<V>(x.values[first + k]);
+                     }
+                 });
+    }
+    it.packed_bytes = offset + 8 * x.n;
+    it.arena = std::move(arena);
+    it.place = std::move(place);
+    it.rows = Packed{it.arena.data(), it.place.data()};
+    Buffer<RowState>().swap(it.states);
+}
+
+template <class T>
+void try_pack(Iterate&, const DenseMatrix<T>&, StopToken&) {}  // a dense row is contiguous already
+
+template <class T, class Index>
+void try_pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
+    const std::int64_t nnz = x.start[x.n];
+    std::int64_t longest = 0;
+    for (std::int64_t i = 0; i < x.n; ++i) longest = std::max(longest, x.start[i + 1] - x.start[i]);
+    if (longest >> PackedRows<Ones>::length_bits != 0) return;
+    switch (precision_of(x.values, nnz)) {
+        case Precision::ones:
+            return pack<Ones>(it, x, token);
+        case Precision::single:
+            return pack<float>(it, x, token);
+        case Precision::full:
+            return pack<double>(it, x, token);
+    }
+}
+
+// Longer rows need no order: they hide a wrong guess at their end.
+constexpr std::int64_t most_counted = 127;
+
+void sort_block(const std::int64_t* start, std::int64_t count, std::uint8_t* order) {
+    std::array<std::uint16_t, most_counted + 2> place{};
+    std::array<std::uint8_t, block_rows> length;
+    for (std::int64_t k = 0; k < count; ++k) {
+        length[k] = static_cast<std::uint8_t>(std::min(start[k + 1] - start[k], most_counted));
+        ++place[length[k] + 1];
+    }
+    for (std::int64_t l = 0; l < most_counted; ++l) place[l + 1] += place[l];
+    for (std::int64_t k = 0; k < count; ++k)
+        order[place[length[k]]++] = static_cast<std::uint8_t>(k);
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> rows_by_length(const Problem& problem) {
+    const std::int64_t n = problem.n;
+    std::vector<std::uint8_t> row_order;
+    if (problem.nnz > most_counted * n) return row_order;
+    auto sort = [&](const std::int64_t* start) {
+        std::int64_t changes = 0;
+        for (std::int64_t i = 1; i < n; ++i)
+            changes += start[i + 1] - start[i] != start[i] - start[i - 1];
+        if (changes < n / 8) return;
+        row_order.resize(static_cast<std::size_t>(n));
+        for (std::int64_t begin = 0; begin < n; begin += block_rows)
+            sort_block(start + begin, std::min(block_rows, n - begin), row_order.data() + begin);
+    };
+    std::visit(
+        [&](const auto& x) {
+            if constexpr (requires { x.start; }) sort(x.start);
+        },
+        problem.matrix);
+    return row_order;
+}
+
+Iterate make_iterate(Problem& problem, bool packing) {
+    Iterate it;
+    it.problem = &problem;
+    it.packing = packing;
+    it.u.assign(problem.d, 0.0);
+    if (std::holds_alternative<ElasticBox>(problem.regularizer)) it.w.assign(problem.d, 0.0);
+    it.row_order = rows_by_length(problem);
+    it.states.resize(problem.n);
+    std::visit([&](const auto& x) { it.rows = rows_of(x, it.states.data()); }, problem.matrix);
+    double squares = 0;
+    std::visit(
+        [&](const auto& rows) {
+            for (std::int64_t begin = 0; begin < problem.n; begin += block_rows)
+                for_rows(it, rows, begin, std::min(problem.n, begin + block_rows),
+                         [&](std::int64_t i) {
+                             auto row = rows[i];
+                             const double scale =
+                                 problem.weight_of(i) / (problem.lambda * problem.total);
+                             const double square = row.squared_norm();
+                             squares += square;
+                             row.state = {0.0, problem.y[i], scale * square, scale};
+                         });
+        },
+        it.rows);
+    if (problem.fit_intercept) {
+        // Half as long as a row: with it an intercept costs hardly any more epochs.
+        const double mean = squares / static_cast<double>(problem.n);
+        problem.intercept_scale = mean > 0 ? 0.5 * std::sqrt(mean) : 0.5;
+        for (RowState& state : it.states)
+            state.q += state.scale * problem.intercept_scale * problem.intercept_scale;
+    }
+    read_primal(it);
+    return it;
+}
+
+void pack_if_wanted(Iterate& it, StopToken& token) {
+    if (!it.packing) return;
+    std::visit([&](const auto& x) { try_pack(it, x, token); }, it.problem->matrix);
+    // A token that stopped it on the way left everything as it was.
+    it.packing = token.stopped();
+}
+
+}  // namespace adasdca

@@ -1,0 +1,256 @@
+// Passes over all rows, in a fixed order of summation: the result does not depend on the threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "math/exact.hpp"
+#include "rows/problem.hpp"
+#include "system/parallel.hpp"
+
+namespace adasdca {
+
+// Neumaier's compensated sum.
+class Sum {
+  public:
+    void add(double x) {
+        const double t = sum_ + x;
+        rest_ += std::abs(sum_) >= std::abs(x) ? (sum_ - t) + x : (x - t) + sum_;
+        sum_ = t;
+    }
+    double value() const { return sum_ + rest_; }
+
+  private:
+    double sum_ = 0, rest_ = 0;
+};
+
+// The weight of a row in the adaptive distribution, eq. (optipsdf) with sample weights:
+// |kappa| sqrt(c (q + gamma)); where gamma = 0 the residue need not vanish and the row's share of
+// the gap, c G, takes its place.
+inline double adaptive_weight(double gamma, double c, double q, double residue, double share) {
+    return gamma > 0 ? std::abs(residue) * std::sqrt(c * (q + gamma)) : c * share;
+}
+
+// The blocks of rows of a problem, with their sample weights.
+class RowBlocks {
+  public:
+    std::int64_t count;
+
+    explicit RowBlocks(const Problem& problem)
+        : count((problem.n + block_rows - 1) / block_rows),
+          problem_(problem),
+          ones_(problem.weight ? 0 : static_cast<std::size_t>(block_rows), 1.0) {}
+
+    // f(begin, rows, weights) for every block.
+    template <class F>
+    void each(int threads, StopToken& token, F&& f) const {
+        for_each_piece(count, threads, token, [&](std::int64_t k) {
+            const std::int64_t begin = k * block_rows;
+            f(begin, std::min(problem_.n - begin, block_rows),
+              problem_.weight ? problem_.weight + begin : ones_.data());
+        });
+    }
+
+  private:
+    const Problem& problem_;
+    std::vector<double> ones_;
+};
+
+// Nanoseconds of a pass over the rows, roughly.
+inline double pass_time(const Problem& problem) {
+    return 0.5 * static_cast<double>(problem.nnz) + 5.0 * static_cast<double>(problem.n);
+}
+
+// f(begin, end, part) over chunks of rows; `part` is the chunk's own vector of d features, and
+// `out` becomes the sum of the parts in the order of the chunks. The number of chunks depends on
+// the problem alone: enough to share out and to keep the sums short, few enough that the parts cost
+// little.
+struct Chunks {
+    std::int64_t rows, count;
+
+    explicit Chunks(const Problem& problem) {
+        const std::int64_t wanted = std::clamp<std::int64_t>(
+            problem.nnz / (8 * std::max<std::int64_t>(problem.d, 1)), 1, 64);
+        const std::int64_t blocks = (problem.n + block_rows - 1) / block_rows;
+        rows = std::max<std::int64_t>((blocks + wanted - 1) / wanted, 1) * block_rows;
+        count = (problem.n + rows - 1) / rows;
+    }
+    // The longest chain of additions to a feature.
+    std::int64_t chain() const { return rows + count; }
+};
+
+template <class T, class F>  // T: double or Twofold
+bool reduce_features(const Problem& problem, int threads, StopToken& token, T* out, F&& f) {
+    const std::int64_t n = problem.n, d = problem.d;
+    const auto [chunk, chunks] = Chunks(problem);
+    Buffer<T> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d), T{});
+    std::fill(out, out + d, T{});
+    // Blocks between two looks at the clock: at most a few hundred thousand entries.
+    const std::int64_t stride =
+        std::clamp<std::int64_t>((n << 10) / std::max<std::int64_t>(problem.nnz, 1), 1, 64);
+    threads = worthwhile(pass_time(problem), threads);
+    for_each_piece(chunks, threads, token, [&](std::int64_t k) {
+        T* part = k == 0 ? out : parts.data() + (k - 1) * d;
+        const std::int64_t end = std::min(n, (k + 1) * chunk);
+        for (std::int64_t begin = k * chunk; begin < end; begin += block_rows) {
+            if (begin / block_rows % stride == 0 && token.stop()) return;
+            f(begin, std::min(end, begin + block_rows), part);
+        }
+    });
+    for (std::int64_t k = 1; k < chunks; ++k) {
+        const T* part = parts.data() + (k - 1) * d;
+        for (std::int64_t j = 0; j < d; ++j) out[j] += part[j];
+    }
+    return !token.stopped();
+}
+
+// u = sum_i scale_i beta_i x_i for any dual vector.
+inline bool combine(const Iterate& it, const double* beta, double* u, int threads,
+                    StopToken& token) {
+    return with_rows(it, [&](const auto& rows) {
+        return reduce_features(
+            *it.problem, threads, token, u,
+            [&](std::int64_t begin, std::int64_t end, double* part) {
+                for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                    const auto row = rows[i];
+                    const double c = row.state.scale * beta[i];
+                    if (c != 0) row.each([&](std::int64_t j, double x) { part[j] += c * x; });
+                });
+            });
+    });
+}
+
+// The same in twice the digits, for sums that cancel: of features far larger than the others the
+// duals leave 1e-16 and less.
+inline bool combine_exactly(const Iterate& it, const double* beta, double* u, int threads,
+                            StopToken& token) {
+    const Problem& problem = *it.problem;
+    Buffer<Twofold> sums(static_cast<std::size_t>(problem.d));
+    const bool complete = with_rows(it, [&](const auto& rows) {
+        return reduce_features(problem, threads, token, sums.data(),
+                               [&](std::int64_t begin, std::int64_t end, Twofold* part) {
+                                   for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                                       const double weight = problem.weight_of(i),
+                                                    c = rounded(weight * beta[i]);
+                                       const double lost = std::fma(weight, beta[i], -c);
+                                       if (c == 0) return;
+                                       for_each_entry(rows[i], [&](std::int64_t j, double x) {
+                                           part[j].add_product(c, x);
+                                           part[j].rest += lost * x;
+                                       });
+                                   });
+                               });
+    });
+    for (std::int64_t j = 0; j < problem.d; ++j)
+        u[j] = sums[j].value() / (problem.lambda * problem.total);
+    return complete;
+}
+
+// sum_i c_i beta_i, in twice the digits.
+inline double imbalance(const Problem& problem, const double* beta) {
+    Twofold sum;
+    for (std::int64_t i = 0; i < problem.n; ++i) sum.add_product(problem.weight_of(i), beta[i]);
+    return sum.value();
+}
+
+template <class F>
+bool for_all_rows(const Iterate& it, int threads, StopToken& token, F&& f) {
+    return with_rows(it, [&](const auto& rows) {
+        const std::int64_t n = it.problem->n, blocks = (n + block_rows - 1) / block_rows;
+        const int used = worthwhile(pass_time(*it.problem), threads);
+        for_each_piece(blocks, used, token, [&](std::int64_t k) {
+            for_rows(it, rows, k * block_rows, std::min(n, (k + 1) * block_rows),
+                     [&](std::int64_t i) { f(i, rows[i]); });
+        });
+        return !token.stopped();
+    });
+}
+
+// score_i = x_i.w for any w.
+inline bool score(const Iterate& it, const double* w, double* out, int threads, StopToken& token) {
+    return for_all_rows(it, threads, token,
+                        [&](std::int64_t i, const auto& row) { out[i] = row.dot(w); });
+}
+
+// score_i = x_i.w + b in twice the digits, rounded once: features far from 0 and the intercept that
+// takes them back cancel.
+inline bool score_exactly(const Iterate& it, const double* w, double b, double* out, int threads,
+                          StopToken& token) {
+    return for_all_rows(it, threads, token, [&](std::int64_t i, const auto& row) {
+        Twofold sum{b};
+        for_each_entry(row, [&](std::int64_t j, double x) { sum.add_product(x, w[j]); });
+        out[i] = sum.value();
+    });
+}
+
+// Take over a dual vector (clipped to the domain) in the states and the constant feature; u is not
+// touched. Returns the vector as it was taken over.
+inline Buffer<double> set_states(Iterate& it, const double* beta) {
+    Buffer<double> taken(static_cast<std::size_t>(it.problem->n));
+    Sum total;
+    std::visit(
+        [&](const auto& rows, const auto& loss) {
+            for (std::int64_t i = 0; i < it.problem->n; ++i) {
+                auto row = rows[i];
+                const double sign = label(loss.margin, row.state.y).sign;
+                row.state.beta = taken[i] = sign * loss.clip(sign * beta[i]);
+                total.add(row.state.scale * taken[i]);
+            }
+        },
+        it.rows, it.problem->loss);
+    it.constant = it.problem->intercept_scale * total.value();
+    it.follow = it.summed = it.careful = false;
+    return taken;
+}
+
+// Take over a dual vector, and u and w with it.
+inline bool set_beta(Iterate& it, const double* beta, int threads, StopToken& token) {
+    const auto taken = set_states(it, beta);
+    const bool complete = combine(it, taken.data(), it.u.data(), threads, token);
+    read_primal(it);
+    return complete;
+}
+
+// What an ascent begins with: u as the last survey summed it, and the intercept's next multiplier,
+// b_{k+1} = b_k + s u_b.
+inline void settle(Iterate& it) {
+    if (!it.summed) return;
+    it.multiplier = it.bias();
+    it.u.swap(it.spare);
+    it.constant = it.spare_constant;
+    it.summed = false;
+    read_primal(it);
+}
+
+// Take over a w: the next survey takes P there.
+inline void set_primal(Iterate& it, const double* w, double multiplier) {
+    std::visit(
+        [&](const auto& g) {
+            for (std::int64_t j = 0; j < it.problem->d; ++j) it.u[j] = g.source(w[j]);
+        },
+        it.problem->regularizer);
+    if (!it.w.empty()) std::copy(w, w + it.problem->d, it.w.begin());
+    it.multiplier = multiplier;
+    it.summed = false;
+}
+
+// Take over a dual vector and a w that need not belong together. `careful`: the duals are better
+// than those of the scores, and the next survey certifies them too.
+inline void place(Iterate& it, const double* beta, const double* w, double multiplier,
+                  bool careful) {
+    set_states(it, beta);
+    it.careful = careful;
+    set_primal(it, w, multiplier);
+}
+
+// Take over a w; the next survey lets beta follow.
+inline void place_primal(Iterate& it, const double* w, double multiplier) {
+    it.constant = 0;
+    it.follow = true;
+    it.careful = false;
+    set_primal(it, w, multiplier);
+}
+
+}  // namespace adasdca

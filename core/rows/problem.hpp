@@ -1,0 +1,148 @@
+// The frozen problem and the changing iterate.
+//
+//   P(w) = (1/N) sum_i c_i phi(x_i.w + b; y_i) + lambda g(w)
+//   D(beta) = -(1/N) sum_i c_i phi*(-beta_i) - lambda g*(u),   u = (1/(lambda N)) sum_i c_i beta_i
+//   x_i
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "math/loss.hpp"
+#include "math/regularizer.hpp"
+#include "rows/rows.hpp"
+#include "system/memory_pool.hpp"
+#include "system/parallel.hpp"
+
+namespace adasdca {
+
+template <class T>
+struct DenseMatrix {
+    const T* values;
+    std::int64_t n, d;
+};
+
+template <class T, class Index>
+struct CsrMatrix {
+    const T* values;
+    const Index* columns;
+    const std::int64_t* start;
+    std::int64_t n, d;
+};
+
+using Matrix = std::variant<DenseMatrix<float>, DenseMatrix<double>, CsrMatrix<float, std::int32_t>,
+                            CsrMatrix<float, std::int64_t>, CsrMatrix<double, std::int32_t>,
+                            CsrMatrix<double, std::int64_t>>;
+using AnyLoss = std::variant<PiecewiseQuadratic, Logistic>;
+using AnyRegularizer = std::variant<Ridge, ElasticBox>;
+using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>,
+                             CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
+                             CsrRows<double, std::int64_t>, PackedRows<Ones>, PackedRows<float>,
+                             PackedRows<double>>;
+
+// The label of a row as the loss sees it: z = sign * score, b = sign * beta.
+struct Label {
+    double sign, target;
+};
+inline Label label(bool margin, double y) {
+    return margin ? Label{y, 1.0} : Label{1.0, y};
+}
+
+struct Problem {
+    Matrix matrix;
+    std::int64_t n, d, nnz;
+    const double* y;
+    const double* weight;  // null: all ones
+    AnyLoss loss;
+    AnyRegularizer regularizer;
+    double lambda;
+    double total;  // N, the sum of the weights
+    bool fit_intercept;
+    double intercept_scale = 0;  // s of the constant feature, 0 without an intercept
+
+    double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
+};
+
+// Passes go through the rows block by block.
+inline constexpr std::int64_t block_rows = 256;
+
+// The rows of every block, shortest first, as offsets in their block: a loop over a row's entries
+// then ends where the last one ended, as the processor foretold (w8a's survey: 24 -> 15 ns a row).
+// Empty where most rows are as long as the one before, or long.
+std::vector<std::uint8_t> rows_by_length(const Problem& problem);
+
+// (beta, u, w, bias): all that changes during a solve.
+struct Iterate {
+    const Problem* problem = nullptr;
+    std::vector<std::uint8_t> row_order;  // of the rows of each block; empty: as they come
+    Buffer<RowState> states;              // where rows are not packed
+    Buffer<std::uint64_t> place;          // where they are
+    Buffer<std::byte> arena;
+    std::int64_t packed_bytes = 0;
+    AnyRows rows;
+    std::vector<double> u;
+    std::vector<double> w;      // grad g*(u); empty when that is u itself
+    std::vector<double> spare;  // u as the last survey summed it from beta
+    double spare_constant = 0;  // and its constant
+    bool summed = false;        // these are to take over when the next ascent begins
+    double multiplier = 0.0;    // b_k of the method of multipliers
+    double constant = 0.0;      // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
+    double intercept = 0.0;     // where the last survey found the best one
+    bool packing = false;       // to be packed before the first ascent
+    bool follow = false;        // beta is to be -phi' at w, from the next survey on
+    bool careful = false;       // beta is worth a certificate of its own
+
+    // Scores are x.w + bias().
+    double bias() const { return multiplier + problem->intercept_scale * constant; }
+    double* primal() { return w.empty() ? u.data() : w.data(); }
+};
+
+// Call f(rows, loss, regularizer) with their types resolved, once per kernel call.
+template <class F>
+decltype(auto) resolve(Iterate& it, F&& f) {
+    return std::visit(std::forward<F>(f), it.rows, it.problem->loss, it.problem->regularizer);
+}
+
+template <class F>
+decltype(auto) with_rows(const Iterate& it, F&& f) {
+    return std::visit(std::forward<F>(f), it.rows);
+}
+
+// f(i) for the rows of a block, in the order of `row_order`; the next block is on its way into the
+// cache meanwhile, because the hardware foresees no such order (w8a's survey: 60 -> 16 ns a row).
+template <class Rows, class F>
+ADASDCA_INLINE void for_rows(const Iterate& it, const Rows& rows, std::int64_t begin,
+                             std::int64_t end, F&& f) {
+    const std::uint8_t* order = it.row_order.empty() ? nullptr : it.row_order.data();
+    const std::int64_t last = it.problem->n - 1;
+    for (std::int64_t k = begin; k < end; ++k) {
+        std::int64_t i = k;
+        if (order) {
+            rows.prefetch_block(std::min(k + block_rows, last));
+            i = begin + order[k];
+        }
+        f(i);
+    }
+}
+
+// w = grad g*(u) for all features.
+inline void read_primal(Iterate& it) {
+    if (it.w.empty()) return;
+    const auto& g = std::get<ElasticBox>(it.problem->regularizer);
+    for (std::int64_t j = 0; j < it.problem->d; ++j) it.w[j] = g.read(it.u[j], j);
+}
+
+// Start at beta = 0 (u = 0), on the rows as they are given.
+// The problem gets its constant feature, half as long as rows are.
+Iterate make_iterate(Problem& problem, bool packing);
+
+// Copy the rows into records if that was asked for and is possible. It costs as much as a survey
+// or two and only visits in random order are the faster for it, so it waits for the first of them:
+// a solve that is done by Newton steps never packs.
+void pack_if_wanted(Iterate& it, StopToken& token);
+
+}  // namespace adasdca
