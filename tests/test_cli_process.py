@@ -16,9 +16,10 @@ import pytest
 
 import adasdca
 from adasdca import models
-from adasdca.cli import inputs, training
+from adasdca.cli import inputs
 from adasdca.cli.app import EXAMPLES
-from adasdca.cli.interrupt import Interrupt
+from adasdca.cli.interrupt import stoppable
+from adasdca.cli.progress import Progress
 from adasdca.cli.reproduce import reproduce
 from bundled import cancer
 from commands import call, environment, run, start, write
@@ -39,20 +40,69 @@ def model(tmp_path_factory):
     return path
 
 
-def test_ctrl_c_keeps_the_model(tmp_path):
-    process = start("fit", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
-    assert "8124 rows" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate()
-    assert process.returncode == 130
-    assert json.loads(out)["status"] == "interrupted"
-    assert "Stopping after this epoch" in err
-    assert "Traceback" not in err
+def interrupt_at(monkeypatch, count):
+    """Press Ctrl-C at a record of the command that is called next; return what follows it."""
+    follow, seen = Progress.follow, []
+
+    def followed(self, label):
+        draw = follow(self, label)
+
+        def look(record):
+            seen.append(label)
+            if len(seen) == count:
+                os.kill(os.getpid(), signal.SIGINT)
+            draw(record)
+
+        return look
+
+    monkeypatch.setattr(Progress, "follow", followed)
+    return seen
+
+
+def test_ctrl_c_keeps_the_model(tmp_path, capsys, monkeypatch):
+    seen = interrupt_at(monkeypatch, 2)
+    done = call(capsys, "fit", "mushrooms", *ENDLESS, "--model", tmp_path / "m", "--json")
+    assert done.returncode == 130
+    assert len(seen) == 2
+    assert json.loads(done.stdout)["status"] == "interrupted"
+    assert "Stopping with what is certified" in done.stderr
     kept = models.load(tmp_path / "m")
     assert kept.provenance["status"] == "interrupted"
     X, y = adasdca.datasets.load_mushrooms()
     (certificate,) = models.certify(kept, X, y)
     assert certificate.primal == pytest.approx(kept.certificates[0]["primal"])
+
+
+def test_ctrl_c_of_a_process(tmp_path):
+    """Whenever it comes: a model and its certificate, or a word and nothing."""
+    process = start("fit", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
+    assert "8124 rows" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert "Stopping with what is certified" in err
+    assert "Traceback" not in err
+    if (tmp_path / "m").exists():
+        assert json.loads(out)["status"] == "interrupted"
+        assert models.load(tmp_path / "m").provenance["status"] == "interrupted"
+    else:
+        assert out == ""
+        assert err.endswith("Interrupted.\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [("path", ["--C", "1", "--C", "10"]), ("compare", ["--max-time", "1e6", "--lam", "1e-6"])],
+)
+def test_ctrl_c_stops_all_solves_of_a_command(command, options, tmp_path, capsys, monkeypatch):
+    seen = interrupt_at(monkeypatch, 1)
+    options = [*options, "--tol", "0", "--output", str(tmp_path / "picture.png")]
+    done = call(capsys, command, "mushrooms", *options, "--max-epochs", "100000", "--json")
+    assert done.returncode == 130
+    assert len(seen) == 1
+    assert (tmp_path / "picture.png").exists()
+    (reached,) = json.loads(done.stdout)["points" if command == "path" else "runs"]
+    assert reached["status"] == "interrupted"
 
 
 def test_ctrl_c_while_reading_is_130_and_writes_nothing(tmp_path):
@@ -74,19 +124,14 @@ def test_ctrl_c_while_reading_is_130_and_writes_nothing(tmp_path):
 
 
 def test_every_class_is_certified_when_interrupted(tmp_path, capsys, monkeypatch):
-    """The solves that had not begun stop at their first certificate, of the model 0."""
+    """The solves that had not begun hand over the certificate of the model 0."""
     X = np.random.default_rng(0).standard_normal((3000, 4))
     write(tmp_path / "three.svm", X, np.arange(3000) % 3)
-    train = training.train
-
-    def interrupted(*arguments):
-        os.kill(os.getpid(), signal.SIGINT)
-        return train(*arguments)
-
-    monkeypatch.setattr(training, "train", interrupted)
+    seen = interrupt_at(monkeypatch, 1)
     done = call(capsys, "fit", tmp_path / "three.svm", "--json", "--model", tmp_path / "m",
                 "--tol", "1e-12", "--intercept")  # fmt: skip
     assert done.returncode == 130
+    assert len(seen) == 1
     assert json.loads(done.stdout)["status"] == "interrupted"
     kept = models.load(tmp_path / "m")
     assert len(kept.certificates) == 3
@@ -95,10 +140,10 @@ def test_every_class_is_certified_when_interrupted(tmp_path, capsys, monkeypatch
 
 def test_a_second_ctrl_c_stops_at_once(capsys):
     before = signal.getsignal(signal.SIGINT)
-    with Interrupt() as interrupt:
-        assert not interrupt.seen
+    with stoppable() as around:
+        assert not around.wished
         signal.raise_signal(signal.SIGINT)
-        assert interrupt.seen
+        assert around.wished
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before

@@ -67,7 +67,12 @@ void bind_files(nb::module_& m) {
                 return released(1e18, [&](StopToken&) { return reader.feed(text); });
             },
             "piece"_a, "Read a piece; lines may be cut anywhere.")
-        .def("finish", &SvmlightReader::finish, "Read what is left.")
+        .def(
+            "finish",
+            [](SvmlightReader& reader) {
+                return released(1e18, [&](StopToken&) { return reader.finish(); });
+            },
+            "Read what is left.")
         .def(
             "take",
             [](SvmlightReader& reader) {

@@ -29,6 +29,7 @@ std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::in
     }
     double total = static_cast<double>(n);
     if (weight) {
+        const nb::gil_scoped_release release;
         Sum sum;
         for (std::int64_t i = 0; i < n; ++i) sum.add(weight->data()[i]);
         total = sum.value();
@@ -122,8 +123,10 @@ void bind_workspace(nb::module_& m) {
             "curvature",
             [](const Workspace& ws, Output out) {
                 double* q = pointer(out, ws.problem.n);
-                with_rows(ws.iterate, [&](const auto& rows) {
-                    for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                released(1e18, [&](StopToken&) {
+                    with_rows(ws.iterate, [&](const auto& rows) {
+                        for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                    });
                 });
             },
             "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
@@ -181,10 +184,7 @@ void bind_workspace(nb::module_& m) {
         .def(
             "pack",
             [](Workspace& ws) {
-                released(1e18, [&](StopToken& token) {
-                    pack_if_wanted(ws.iterate, token);
-                    return true;
-                });
+                released(1e18, [&](StopToken& token) { pack_if_wanted(ws.iterate, token); });
             },
             "Copy the rows into records now, if that was asked for; otherwise the first ascent "
             "does it.")

@@ -12,7 +12,9 @@ namespace {
 // One of a loss's scalar functions over arrays.
 template <class F>
 void map(const Output& out, F&& f) {
-    for (std::size_t k = 0; k < out.size(); ++k) out.data()[k] = f(k);
+    released(1e18, [&](StopToken&) {
+        for (std::size_t k = 0; k < out.size(); ++k) out.data()[k] = f(k);
+    });
 }
 
 template <class T, class Index>
@@ -150,6 +152,25 @@ NB_MODULE(ADASDCA_MODULE, m) {
     m.def(
         "set_thread_work", [](double nanoseconds) { thread_work = nanoseconds; }, "nanoseconds"_a,
         "Start a thread for so much work; 1e6 unless told.");
+    nb::exception<Expired>(m, "Expired", PyExc_BaseException);
+    nb::class_<Wish>(m, "Wish", "A wish to stop, for the kernels of those threads that heed it.")
+        .def(nb::init<>())
+        .def("make", [](Wish& wish) { *wish.made = true; })
+        .def_prop_ro("made", [](const Wish& wish) { return wish.made->load(); });
+    m.def(
+        "heed",
+        [](const Wish* wish, double seconds) {
+            heeded = {};
+            if (wish) heeded.wish = wish->made;
+            if (seconds < 1e9)
+                heeded.deadline = StopToken::Clock::now() +
+                                  std::chrono::duration_cast<StopToken::Clock::duration>(
+                                      std::chrono::duration<double>(seconds));
+        },
+        "wish"_a.none(), "seconds"_a = 1e18,
+        "From now on every kernel of this thread is left by KeyboardInterrupt once the wish is "
+        "made, and by Expired after so many seconds; None: by neither.");
+    m.def("check", &raise_if_stopped, "Stop here if a kernel would.");
     m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
     m.def(
         "plan",
@@ -193,7 +214,11 @@ NB_MODULE(ADASDCA_MODULE, m) {
     nb::class_<AliasTable>(m, "AliasTable", "Draws from a fixed distribution, O(1) each.")
         .def(
             "__init__",
-            [](AliasTable* t, Vector<double> weight) { new (t) AliasTable(view(weight)); },
+            [](AliasTable* t, Vector<double> weight) {
+                // Only what is whole is left to Python.
+                new (t) AliasTable(
+                    released(1e18, [&](StopToken&) { return AliasTable(view(weight)); }));
+            },
             "weight"_a)
         .def(
             "draw",
@@ -205,7 +230,9 @@ NB_MODULE(ADASDCA_MODULE, m) {
         "water_fill",
         [](Vector<double> s, double numerator, Output p) {
             expect(p.size() == s.size(), "p must be as long as s");
-            return water_fill(view(s), numerator, {p.data(), p.size()});
+            return released(1e18, [&](StopToken&) {
+                return water_fill(view(s), numerator, {p.data(), p.size()});
+            });
         },
         "s"_a, "numerator"_a, "p"_a);
 }

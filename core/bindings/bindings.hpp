@@ -7,9 +7,11 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <type_traits>
 
 #include "rows/problem.hpp"
 #include "system/parallel.hpp"
@@ -50,19 +52,43 @@ Owned<T> own(Buffer<T>&& vector) {
     return Owned<T>(keep->data(), {keep->size()}, owner);
 }
 
-// Ctrl-C is asked for through the interpreter; a KeyboardInterrupt then leaves the kernel.
+// A wish to stop. Who heeds it, and may be on another thread, stops at the next kernel.
+struct Wish {
+    std::shared_ptr<std::atomic<bool>> made = std::make_shared<std::atomic<bool>>(false);
+};
+
+// The time that a thread has given itself is over.
+struct Expired : std::exception {
+    const char* what() const noexcept override { return "the time is over"; }
+};
+
+// What this thread heeds in every kernel, whatever limits the kernel itself has.
+struct Heeded {
+    std::shared_ptr<std::atomic<bool>> wish;
+    std::optional<StopToken::Clock::time_point> deadline;
+
+    bool stopped() const { return wish && wish->load(std::memory_order_relaxed); }
+    bool expired() const { return deadline && StopToken::Clock::now() >= *deadline; }
+};
+inline thread_local Heeded heeded;
+
+// Ctrl-C is asked for through the interpreter, whose handler may raise, or make a wish.
 inline StopToken stop_token(double seconds) {
     return StopToken(seconds, [] {
+        if (heeded.stopped() || heeded.expired()) return true;
         nb::gil_scoped_acquire gil;
-        return PyErr_CheckSignals() != 0;
+        return PyErr_CheckSignals() != 0 || heeded.stopped();
     });
 }
 
-inline void raise_if_interrupted() {
+// A safe point: leave it by an exception if this thread is to stop.
+inline void raise_if_stopped() {
+    if (!PyErr_Occurred() && heeded.stopped()) PyErr_SetNone(PyExc_KeyboardInterrupt);
     if (PyErr_Occurred()) throw nb::python_error();
+    if (heeded.expired()) throw Expired();
 }
 
-// Run a kernel with the GIL released, then let a pending interrupt through.
+// Run a kernel with the GIL released, then let an exception through if it was to stop.
 template <class F>
 auto released(double seconds, F&& kernel) {
     auto call = [&] {
@@ -70,9 +96,14 @@ auto released(double seconds, F&& kernel) {
         StopToken token = stop_token(seconds);
         return kernel(token);
     };
-    auto result = call();
-    raise_if_interrupted();
-    return result;
+    if constexpr (std::is_void_v<decltype(call())>) {
+        call();
+        raise_if_stopped();
+    } else {
+        auto result = call();
+        raise_if_stopped();
+        return result;
+    }
 }
 
 struct LossHandle {

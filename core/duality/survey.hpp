@@ -202,6 +202,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
     } else if (slopes) {
         it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
         result.intercept = best_intercept(problem, scores, bias, threads, token);
+        if (token.stop()) return {};
         slopes_at(problem, scores, result.intercept, out.certified);
         balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
         best = certify(it, scores, result.intercept, w, out.certified, threads, token);

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.engine.interruption import Interruption, interruption
 from adasdca.engine.stop import Callback
 from adasdca.methods import Method
 from adasdca.problem.losses import Loss
@@ -23,11 +24,15 @@ Array = NDArray[np.float64]
 STRETCH = 10
 #: Screening pays if at most this share of the stored values is left.
 WORTHWHILE = 0.6
+#: An end from outside waits for a certificate of the whole problem if that takes fewer seconds.
+QUICK = 0.1
 
 
 @dataclass(frozen=True)
 class Path:
     """Solutions along C, from the smallest (the strongest regularisation) to the largest.
+
+    One that was stopped by Ctrl-C or by the callback ends at the C where that happened.
 
     Attributes
     ----------
@@ -89,7 +94,7 @@ def path(
     ----------
     X, y, loss, l1_ratio, bounds, sample_weight, fit_intercept, intercept_scaling, method,
     random_state, callback, n_threads
-        As in `solve`.
+        As in `solve`. The callback's True, as Ctrl-C, stops the whole path.
     Cs : int or array-like, default 10
         LIBLINEAR's C, lam = 1/(C·N): the values, or how many on a logarithmic scale from 1e-4 to
         1e4.
@@ -123,7 +128,6 @@ def path(
         intercept_scaling=intercept_scaling,
     )
     grid = _check_grid(Cs)
-    d = problem.rows.shape[1] - bool(problem.constant)
     X = problem.rows.matrix
     options: dict[str, Any] = {
         "method": method,
@@ -137,15 +141,38 @@ def path(
     lams = 1.0 / (grid * problem.total)
     descents: list[Descent] = []
     solutions: list[Solution] = []
-    for lam in lams.tolist():
-        descents.append(Descent(replace(problem, lam=lam), X, options))
-        solutions.append(descents[-1].run(solutions[-1] if solutions else None, screen))
+    with interruption() as around:
+        for lam in lams.tolist():
+            descent = Descent(replace(problem, lam=lam), X, options, around)
+            try:
+                around.check()
+                solution = descent.run(solutions[-1] if solutions else None, screen)
+            except KeyboardInterrupt:
+                if not solutions:
+                    raise
+                break
+            descents.append(descent)
+            solutions.append(solution)
+            if solution.status is Status.INTERRUPTED:
+                break
+        return _gathered(problem, grid, lams, descents, solutions)
+
+
+def _gathered(
+    problem: Problem,
+    grid: Array,
+    lams: Array,
+    descents: list[Descent],
+    solutions: list[Solution],
+) -> Path:
+    """Return the solutions that there are, in the features of the caller."""
+    d = problem.rows.shape[1] - bool(problem.constant)
     for k, solution in enumerate(solutions):
         coef, intercept = problem.split(solution.coef, solution.intercept)
         solutions[k] = replace(solution, coef=coef, intercept=intercept)
     return Path(
-        Cs=grid,
-        lams=lams,
+        Cs=grid[: len(solutions)],
+        lams=lams[: len(solutions)],
         coefs=np.array([s.coef for s in solutions]),
         intercepts=np.array([s.intercept for s in solutions]),
         gaps=np.array([s.gap for s in solutions]),
@@ -184,34 +211,60 @@ class Descent:
     pay for it, and hard ones little: each stretch is twice as long as the last.
     """
 
-    def __init__(self, problem: Problem, X: Any, options: dict[str, Any]) -> None:
+    def __init__(
+        self, problem: Problem, X: Any, options: dict[str, Any], around: Interruption
+    ) -> None:
         self.whole, self.part = (problem, X), (problem, X)
         self.rows, self.features = (np.arange(k) for k in X.shape)
         self.options = options
         self.n_epochs = 0
+        self._around = around
         self._began = time.perf_counter()
+        self._last: Solution | None = None  # of the whole problem
 
     def run(self, start: Any, screen: bool) -> Solution:
         """Solve, and certify the whole problem."""
-        limit = self.options["max_epochs"]
-        stretch = STRETCH if screen else limit
+        try:
+            solution = self._descend(start, screen)
+            if self.part[0] is self.whole[0]:
+                return solution
+            if solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+                return self._cut(solution)
+            return self._solve(*self.whole, self._lifted(solution.state), self._epochs_left())
+        except KeyboardInterrupt:
+            if self._last is None:
+                raise
+            return replace(self._last, status=Status.INTERRUPTED)
+
+    def _descend(self, start: Any, screen: bool) -> Solution:
+        """Solve on ever smaller parts of the problem."""
+        stretch = STRETCH if screen else self.options["max_epochs"]
         while True:
-            solution = self._solve(*self.part, start, min(stretch, limit - self.n_epochs))
-            start = solution.state
-            self.n_epochs += solution.n_epochs
-            if solution.status is not Status.EPOCH_LIMIT or self.n_epochs >= limit:
-                break
+            solution = self._solve(*self.part, start, min(stretch, self._epochs_left()))
+            if solution.status is not Status.EPOCH_LIMIT or self._epochs_left() == 0:
+                return solution
             start = self._screened(solution)
             stretch *= 2
-        if self.part[0] is self.whole[0]:
-            return solution
+
+    def _epochs_left(self) -> int:
+        return max(0, int(self.options["max_epochs"]) - self.n_epochs)
+
+    def _lifted(self, state: State) -> State:
+        """Return a state of the part as one of the whole problem."""
         beta = np.zeros(len(self.whole[0].y))
-        beta[self.rows] = start.beta
-        solution = self._solve(
-            *self.whole, replace(start, beta=beta), max(0, limit - self.n_epochs)
-        )
-        self.n_epochs += solution.n_epochs
-        return solution
+        beta[self.rows] = state.beta
+        return replace(state, beta=beta)
+
+    def _cut(self, solution: Solution) -> Solution:
+        """Return what there is after an end from outside, on a part of the problem."""
+        assert self._last is not None
+        spent, looks = self._last.timings, len(self._last.history)
+        if spent["setup"] + spent["survey"] / looks > QUICK:
+            return replace(self._last, status=solution.status)
+        start = self._lifted(solution.state)
+        with self._around.opened():
+            whole = self._solve(*self.whole, start, 0, callback=None, max_time=None)
+        return replace(whole, status=solution.status)
 
     def _screened(self, solution: Solution) -> State:
         """Leave idle rows and features out if that makes the problem enough smaller."""
@@ -225,11 +278,13 @@ class Descent:
         self.rows, self.features = self.rows[rows], self.features[features]
         return replace(solution.state, beta=solution.state.beta[rows])
 
-    def _solve(self, problem: Problem, X: Any, start: Any, max_epochs: int) -> Solution:
+    def _solve(
+        self, problem: Problem, X: Any, start: Any, max_epochs: int, **limits: Any
+    ) -> Solution:
         left = self.options["max_time"]
         if left is not None:
             left = max(0.0, left - (time.perf_counter() - self._began))
-        return solve(
+        solution = solve(
             X,
             problem.y,
             loss=problem.loss,
@@ -239,8 +294,12 @@ class Descent:
             sample_weight=problem.weight,
             fit_intercept=problem.fit_intercept,
             warm_start=start,
-            **{**self.options, "max_epochs": max_epochs, "max_time": left},
+            **{**self.options, "max_epochs": max_epochs, "max_time": left, **limits},
         )
+        self.n_epochs += solution.n_epochs
+        if problem is self.whole[0]:
+            self._last = solution
+        return solution
 
 
 def _restricted(problem: Problem, rows: NDArray[np.bool_], features: NDArray[np.bool_]) -> Problem:

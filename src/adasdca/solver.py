@@ -5,20 +5,30 @@ from __future__ import annotations
 import math
 import operator
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from adasdca.backends.base import Backend
+from adasdca import _core
+from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.cpu import LocalBackend
-from adasdca.engine.loop import Loop
+from adasdca.duality.certificate import Certificate
+from adasdca.engine.interruption import interruption
+from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
-from adasdca.solution import History, Solution, as_beta
+from adasdca.solution import History, Record, Solution, State, Status, as_beta
+
+Array = NDArray[np.float64]
+
+#: Seconds past the deadline that the first survey may take; after that the model 0 is returned.
+FIRST = 0.1
 
 #: More threads than any machine has processors.
 MOST_THREADS = 1 << 16
@@ -108,7 +118,7 @@ def solve(
     -------
     Solution
         The last certified point. Ctrl-C, `max_time` and the callback end a solve early but lose
-        nothing.
+        nothing; before the first certificate Ctrl-C raises KeyboardInterrupt.
 
     References
     ----------
@@ -142,33 +152,49 @@ def solve(
     if n_threads != -1:
         threads = check_count("n_threads", n_threads, 1, MOST_THREADS)
     method = get_method(method)
-    stop = StopRule(
-        start=start,
-        tol=tol,
-        max_epochs=check_count("max_epochs", max_epochs, 0),
-        max_time=None
-        if max_time is None
-        else check_number("max_time", max_time, 0.0, math.inf, "seconds, 0 or more, or None"),
-        callback=callback,
-    )
+    max_epochs = check_count("max_epochs", max_epochs, 0)
+    if max_time is not None:
+        max_time = check_number("max_time", max_time, 0.0, math.inf, "seconds, 0 or more, or None")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback = {callback!r} is not callable; pass a function of one record.")
     if not isinstance(pack, bool) and pack != "auto":
         raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
-    epoch = 0
-    rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
-    if not rows.facts.ascends and method.ascends:
-        raise ValueError(
-            f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = {l1_ratio!r} "
-            "or this backend does not allow; choose method='auto', or an l1_ratio below 1."
-        )
-    schedule = method.schedule(problem, rows.facts, tol, threads)
-    if warm_start is not None:
-        beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
-        rows.restart(beta, multiplier)
-    with np.errstate(under="ignore"):  # a product too small for doubles is 0, and no error
-        outcome = Loop(rows, schedule, stop, seed, epoch).run()
+    # (A product too small for doubles is 0, and no error.)
+    with interruption() as around, np.errstate(under="ignore"):
+        stop = StopRule(start, tol, max_epochs, max_time, callback, around)
+        epoch = 0
+        rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+        if not rows.facts.ascends and method.ascends:
+            raise ValueError(
+                f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
+                f"{l1_ratio!r} or this backend does not allow; choose method='auto', or an "
+                "l1_ratio below 1."
+            )
+        schedule = method.schedule(problem, rows.facts, tol, threads)
+        if warm_start is not None:
+            beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
+            rows.restart(beta, multiplier)
+        around.check()
+        loop = Loop(rows, schedule, stop, seed, epoch)
+        bounds = problem.bounds
+        allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
+        try:
+            return _solution(problem, rows, loop.run(FIRST if allowed else FOREVER))
+        except _core.Expired:
+            return unsolved(
+                problem.y,
+                problem.weight,
+                problem.rows.shape[1] - bool(problem.constant),
+                loss=problem.loss,
+                lam=problem.lam,
+                l1_ratio=problem.l1_ratio,
+                status=Status.TIME_LIMIT,
+                state=None if warm_start is None else State(beta, multiplier, epoch, seed),
+            )
+
+
+def _solution(problem: Problem, rows: Backend, outcome: Outcome) -> Solution:
     survey, records, weight = outcome.survey, outcome.records, problem.weight
     certified = rows.gather(survey.certified)
     coef, intercept = problem.split(survey.coef, survey.intercept)
@@ -184,6 +210,59 @@ def solve(
         phases=outcome.phases,
         timings=outcome.timings,
         state=outcome.state,
+    )
+
+
+def unsolved(
+    y: Array,
+    weight: Array | None,
+    d: int,
+    *,
+    loss: Loss,
+    lam: float,
+    l1_ratio: float,
+    status: Status,
+    state: State | None = None,
+) -> Solution:
+    """Return the model 0 for a solve that was never begun: its certificate needs no row of X.
+
+    At w = 0, b = 0 and β = 0 the gap is Σ c_i (φ(0) + φ*(0))/N. Bounds must allow for 0.
+
+    Parameters
+    ----------
+    y, weight : (n,) array
+        Checked targets and weights.
+    d : int
+        The number of features.
+    loss, lam, l1_ratio
+        As in `solve`.
+    status : Status
+        Why it was not begun.
+    state : State, optional
+        Where it would have begun.
+    """
+    none = np.zeros(len(y))
+    c = np.broadcast_to(np.float64(1.0), len(y)) if weight is None else weight
+    if loss.kind == "classification":  # all rows of a label have the same loss
+        y, c = np.array([-1.0, 1.0]), np.array([c[y < 0].sum(), c[y > 0].sum()])
+    origin = np.zeros(len(y))
+    values = loss.value(origin, y), loss.excess(origin, origin, y)
+    primal, gap = (float(c @ each / c.sum()) for each in values)
+    blur = 4 * len(none) * sys.float_info.epsilon * primal
+    found = Certificate.of(primal, gap + blur, blur, blur, lam * (1.0 - l1_ratio))
+    record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, 0)
+    return Solution(
+        coef=np.zeros(d),
+        intercept=0.0,
+        dual_coef=none,
+        certificate=found,
+        status=status,
+        n_epochs=0,
+        n_updates=0,
+        history=History.of([record]),
+        phases=(),
+        timings={},
+        state=state or State(none, 0.0, 0, 0),
     )
 
 

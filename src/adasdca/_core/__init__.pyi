@@ -250,6 +250,27 @@ def vector(n: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), orde
 def set_thread_work(nanoseconds: float) -> None:
     """Start a thread for so much work; 1e6 unless told."""
 
+class Expired(BaseException):
+    pass
+
+class Wish:
+    """A wish to stop, for the kernels of those threads that heed it."""
+
+    def __init__(self) -> None: ...
+
+    def make(self) -> None: ...
+
+    @property
+    def made(self) -> bool: ...
+
+def heed(wish: Wish | None, seconds: float = 1e+18) -> None:
+    """
+    From now on every kernel of this thread is left by KeyboardInterrupt once the wish is made, and by Expired after so many seconds; None: by neither.
+    """
+
+def check() -> None:
+    """Stop here if a kernel would."""
+
 def subkey(key: int, index: int) -> int:
     """The key of a sub-stream of random numbers."""
 

@@ -10,6 +10,7 @@ import typer
 from adasdca import plotting
 from adasdca.cli import inputs, race, report
 from adasdca.cli.checks import check_problem
+from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import emit, emit_json
 from adasdca.cli.progress import Progress
 from adasdca.cli.refusals import above_0, blame, only_finite
@@ -57,15 +58,16 @@ def compare(
     limits = race.Limits(tol, max_epochs, max_time)
     entrants = race.line_up(setting)
     check_problem(table.X, y, loss=chosen, lam=setting.lam)
-    with Progress(tol) as progress:
-        runs = race.race(table.X, y, setting, limits, entrants, progress)
-    if as_json:
-        emit_json(report.as_dict(setting, limits, entrants, runs))
-    else:
-        report.print_table(setting, entrants, runs)
-    figure = plotting.convergence([run.curve() for run in runs], tol=tol, title=setting.title())
-    plotting.save(figure, output)
-    if not as_json:
-        emit(f"Picture: {output}")
-    if any(run.interrupted for run in runs):
-        raise typer.Exit(130)
+    with stoppable() as around:
+        with Progress(tol) as progress:
+            runs = race.race(table.X, y, setting, limits, entrants, progress)
+        if as_json:
+            emit_json(report.as_dict(setting, limits, entrants, runs))
+        else:
+            report.print_table(setting, entrants, runs)
+        figure = plotting.convergence([run.curve() for run in runs], tol=tol, title=setting.title())
+        plotting.save(figure, output)
+        if not as_json:
+            emit(f"Picture: {output}")
+        if around.wished:
+            raise typer.Exit(130)

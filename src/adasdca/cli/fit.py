@@ -17,7 +17,7 @@ import typer
 import adasdca
 from adasdca import models
 from adasdca.cli import inputs
-from adasdca.cli.interrupt import Interrupt
+from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     Kept,
     certificate_lines,
@@ -32,7 +32,7 @@ from adasdca.cli.progress import Progress
 from adasdca.cli.quality import in_words, quality
 from adasdca.cli.refusals import blame, check_output, refusal
 from adasdca.methods import get_method
-from adasdca.solution import Record, Status
+from adasdca.solution import Status
 
 #: What the file of a model is, by the name of its format.
 FORMATS = {"adasdca": models.as_bytes, "liblinear": models.liblinear_bytes}
@@ -124,33 +124,28 @@ def fit(
             classes = None if chosen.kind == "regression" else np.unique(y)
             models.check_liblinear(chosen, classes)
     facts = source.describe()
-    with Interrupt() as interrupt, Progress(tol) as progress:
+    with stoppable():
         note(f"{data}: {facts['n']} rows, {facts['d']} features, {_kind(y, chosen)}")
-        draw = progress.follow("fit")
-
-        def look(record: Record) -> bool:
-            draw(record)
-            return interrupt(record)
-
-        done = train(table.X, y, recipe, weights, look)
-    fitted = dataclasses.replace(
-        done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
-    )
-    kept = None if model is None else keep(FORMATS[model_format](fitted), model)
-    result = quality(fitted, fitted.predict(table.X), y)
-    if as_json:
-        emit_json(_document(facts, recipe, done, fitted, result, kept))
-    for line in _summary(recipe, done, fitted, kept):
-        note(line)
-    note(f"on these rows: {in_words(result)}")
-    if kept is not None and kept.trouble:
-        note(f"Error: {kept.trouble}")
-        if kept.path is None and not as_json:
-            emit(kept.text)
-        raise typer.Exit(3)
-    if done.status is not Status.CONVERGED:
-        note(_advice(done.status, recipe))
-        raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
+        with Progress(tol) as progress:
+            done = train(table.X, y, recipe, weights, progress.follow("fit"))
+        fitted = dataclasses.replace(
+            done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
+        )
+        kept = None if model is None else keep(FORMATS[model_format](fitted), model)
+        result = quality(fitted, fitted.predict(table.X), y)
+        if as_json:
+            emit_json(_document(facts, recipe, done, fitted, result, kept))
+        for line in _summary(recipe, done, fitted, kept):
+            note(line)
+        note(f"on these rows: {in_words(result)}")
+        if kept is not None and kept.trouble:
+            note(f"Error: {kept.trouble}")
+            if kept.path is None and not as_json:
+                emit(kept.text)
+            raise typer.Exit(3)
+        if done.status is not Status.CONVERGED:
+            note(_advice(done.status, recipe))
+            raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
 
 
 def _check_output(path: Path | None, model_format: str) -> None:

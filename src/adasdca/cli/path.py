@@ -12,12 +12,12 @@ import adasdca
 from adasdca import paths, plotting
 from adasdca.cli import inputs
 from adasdca.cli.checks import check_problem
-from adasdca.cli.interrupt import Interrupt
+from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import certificate, described, emit_json, finite, note, print_rows
 from adasdca.cli.progress import Progress
 from adasdca.cli.refusals import above_0, blame, only_finite
 from adasdca.methods import get_method
-from adasdca.solution import Record, Status
+from adasdca.solution import Status
 
 
 def path(
@@ -87,58 +87,53 @@ def path(
         intercept=intercept,
         method=method,
     )
-    with Interrupt() as interrupt, Progress(tol) as progress:
-        draw = progress.follow("path")
-
-        def look(record: Record) -> bool:
-            draw(record)
-            return interrupt(record)
-
-        result = paths.path(
-            source.table.X,
-            y,
-            loss=chosen,
-            Cs=C or points,
-            l1_ratio=l1_ratio,
-            bounds=(0, None) if positive else None,
-            fit_intercept=intercept,
-            method=method,
-            tol=tol,
-            max_epochs=max_epochs,
-            max_time=max_time,
-            random_state=seed,
-            callback=look,
-            n_threads=threads,
-        )
-    facts = source.describe()
-    if as_json:
-        options = {
-            "loss": described(chosen),
-            "l1_ratio": l1_ratio,
-            "positive": positive,
-            "intercept": intercept,
-        }
-        limits = {"tol": tol, "max_epochs": max_epochs, "max_time": max_time}
-        emit_json(
-            {
-                "adasdca": adasdca.__version__,
-                "data": facts,
-                "problem": options,
-                "limits": limits,
-                "points": _points(result, coefficients),
+    with stoppable() as around:
+        with Progress(tol) as progress:
+            result = paths.path(
+                source.table.X,
+                y,
+                loss=chosen,
+                Cs=C or points,
+                l1_ratio=l1_ratio,
+                bounds=(0, None) if positive else None,
+                fit_intercept=intercept,
+                method=method,
+                tol=tol,
+                max_epochs=max_epochs,
+                max_time=max_time,
+                random_state=seed,
+                callback=progress.follow("path"),
+                n_threads=threads,
+            )
+        facts = source.describe()
+        if as_json:
+            options = {
+                "loss": described(chosen),
+                "l1_ratio": l1_ratio,
+                "positive": positive,
+                "intercept": intercept,
             }
-        )
-    else:
-        _print(f"{data}: {chosen.name}, n = {facts['n']}, d = {facts['d']}", result)
-    if output is not None:
-        with blame("--output"):
-            _draw(result, source.table.names, output)
-        note(f"picture: {output}")
-    if interrupt.seen:
-        raise typer.Exit(130)
-    if not result.converged.all():
-        note(_advice(result, tol))
-        raise typer.Exit(1)
+            limits = {"tol": tol, "max_epochs": max_epochs, "max_time": max_time}
+            emit_json(
+                {
+                    "adasdca": adasdca.__version__,
+                    "data": facts,
+                    "problem": options,
+                    "limits": limits,
+                    "points": _points(result, coefficients),
+                }
+            )
+        else:
+            _print(f"{data}: {chosen.name}, n = {facts['n']}, d = {facts['d']}", result)
+        if output is not None:
+            with blame("--output"):
+                _draw(result, source.table.names, output)
+            note(f"picture: {output}")
+        if around.wished:
+            raise typer.Exit(130)
+        if not result.converged.all():
+            note(_advice(result, tol))
+            raise typer.Exit(1)
 
 
 def _advice(result: paths.Path, tol: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import scipy.sparse as sp
 
 from adasdca.duality.theory import epoch_cost
+from adasdca.engine.interruption import interruption
 from adasdca.methods import (
     REGISTERED,
     SDCA,
@@ -22,7 +23,7 @@ from adasdca.methods import (
 )
 from adasdca.plotting import Curve
 from adasdca.problem.losses import Loss
-from adasdca.solution import Record, Solution, Status
+from adasdca.solution import Record, Solution
 from adasdca.solver import solve
 
 #: Most operations of an epoch of Algorithm 1: a few seconds.
@@ -100,11 +101,6 @@ class Run:
         """Coordinate steps in units of n."""
         return self.solution.n_updates / len(self.solution.dual_coef)
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user stopped it."""
-        return self.solution.status is Status.INTERRUPTED
-
     def curve(self) -> Curve:
         """Return the relative gap from survey to survey."""
         history = self.solution.history
@@ -139,25 +135,31 @@ def _excuse(method: Method, setting: Setting) -> str:
 def race(
     X: Any, y: Any, setting: Setting, limits: Limits, entrants: list[Entrant], watch: Watch
 ) -> list[Run]:
-    """Solve with one method after another, until one is interrupted."""
-    runs = []
-    for entrant in entrants:
-        if entrant.excuse:
-            continue
-        solution = solve(
-            X,
-            y,
-            loss=setting.loss,
-            lam=setting.lam,
-            method=entrant.method,
-            tol=limits.tol,
-            max_epochs=limits.max_epochs,
-            max_time=limits.max_time,
-            random_state=setting.seed,
-            callback=watch.follow(entrant.label),
-        )
-        watch.finish(entrant.label, solution.relative_gap, solution.n_epochs, solution.converged)
-        runs.append(Run(entrant.label, entrant.method, solution))
-        if runs[-1].interrupted:
-            break
+    """Solve with one method after another, until Ctrl-C."""
+    runs: list[Run] = []
+    with interruption() as around:
+        for entrant in entrants:
+            if entrant.excuse:
+                continue
+            try:
+                around.check()
+                solution = solve(
+                    X,
+                    y,
+                    loss=setting.loss,
+                    lam=setting.lam,
+                    method=entrant.method,
+                    tol=limits.tol,
+                    max_epochs=limits.max_epochs,
+                    max_time=limits.max_time,
+                    random_state=setting.seed,
+                    callback=watch.follow(entrant.label),
+                )
+            except KeyboardInterrupt:
+                if not runs:
+                    raise
+                break
+            reached = solution.relative_gap, solution.n_epochs, solution.converged
+            watch.finish(entrant.label, *reached)
+            runs.append(Run(entrant.label, entrant.method, solution))
     return runs

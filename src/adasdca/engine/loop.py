@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.schedules import Schedule
@@ -17,6 +15,8 @@ from adasdca.solution import Phase, Record, State, Status
 
 #: After an end in the middle of a plan, a survey faster than this many seconds shows what it did.
 QUICK = 0.03
+#: Seconds past the deadline for a plan to end by itself, before its next kernel is its last.
+GRACE = 0.05
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ class Loop:
         self._updates = 0
         self._label = "start"
         self._best: tuple[Survey, float, int]  # of the least gap, with its multiplier and epoch
-        self._records: list[Record] = []
-        self._labels: list[str] = []
+        self._trail: list[tuple[Record, str]] = []  # with what was done before each
         self._timings = {
             "setup": stop.elapsed(),
             "survey": 0.0,
@@ -67,25 +66,36 @@ class Loop:
             "second order": 0.0,
         }
 
-    def run(self) -> Outcome:
-        """Run to the end; Ctrl-C is an end like any other once there is a certificate."""
-        self._look(FOREVER)  # without a first certificate there is nothing to return
+    def run(self, first: float = FOREVER) -> Outcome:
+        """Run to the end; Ctrl-C is an end like any other once there is a certificate.
+
+        Without a first certificate there is nothing to return. KeyboardInterrupt is raised then, or
+        Expired if the first survey takes more than `first` seconds past the deadline.
+        """
+        stop = self._stop
+        with stop.interruption.heeded(max(stop.seconds_left(), 0.0) + first):
+            self._look(FOREVER)
         try:
-            with np.errstate(under="ignore"):  # it rounds to 0, also where users have errors raised
+            with stop.interruption.heeded(stop.seconds_left() + GRACE):
                 status = self._turn()
         except KeyboardInterrupt:
+            stop.interruption.wish()
             status = Status.INTERRUPTED
+        except _core.Expired:
+            status = Status.TIME_LIMIT
         if not self._seen and self._duration < QUICK:
             self._look(FOREVER)
         best, multiplier, epoch = self._best
+        if best.gap <= stop.tol * best.primal:
+            status = Status.CONVERGED  # the last survey after an end from outside may say so
         state = State(self._backend.gather(best.beta), multiplier, epoch, self._seed)
-        phases = _phases(self._records, self._labels)
-        return Outcome(best, status, self._records, phases, self._timings, state)
+        records = [record for record, _ in self._trail]
+        return Outcome(best, status, records, _phases(self._trail), self._timings, state)
 
     def _turn(self) -> Status:
         stop = self._stop
         while True:
-            status = stop.judge(self._records[-1])
+            status = stop.judge(self._trail[-1][0])
             if status is not None:
                 return status
             began = time.perf_counter()
@@ -116,29 +126,27 @@ class Loop:
         self._timings["survey"] += self._duration
         # One that has arrived may have a larger gap than an earlier one of a larger objective.
         arrived = seen.relative_gap <= self._stop.tol
-        if not self._records or arrived or seen.gap <= self._best[0].gap:
+        if not self._trail or arrived or seen.gap <= self._best[0].gap:
             self._best = seen, self._backend.multiplier, self._epoch
         self._survey, self._seen = seen, True
-        self._labels.append(self._label)
-        self._records.append(
-            Record(
-                self._epoch - self._first,
-                self._updates,
-                self._stop.elapsed(),
-                seen.primal,
-                seen.dual,
-                seen.gap,
-                seen.active,
-            )
+        record = Record(
+            self._epoch - self._first,
+            self._updates,
+            self._stop.elapsed(),
+            seen.primal,
+            seen.dual,
+            seen.gap,
+            seen.active,
         )
+        self._trail.append((record, self._label))
         return True
 
 
-def _phases(records: list[Record], labels: list[str]) -> tuple[Phase, ...]:
+def _phases(trail: list[tuple[Record, str]]) -> tuple[Phase, ...]:
     """Group neighbouring surveys by what was done before them."""
     phases: list[Phase] = []
-    before = records[0]
-    for record, label in zip(records[1:], labels[1:], strict=True):
+    before = trail[0][0]
+    for record, label in trail[1:]:
         phase = Phase(
             label,
             1,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from adasdca.backends.base import FOREVER
+from adasdca.engine.interruption import Interruption
 from adasdca.solution import Record, Status
 
 #: Surveys without progress beyond rounding after which a solve has stalled.
@@ -28,6 +29,7 @@ class StopRule:
         max_epochs: int,
         max_time: float | None,
         callback: Callback | None,
+        interruption: Interruption,
         patience: float = PATIENCE,
     ) -> None:
         self.start = start
@@ -35,6 +37,7 @@ class StopRule:
         self.max_epochs = max_epochs
         self.deadline = math.inf if max_time is None else start + max_time
         self.callback = callback
+        self.interruption = interruption
         self.patience = patience
         self._best_gap = self._best_dual = self._last_gap = math.inf
         self._waited = 0
@@ -49,7 +52,7 @@ class StopRule:
 
     def judge(self, record: Record) -> Status | None:
         """Return why to stop after this record, or None."""
-        wanted = self.callback is not None and bool(self.callback(record))
+        wanted = self._wanted(record)
         if record.gap <= self.tol * record.primal:
             return Status.CONVERGED
         if wanted:
@@ -59,6 +62,17 @@ class StopRule:
         if self.seconds_left() <= 0:
             return Status.TIME_LIMIT
         return Status.STALLED if self._stalled(record) else None
+
+    def _wanted(self, record: Record) -> bool:
+        """Tell the callback; return whether it, or Ctrl-C, wants an end."""
+        try:
+            if self.callback is not None:
+                with self.interruption.opened():
+                    if self.callback(record):
+                        return True
+        except KeyboardInterrupt:
+            self.interruption.wish()
+        return self.interruption.wished
 
     def _stalled(self, record: Record) -> bool:
         """Whether neither gap nor dual has moved beyond rounding for a while."""

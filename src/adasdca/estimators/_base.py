@@ -7,6 +7,7 @@ attributes with a trailing underscore. The numbers are made elsewhere.
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections import ChainMap
 from collections.abc import Iterator, Set
@@ -25,16 +26,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from adasdca.duality.error_bounds import Region
+from adasdca.engine.interruption import interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
 from adasdca.problem.losses import LOSSES, Loss
 from adasdca.problem.problem import check_scaling
-from adasdca.solution import Status
-from adasdca.solver import solve
+from adasdca.solution import Solution, Status
+from adasdca.solver import solve, unsolved
 
 Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
+#: Values that are passed over after Ctrl-C; more take too long.
+HURRY = 1e6
 
 
 def losses_of(kind: str) -> list[str]:
@@ -136,37 +140,67 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         monitor: Monitor,
         starts: list[Any],
     ) -> list[Any]:
-        """Solve for each vector of targets, in parallel if asked, all on the same rows."""
-        jobs = min(effective_n_jobs(self.n_jobs), len(targets))
-        rounds = math.ceil(len(targets) / jobs)
+        """Solve for each vector of targets, in parallel if asked, all on the same rows.
+
+        What is not begun before an end of the whole has the certificate of the model 0.
+        """
+        count = len(targets)
+        jobs = min(effective_n_jobs(self.n_jobs), count)
+        limit = None if self.max_time is None else time.perf_counter() + self.max_time
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
-        def one(k: int) -> Any:
-            return solve(
-                X,
-                targets[k],
-                loss=loss,
-                lam=self._lam(X, weight),
-                l1_ratio=self.l1_ratio,
-                bounds=(0, None) if self.positive else None,
-                sample_weight=weight,
-                fit_intercept=self.fit_intercept,
-                intercept_scaling=self.intercept_scaling,
-                method=self.method,
-                tol=self.tol,
-                max_epochs=self.max_iter,
-                max_time=None if self.max_time is None else self.max_time / rounds,
-                random_state=seed + k,
-                warm_start=starts[k],
-                callback=monitor.of(k),
+        problem = {"loss": loss, "lam": self._lam(X, weight), "l1_ratio": self.l1_ratio}
+
+        def left_out(k: int, status: Status) -> Solution:
+            return unsolved(
+                targets[k], weight, X.shape[1], **problem, status=status, state=starts[k]
             )
 
-        if jobs == 1:
-            return [one(k) for k in range(len(targets))]
-        # Threads share X; the kernels run without the GIL.
-        return list(Parallel(jobs, prefer="threads")(delayed(one)(k) for k in range(len(targets))))
+        def one(k: int) -> Solution | None:
+            share = None
+            if around.wished:
+                return None
+            if limit is not None:
+                left = limit - time.perf_counter()
+                if left <= 0 and k > 0:
+                    return left_out(k, Status.TIME_LIMIT)
+                share = max(0.0, left) / math.ceil((count - k) / jobs)
+            if monitor.stopped:
+                return left_out(k, Status.INTERRUPTED)
+            try:
+                with around.joined():
+                    return solve(
+                        X,
+                        targets[k],
+                        **problem,
+                        bounds=(0, None) if self.positive else None,
+                        sample_weight=weight,
+                        fit_intercept=self.fit_intercept,
+                        intercept_scaling=self.intercept_scaling,
+                        method=self.method,
+                        tol=self.tol,
+                        max_epochs=self.max_iter,
+                        max_time=share,
+                        random_state=seed + k,
+                        warm_start=starts[k],
+                        callback=monitor.of(k),
+                    )
+            except KeyboardInterrupt:
+                around.wish()
+                return None
+
+        with interruption() as around:
+            if jobs == 1:
+                found = [one(k) for k in range(count)]
+            else:
+                # Threads share X, and the wish to stop; the kernels run without the GIL.
+                workers = Parallel(jobs, require="sharedmem")
+                found = list(workers(delayed(one)(k) for k in range(count)))
+            if not any(found):
+                raise KeyboardInterrupt
+            return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
 
     def _fit_targets(
         self, X: Any, y: Any, targets: list[Array], names: list[str], weight: Any
@@ -176,15 +210,22 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         starts = self._starts(len(targets), X.shape[0])
         with watched(self, names, X, y) as monitor:
             solutions = self._solve(X, loss, targets, weight, monitor, starts)
-            if self.fit_intercept and not constant:
-                self._region = Region.of_models(solutions, X, targets, weight, loss)
-            else:
-                radius = np.array([s.radius for s in solutions])
+            radius = np.array([s.radius for s in solutions])
+            if not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
+            elif self._hurried(X, len(targets)):
+                self._region = Region(radius, np.full_like(radius, np.inf), None)
+            else:
+                self._region = Region.of_models(solutions, X, targets, weight, loss)
             self.coef_ = np.array([s.coef for s in solutions])
             self.intercept_ = np.array([s.intercept for s in solutions])
             self._adopt(solutions, [s.state for s in solutions])
         self._conclude(solutions, names, monitor)
+
+    def _hurried(self, X: Any, count: int) -> bool:
+        """Whether Ctrl-C leaves no time for the passes that bound the errors of intercepts."""
+        with interruption() as around:
+            return around.wished and math.prod(X.shape) * count > HURRY
 
     def _starts(self, count: int, n: int) -> list[Any]:
         """Return the states of the last fit if they fit this one: as many, and no more rows."""
@@ -217,23 +258,31 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         return found[0] if len(found) == 1 else found
 
     def _conclude(self, solutions: list[Any], names: list[str], monitor: Monitor) -> None:
-        """Warn of a tolerance not reached; let an interruption from the keyboard through.
-
-        By then the estimator is fitted with the best certified point, so nothing is lost; but a
-        grid search around this fit must not go on as if nothing had happened.
-        """
-        if monitor.stopped or self.converged_:
+        """Warn of a tolerance not reached, unless somebody wanted it so."""
+        ends = [s.status for s in solutions if not reached(s, self.tol)]
+        if monitor.stopped or not ends or Status.INTERRUPTED in ends:
             return
-        unfinished = [s for s in solutions if not reached(s, self.tol)]
-        if any(s.status is Status.INTERRUPTED for s in unfinished):
-            raise KeyboardInterrupt
         if getattr(self, "_quiet", False):  # a search warns once, for all its fits
             return
         warnings.warn(
             verdict(type(self).__name__, solutions, names, self.tol, self.max_iter),
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
+
+    def _checked(self, X: Any, y: Any, **options: Any) -> Any:
+        """Return the rows and the targets, checked."""
+        with interruption() as around, around.opened():
+            return validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                accept_large_sparse=True,
+                dtype=FLOATS,
+                order="C",
+                **options,
+            )
 
     def _weights(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:

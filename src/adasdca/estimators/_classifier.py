@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
 from adasdca.duality.error_bounds import Region
-from adasdca.estimators._base import FLOATS, LinearModel, LossNames
+from adasdca.estimators._base import LinearModel, LossNames
+from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
@@ -75,7 +75,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     n_jobs : int, default=None
         Classes solved at the same time, in threads that share X.
     callback : callable, default=None
-        Called with a `Record` after each survey; returning True stops the solve.
+        Called with a `Record` after each survey; returning True stops the fit.
     verbose : int, default=0
         1: a line a survey through the logger ``adasdca``; 2: progress bars (needs rich).
     gamma : float, default=1.0
@@ -181,6 +181,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifier:
         """Fit the model.
 
@@ -197,9 +198,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         -------
         self
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, order="C"
-        )
+        X, y = self._checked(X, y)
         classes, codes = encoded(y)
         weight = class_weights(self, classes, codes, self._weights(sample_weight, X))
         count = len(classes)
@@ -252,6 +251,10 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
             self.coef_, self.intercept_ = solution.coef, solution.intercept
             if constant:
                 self.coef_, self.intercept_ = solution.coef[:, :-1], constant * solution.coef[:, -1]
-            self._region = Region.of_multinomial(solution, X, free, constant)
+            if free and self._hurried(X, 1):
+                unknown = np.full(len(solution.coef), np.inf)
+                self._region = Region(unknown, unknown, None)
+            else:
+                self._region = Region.of_multinomial(solution, X, free, constant)
             self._adopt([solution], (solution.coef, solution.intercept))
         self._conclude([solution], [""], monitor)

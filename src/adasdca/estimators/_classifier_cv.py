@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from adasdca.estimators._base import FLOATS
 from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search
+from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import balance, encoded
 from adasdca.estimators._progress import with_callbacks
 from adasdca.methods import Method
@@ -149,6 +148,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifierCV:
         """Choose C and l1_ratio, then fit all rows.
 
@@ -165,9 +165,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         -------
         self
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, order="C"
-        )
+        X, y = self._checked(X, y)
         check_classification_targets(y)
         weight = self._weights(sample_weight, X)
         changes = {}

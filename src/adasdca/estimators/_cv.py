@@ -17,6 +17,7 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from adasdca.engine.interruption import interruption
 from adasdca.estimators._progress import logger
 
 Array = NDArray[np.float64]
@@ -88,11 +89,24 @@ class Search:
                 max_subtasks=len(jobs) + 1, sequential_subtasks=False
             )
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        # Threads share X; the kernels run without the GIL.
-        walks = Parallel(self.n_jobs, prefer="threads")(
-            delayed(self._walk)(X, y, sample_weight, fold, ratio, cs, k, context, changes)
-            for k, (fold, ratio) in enumerate(jobs)
-        )
+
+        def walk_of(k: int) -> Walk | None:
+            """Walk along C; None if Ctrl-C came before the end."""
+            fold, ratio = jobs[k]
+            try:
+                around.check()
+                with around.joined():
+                    return self._walk(X, y, sample_weight, fold, ratio, cs, k, context, changes)
+            except KeyboardInterrupt:
+                around.wish()
+                return None
+
+        with interruption() as around:
+            # Threads share X, and the wish to stop; the kernels run without the GIL.
+            workers = Parallel(self.n_jobs, require="sharedmem")
+            found = list(workers(delayed(walk_of)(k) for k in range(len(jobs))))
+            around.check()
+        walks = [walk for walk in found if walk is not None]
         shape = (len(folds), len(ratios), len(cs))
         self.Cs_, self.l1_ratios_ = cs, ratios
         self.scores_ = np.array([walk.scores for walk in walks]).reshape(shape)
@@ -108,7 +122,11 @@ class Search:
         self.best_score_ = float(mean[ratio_index[pick], c_index[pick]])
         self._warn_of_unfinished(sum(walk.unfinished for walk in walks), len(jobs) * len(cs))
         final = self._candidate(**changes, C=self.C_, l1_ratio=self.l1_ratio_)
-        _fit_under(context, len(jobs), "refit", self, final, X, y, sample_weight)
+        try:
+            _fit_under(context, len(jobs), "refit", self, final, X, y, sample_weight)
+        except KeyboardInterrupt:
+            if not hasattr(final, "certificate_"):
+                raise
         for name, value in vars(final).items():
             if name not in final.get_params(deep=False) and name != "_skl_callbacks":
                 setattr(self, name, value)
@@ -175,7 +193,7 @@ class Search:
                 "scores are those of the points reached. Raise max_iter or tol, or scale the "
                 "features.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
 

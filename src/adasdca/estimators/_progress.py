@@ -36,7 +36,7 @@ class Monitor:
     Attributes
     ----------
     stopped : bool
-        Whether a listener asked to stop.
+        Whether a listener asked to stop: that ends all solves of the fit.
     """
 
     def __init__(self, listeners: dict[int, list[Listener]]) -> None:
@@ -53,7 +53,7 @@ class Monitor:
             # Everybody hears every record, also after somebody asked to stop.
             answers = [bool(listener(record)) for listener in listeners]
             self.stopped = self.stopped or any(answers)
-            return any(answers)
+            return self.stopped
 
         return tell
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
-from adasdca.estimators._base import FLOATS, LinearModel, LossNames
+from adasdca.estimators._base import LinearModel, LossNames
+from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import with_callbacks
 from adasdca.methods import Method
 from adasdca.problem.losses import Loss
@@ -66,7 +66,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     n_jobs : int, default=None
         Targets solved at the same time, in threads that share X.
     callback : callable, default=None
-        Called with a `Record` after each survey; returning True stops the solve.
+        Called with a `Record` after each survey; returning True stops the fit.
     verbose : int, default=0
         1: a line a survey through the logger ``adasdca``; 2: progress bars (needs rich).
     gamma : float, default=1.0
@@ -175,6 +175,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCARegressor:
         """Fit the model.
 
@@ -191,17 +192,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         -------
         self
         """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=FLOATS,
-            order="C",
-            multi_output=True,
-            y_numeric=True,
-        )
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
         self._fit_targets(X, y, list(columns), names, self._weights(sample_weight, X))

@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils.validation import validate_data
 
-from adasdca.estimators._base import FLOATS
 from adasdca.estimators._cv import Search
+from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import with_callbacks
 from adasdca.estimators._regressor import AdaSDCARegressor
 from adasdca.methods import Method
@@ -146,6 +145,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCARegressorCV:
         """Choose C and l1_ratio, then fit all rows.
 
@@ -162,17 +162,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         -------
         self
         """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=FLOATS,
-            order="C",
-            multi_output=True,
-            y_numeric=True,
-        )
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         self._search_and_fit(X, y, self._weights(sample_weight, X))
         return self

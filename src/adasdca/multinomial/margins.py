@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from adasdca import _core
 from adasdca.newton.line import Slope
 from adasdca.problem.products import RowProducts
 
@@ -120,6 +121,7 @@ class Chances(NamedTuple):
 
 def chances(problem: Multinomial, margins: Array) -> Chances:
     """Return probabilities and losses at some margins."""
+    _core.check()
     top = margins.max(axis=0)
     p = np.exp(margins - top)
     first = p[problem.own]  # exp(−top): 1 where the own class is the likeliest

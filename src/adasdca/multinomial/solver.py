@@ -14,6 +14,7 @@ squared gradient, in the units of the objective.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate, Certified
+from adasdca.engine.interruption import interruption
+from adasdca.engine.loop import GRACE
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.multinomial.continuation import descend
 from adasdca.multinomial.margins import Multinomial
@@ -31,6 +35,7 @@ from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_weights
 from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Status
+from adasdca.solver import FIRST
 
 Array = NDArray[np.float64]
 
@@ -116,35 +121,56 @@ def solve_multinomial(
     -------
     MultinomialSolution
     """
-    stop = StopRule(time.perf_counter(), tol, max_epochs, max_time, callback, patience=math.inf)
+    start = time.perf_counter()
     weight = check_weights(sample_weight, len(codes))
     # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
     # for each other. Underflow is no error of the softmax, and what is not finite is found by the
     # certificate.
-    with np.errstate(all="ignore"), one_thread():
+    with interruption() as around, np.errstate(all="ignore"), one_thread():
+        stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
         rows = RowProducts(X)
-        problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
         shape = (n_classes, X.shape[1])
         coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
-        objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
+        try:
+            with around.heeded(max(stop.seconds_left(), 0.0) + FIRST):
+                _core.check()
+                problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
+                objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
+        except _core.Expired:
+            return _unsolved(shape, len(codes), lam)
         watch = Watch(objective, stop, rows)
         try:
-            ending = descend(objective, stop.deadline, watch)
+            with around.heeded(stop.seconds_left() + GRACE):
+                ending = descend(objective, stop.deadline, watch)
             status = watch.status or ENDINGS[ending]
         except KeyboardInterrupt:
+            around.wish()
             if not watch.records:
                 raise
             status = Status.INTERRUPTED
-    point = watch.best
+        except _core.Expired:
+            status = Status.TIME_LIMIT
+        return watch.solution(status)
+
+
+def _unsolved(shape: tuple[int, int], n: int, lam: float) -> MultinomialSolution:
+    """Return the model 0 where a first certificate takes too long.
+
+    At W = 0 and b = 0 every loss is log K, and D = 0 at p_i = e_{k_i}.
+    """
+    least = math.log(shape[0])
+    blur = 4 * sys.float_info.epsilon * least
+    found = Certificate.of(least, least + blur, blur, blur, lam)
+    record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, n)
     return MultinomialSolution(
-        coef=point.coef,
-        intercept=point.intercept,
-        dual_coef=point.alpha,
-        certificate=point.certificate,
-        status=status,
-        n_epochs=watch.records[-1].epoch,
-        n_updates=rows.passes,
-        history=History.of(watch.records),
+        coef=np.zeros(shape),
+        intercept=np.zeros(shape[0]),
+        dual_coef=np.zeros((shape[0], n)),
+        certificate=found,
+        status=Status.TIME_LIMIT,
+        n_epochs=0,
+        n_updates=0,
+        history=History.of([record]),
     )
 
 
@@ -177,3 +203,17 @@ class Watch:
         if self.status is Status.CONVERGED:
             self.best = point
         return self.status is not None
+
+    def solution(self, status: Status) -> MultinomialSolution:
+        """Return the best point."""
+        point = self.best
+        return MultinomialSolution(
+            coef=point.coef,
+            intercept=point.intercept,
+            dual_coef=point.alpha,
+            certificate=point.certificate,
+            status=status,
+            n_epochs=self.records[-1].epoch,
+            n_updates=self.rows.passes,
+            history=History.of(self.records),
+        )

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca import _core
+
 Array = NDArray[np.float64]
 
 #: Values converted at a time: 2 MB of doubles, which is next to nothing beside the rows.
@@ -46,6 +48,7 @@ class RowProducts:
         self.passes += 1
         n = self._X.shape[0]
         for first in range(0, n, self._height):
+            _core.check()
             part = slice(first, min(n, first + self._height))
             if self._height >= n:
                 yield part, self._X.astype(np.float64, copy=False)
@@ -107,6 +110,7 @@ class RowProducts:
         self.passes += 1
         n, height = self._X.shape[0], max(1, values // max(width, 1))
         for first in range(0, n, height):
+            _core.check()
             part = slice(first, min(n, first + height))
             rows = self._X[part]
             yield part, (rows.toarray() if self._sparse else rows).astype(np.float64, copy=False)
