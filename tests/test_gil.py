@@ -118,7 +118,6 @@ def kernels():
         "Workspace.quartz": lambda: sparse.quartz(picks, ones / N, 1e-6, FOREVER),
         "Workspace.ascend_adaptively": lambda: sparse.ascend_adaptively(False, 1, 0, FOREVER),
         "Workspace.best_intercept": lambda: ws.best_intercept(ones, 0.0, 1),
-        "Workspace.balanced_dual": lambda: ws.balanced_dual(ones, 0.0, ones, out),
         "Workspace.scores": lambda: ws.scores(w, out, 1),
         "Workspace.exact_scores": lambda: ws.exact_scores(w, 0.0, out, 1),
         "Workspace.derive": lambda: ws.derive(ones, 0.0, None, out, other, 1),
