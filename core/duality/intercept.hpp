@@ -129,9 +129,10 @@ inline void balanced_dual(const Problem& problem, const double* scores, double b
 // all (w', b'), so it adds (b - b*) times its mean at most. The best b* for the best w* is between
 // the residuals of the rows there (of the logistic loss: but for the logarithm of what one class
 // outweighs the other by), and these are within |x||w - w*| <= |x| sqrt(2 G / lambda) of those
-// here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G).
+// here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G). Norms are the
+// regulariser's and its dual; `stray` is what |w - w*| can be where g is not curved.
 inline double price_of_imbalance(const Problem& problem, double gap, double imbalance, double far,
-                                 double longest) {
+                                 double longest, double stray) {
     if (imbalance == 0) return 0;
     if (std::holds_alternative<Logistic>(problem.loss)) {
         double positive = 0;
@@ -142,6 +143,7 @@ inline double price_of_imbalance(const Problem& problem, double gap, double imba
     } else {
         far += std::get<PiecewiseQuadratic>(problem.loss).epsilon;
     }
+    far += longest * stray;
     const double mean = 1.001 * std::abs(imbalance) / problem.total;
     const double half = 0.5 * mean * longest * std::sqrt(2.0 / problem.lambda);
     const double plus = half * half + mean * far;  // root^2 = gap + plus
@@ -200,10 +202,15 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
         it.rows, problem.loss);
     Certified result = certified(problem, total_of(parts), w, u.data(), exact);
     if (problem.fit_intercept) {
+        const double stray = std::visit(
+            [&](const auto& g) {
+                return regularizer_stray(g, w, problem.d, result.primal / problem.lambda);
+            },
+            problem.regularizer);
         const double price =
             price_of_imbalance(problem, result.gap, imbalance(problem, beta),
                                *std::max_element(far.begin(), far.end()),
-                               std::sqrt(*std::max_element(square.begin(), square.end())));
+                               std::sqrt(*std::max_element(square.begin(), square.end())), stray);
         result.rounding += price;
         result.gap += price;
     }

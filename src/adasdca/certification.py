@@ -31,6 +31,7 @@ def certify(
     lam: float,
     l1_ratio: float = 0.0,
     bounds: Any = None,
+    penalty_factors: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     intercept_scaling: float | None = None,
@@ -44,7 +45,8 @@ def certify(
 
     Parameters
     ----------
-    X, y, loss, lam, l1_ratio, bounds, sample_weight, fit_intercept, intercept_scaling
+    X, y, loss, lam, l1_ratio, bounds, penalty_factors, sample_weight, fit_intercept, \
+            intercept_scaling
         The problem, as in `solve`. With `fit_intercept` the optimum is over w and b; without it
         `intercept` must be 0.
     coef : (d,) array
@@ -79,6 +81,7 @@ def certify(
         lam=lam,
         l1_ratio=l1_ratio,
         bounds=bounds,
+        penalty_factors=penalty_factors,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,

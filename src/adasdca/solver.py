@@ -29,6 +29,7 @@ def solve(
     lam: float,
     l1_ratio: float = 0.0,
     bounds: Any = None,
+    penalty_factors: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     intercept_scaling: float | None = None,
@@ -69,6 +70,10 @@ def solve(
     bounds : (lower, upper), optional
         Bounds of the coefficients, each a number, None or an array of d numbers; ``(0, None)``
         keeps the coefficients non-negative.
+    penalty_factors : (d,) array, optional
+        Factors f_j ≥ 0 of the penalty, one for each feature: lam·Σ_j f_j ((1 − l1_ratio)/2 w_j² +
+        l1_ratio |w_j|). All 1 by default; they are not normalised. A feature with the factor 0 is
+        not penalised, and needs finite bounds on both sides; `radius` is then infinite.
     sample_weight : (n,) array, optional
         Weights c_i ≥ 0; an integer weight is the same as a repeated row.
     fit_intercept : bool, default False
@@ -130,6 +135,7 @@ def solve(
         lam=lam,
         l1_ratio=l1_ratio,
         bounds=bounds,
+        penalty_factors=penalty_factors,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
@@ -155,8 +161,9 @@ def solve(
     rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
     if not rows.facts.ascends and method.ascends:
         raise ValueError(
-            f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = {l1_ratio!r} "
-            "or this backend does not allow; choose method='auto', or an l1_ratio below 1."
+            f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = {l1_ratio!r}, "
+            "a penalty factor of 0 or this backend does not allow; choose method='auto', or an "
+            "l1_ratio below 1 and penalty_factors above 0."
         )
     schedule = method.schedule(problem, rows.facts, tol, threads)
     if warm_start is not None:

@@ -48,12 +48,13 @@ class LocalBackend:
         if not np.isfinite(self._curvature).all():
             raise ScaleError(
                 f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
-                "features to about 1 or choose a larger lam."
+                "features to about 1 or choose a larger lam"
+                + (" or larger penalty_factors." if problem.penalty_factors is not None else ".")
             )
         one = np.broadcast_to(np.float64(1.0), n)  # n ones that take no memory
         self._weight = one if problem.weight is None else problem.weight
         self.facts = RowFacts(problem.rows)
-        self.facts.ascends = problem.regularizer.eta > 0
+        self.facts.ascends = problem.regularizer.ascends
         self.kernel = KernelMatrix(problem.rows, self.workspace)
         figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
         self.epochs = CpuEpochs(self.workspace, figures)
@@ -77,11 +78,12 @@ class LocalBackend:
     def restrict(self, features: NDArray[np.intp]) -> LocalBackend:
         """Return the problem on some of the features, at β = 0."""
         problem = self.problem
-        bounds = problem.bounds
+        bounds, factors = problem.bounds, problem.penalty_factors
         part = replace(
             problem,
             rows=problem.rows.take_columns(features),
             bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+            penalty_factors=None if factors is None else factors[features],
         )
         return LocalBackend(part, self._threads, pack=False)
 

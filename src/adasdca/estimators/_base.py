@@ -79,6 +79,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         "C": [Interval(Real, 0, None, closed="neither")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "positive": ["boolean"],
+        "penalty_factors": ["array-like", None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
         # A view: what is registered later is known too.
@@ -151,6 +152,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 lam=self._lam(X, weight),
                 l1_ratio=self.l1_ratio,
                 bounds=(0, None) if self.positive else None,
+                penalty_factors=self.penalty_factors,
                 sample_weight=weight,
                 fit_intercept=self.fit_intercept,
                 intercept_scaling=self.intercept_scaling,

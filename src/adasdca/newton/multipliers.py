@@ -90,7 +90,7 @@ class Multipliers:
         self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
         self.rounds = not problem.loss.curvature_varies
-        self.plain = problem.regularizer.is_ridge
+        self.plain = problem.regularizer.is_quadratic
         self.mass = problem.total
 
     def run(self, survey: Survey, target: float, deadline: float) -> tuple[Best, Ending]:
@@ -185,11 +185,12 @@ class Multipliers:
         if self.plain:
             return np.ones(1)
         curvature = self.mass / (self.problem.total * (length + self.problem.loss.smoothness))
-        return np.maximum(self.backend.column_squares() * (curvature / self.mu), 1.0)
+        units = self.problem.regularizer.metric
+        return np.maximum(self.backend.column_squares() * (curvature / self.mu), units)
 
     def _penalty(self, u: Array, rho: Array) -> Penalty:
-        if self.plain:
-            return Ridge()
         g = self.problem.regularizer
+        if self.plain:
+            return Ridge(g.curvature)
         lower, upper = g.bounds or (-np.inf, np.inf)
-        return ElasticBox(g.eta, g.sigma, lower, upper, u, rho)
+        return ElasticBox(g.curvature, g.threshold, lower, upper, u, rho)
