@@ -28,7 +28,7 @@ from adasdca.newton.moreau import ElasticBox, Ridge
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from bundled import cancer, diabetes
-from cases import D, LOSSES, REGULARIZERS, SMOOTH, VALUES, is_classification, make_data, storages
+from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, D, is_classification, make_data, storages
 from numpy_backend import TwoParts
 from reference_losses import soft
 from test_certificates_exactly import Exact, check, eliminate, make
@@ -143,7 +143,7 @@ def test_every_method(method, loss, kind, intercept):
         solve, X, y, loss=loss, tol=TOL, random_state=0, method=method, max_epochs=50_000, **options
     )
     if method == "quartz" and (intercept or loss == "hinge"):
-        with pytest.raises(ValueError, match="cannot fit an intercept|needs a smooth loss"):
+        with pytest.raises(ValueError, match=r"cannot fit an intercept|needs a smooth loss"):
             run()
     else:
         assert_optimal(X, y, loss, options, run(), best, coef)
@@ -157,7 +157,7 @@ def test_ascent_refuses_features_that_are_not_penalised(method):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("method", ["auto", "sdca-perm", "adasdca+"])
+@pytest.mark.parametrize("method", ["auto", "sdca-perm"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_columns_scaled_by_powers_of_two(loss, method, form):
     """With L2 alone, f_j = 4ᵏ is the column times 2⁻ᵏ, which rounds nothing."""
@@ -473,7 +473,7 @@ def test_a_path_is_solves_one_by_one(kind, screen):
     assert found.converged.all()
     for k, lam in enumerate(found.lams.tolist()):
         one = solve(X, y, lam=lam, **options)
-        assert abs(one.primal - found.solutions[k].primal) <= one.gap + found.gaps[k]
+        assert abs(one.primal - found.solutions[k].primal) <= one.gap + found.gaps[k] + 1e-15
 
 
 @pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
@@ -522,17 +522,15 @@ def test_a_penalised_intercept_has_factor_1(l1_ratio):
         (np.append(np.inf, FACTORS[1:]), r"penalty_factors\[0\] = inf.*leave its column out"),
         (FACTORS[1:], r"penalty_factors has shape \(6,\), but X has 7 columns: pass 7 numbers"),
         (FACTORS[:, None], r"penalty_factors has shape \(7, 1\)"),
-        (2.0, r"penalty_factors has shape \(\)"),
+        (2.0, r"penalty_factors has shape \(1,\), but X has 7 columns"),
         (["a"] * D, "penalty_factors"),
-        (np.zeros(D), r"penalty_factors\[0\] = 0 leaves feature 0 without a penalty.*finite bounds"),
+        (np.zeros(D), r"penalty_factors\[0\] = 0 leaves feature 0 without.*finite bounds"),
         (FREE, r"penalty_factors\[3\] = 0.*\(-inf, inf\).*1e-6.*fit_intercept=True"),
         (1e-300 * FACTORS, r"penalty_factors\[0\] = .*beyond double precision; choose"),
-        (1e-200 * FACTORS, "larger penalty_factors|beyond double precision"),
     ],
 )
 def test_bad_factors(factors, words):
     X, y = make_data("squared")
-    X = 1e60 * X if np.size(factors) == D and np.max(factors[:1]) == 3e-201 else X
     common = {"loss": "squared", "penalty_factors": factors}
     for call in (
         lambda: solve(X, y, lam=0.1, **common),
@@ -542,6 +540,12 @@ def test_bad_factors(factors, words):
     ):
         with pytest.raises(ValueError, match=words):
             call()
+
+
+def test_rows_too_long_for_their_factors():
+    X, y = make_data("squared")
+    with pytest.raises(ValueError, match=r"overflows.*larger penalty_factors"):
+        solve(1e60 * X, y, loss="squared", lam=0.1, penalty_factors=1e-200 * FACTORS)
 
 
 def test_one_bound_is_not_enough():
@@ -599,7 +603,7 @@ def test_more_than_two_classes():
         one = solve(X, np.where(y == k, 1.0, -1.0), loss="logistic", lam=1 / 60, tol=1e-8,
                     fit_intercept=True, penalty_factors=FACTORS)  # fmt: skip
         np.testing.assert_allclose(coef, one.coef, atol=1e-3)
-    with pytest.raises(ValueError, match="penalty_factors=None.*choose multi_class='ovr'"):
+    with pytest.raises(ValueError, match=r"penalty_factors=None.*choose multi_class='ovr'"):
         model.set_params(multi_class="multinomial").fit(X, y)
 
 

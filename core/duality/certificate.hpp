@@ -117,7 +117,7 @@ double lost_in_sum(const Problem& problem, const G& g, double mass, const double
                    const double* u, double apart, bool exact) {
     const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
     const double sizes = mass / (problem.lambda * problem.total);
-    if (!exact || g.ridge == 0) {
+    if (!exact) {
         // Where g is not curved g* is a support function: it moves by |w - x| a unit of u.
         const double reach = regularizer_reach(g, w, u, problem.d);
         // Where it is, read(u) is a 1-Lipschitz function of u, and so apart at least half a square
@@ -128,9 +128,10 @@ double lost_in_sum(const Problem& problem, const G& g, double mass, const double
     double rounded = 0, square = 0;
     for (std::int64_t j = 0; j < problem.d; ++j) {
         const double d = g.roundings * unit_roundoff * std::abs(u[j]);
-        const double slope =
-            std::max({std::abs(g.read(u[j] - d, j) - w[j]), std::abs(g.read(u[j] + d, j) - w[j]),
-                      g.reach(w[j], u[j], j)});
+        double slope = g.reach(w[j], u[j], j);
+        if (g.ridge > 0)
+            slope = std::max({slope, std::abs(g.read(u[j] - d, j) - w[j]),
+                              std::abs(g.read(u[j] + d, j) - w[j])});
         rounded += d * slope;
         square += g.metric(j) * slope * slope;
     }

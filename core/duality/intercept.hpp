@@ -217,11 +217,11 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
     return result;
 }
 
-// The same by plain sums, and where these hide the gap by others.
+// The same by plain sums, and where these hide the gap, or leave the domain of g*, by others.
 inline Certified certify(const Iterate& it, const double* scores, double b, const double* w,
                          const double* beta, int threads, StopToken& token) {
     const auto found = certify_by(it, false, scores, b, w, beta, threads, token);
-    if (!doubtful(found)) return found;
+    if (std::isfinite(found.gap) && !doubtful(found)) return found;
     const auto finer = certify_by(it, true, nullptr, b, w, beta, threads, token);
     return finer.gap < found.gap ? finer : found;
 }

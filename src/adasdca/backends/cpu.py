@@ -23,6 +23,9 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Times that duals of a lasso are scaled until they are feasible; at the latest then they are 0.
+FEASIBLE = 60
+
 
 class LocalBackend:
     """Rows in the memory of this process, ascended by the compiled core.
@@ -164,11 +167,24 @@ class LocalBackend:
         if self.problem.fit_intercept:
             # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
             candidates = [balanced(beta, self._weight), *(candidates if self._careful else [])]
-        share = self.problem.regularizer.feasible_share
         if self.problem.regularizer.eta == 0:
-            candidates = [each * share(self.combine(each)) for each in candidates]
+            candidates = [self._feasible(each) for each in candidates]
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
         return self._certificate(min(found, key=lambda each: each.gap))
+
+    def _feasible(self, beta: Array) -> Array:
+        """Return the largest multiple of these duals at which g*(u) is finite, about.
+
+        A multiple is rounded, too: where u is far smaller than its terms, that takes it out again.
+        """
+        u = np.empty(self.workspace.d)
+        for attempt in range(FEASIBLE):
+            self.workspace.combine_exactly(beta, u, self._threads)
+            share = self.problem.regularizer.feasible_share(u)
+            if share == 1.0:
+                break
+            beta = beta * max(1.0 - 2.0**attempt * (1.0 - share), 0.0)
+        return beta
 
     def term(
         self,

@@ -83,7 +83,11 @@ class Regularizer:
 
     @property
     def metric(self) -> float | Array:
-        """The units of g_j: f_j, and 1 where that is 0."""
+        """Units of a curvature of g_j: f_j, without an L2 term f_j², and 1 where that is 0."""
+        return 1.0 if self.factors is None else self._units ** (1 if self.eta > 0 else 2)
+
+    @property
+    def _units(self) -> float | Array:
         return 1.0 if self.factors is None else np.where(self.factors > 0, self.factors, 1.0)
 
     @property
@@ -103,17 +107,18 @@ class Regularizer:
         if self.eta > 0:
             return 1.0
         lower, upper = self.bounds or (np.full_like(u, -np.inf), np.full_like(u, np.inf))
-        relative = u / self.metric
+        relative = u / self._units
         up = np.where(np.isinf(upper), relative, 0.0).max(initial=0.0)
         down = np.where(np.isinf(lower), -relative, 0.0).max(initial=0.0)
         most = max(float(up), float(down))
-        return 1.0 if most < self.sigma * (1.0 - 1e-12) else self.sigma * (1.0 - 1e-12) / most
+        # Aimed a little lower than is asked for: the multiple of u is rounded.
+        return 1.0 if most < self.sigma * (1.0 - 1e-12) else self.sigma * (1.0 - 2e-12) / most
 
     def primal(self, u: Array) -> Array:
         """Return ∇g*(u), the w that belongs to u; without an L2 term, 0 where |u_j| ≤ σf_j."""
         w = np.sign(u) * np.maximum(np.abs(u) - self.threshold, 0.0)
         if self.factors is not None:
-            w /= self.metric
+            w /= self._units
             w[(self.factors == 0) & (w != 0)] *= np.inf
         return w if self.bounds is None else np.clip(w, *self.bounds)
 
