@@ -10,15 +10,12 @@ std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
     return std::make_shared<std::tuple<Arrays...>>(arrays...);
 }
 
-std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::int64_t d,
-                                          std::int64_t nnz, const Vector<double>& y,
-                                          const std::optional<Vector<double>>& weight,
-                                          const LossHandle& loss, double lam, double ridge,
-                                          double sigma, const std::optional<Vector<double>>& lower,
-                                          const std::optional<Vector<double>>& upper,
-                                          bool fit_intercept, bool packing,
-                                          const std::optional<Vector<double>>& factors,
-                                          std::shared_ptr<void> keep) {
+std::unique_ptr<Workspace> make_workspace(
+    Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
+    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double ridge,
+    double sigma, const std::optional<Vector<double>>& lower,
+    const std::optional<Vector<double>>& upper, bool fit_intercept, bool packing,
+    const std::optional<Vector<double>>& factors, std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -30,8 +27,7 @@ std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::in
         if (factors) {
             expect(static_cast<std::int64_t>(factors->size()) == d,
                    "factors must have one entry per feature");
-            regularizer =
-                WeightedBox{ridge, sigma, factors->data(), lower->data(), upper->data()};
+            regularizer = WeightedBox{ridge, sigma, factors->data(), lower->data(), upper->data()};
         }
     }
     double total = static_cast<double>(n);
@@ -134,7 +130,8 @@ void bind_workspace(nb::module_& m) {
                     for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
                 });
             },
-            "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N) in the dual norm, the constant feature included.")
+            "out"_a,
+            "Write q_i = c_i |x_i|^2 / (lambda N) in the dual norm, the constant feature included.")
         .def(
             "coef",
             [](Workspace& ws, Output out) {

@@ -61,9 +61,8 @@ struct ScoreError {
 
 inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
     constexpr double eps = unit_roundoff;
-    const double norm =
-        std::visit([&](const auto& g) { return regularizer_norm(g, w, problem.d); },
-                   problem.regularizer);
+    const double norm = std::visit([&](const auto& g) { return regularizer_norm(g, w, problem.d); },
+                                   problem.regularizer);
     const double shift = std::abs(bias);
     return exact ? ScoreError{norm, shift, 0, 0, 4 * eps * eps}
                  : ScoreError{norm, 0, shift, eps, 0};

@@ -5,7 +5,7 @@
 // What the core asks of a regulariser is `RegularizerLike`. Features are on their own: a step moves
 // u on one row's features, and calls `read` for these alone. So every member takes one feature j.
 //
-//   identity      whether w is u itself; then no w is kept, and `read` is not called in loops
+//   identity      whether w is u itself; then no w is kept
 //   ridge         1, or 0 if g has no quadratic part at all
 //   read(u, j)    w_j = (grad g*(u))_j, the maximiser of u_j x - g_j(x)
 //   source(w, j)  a u_j that is read as w_j, where there is one
@@ -15,17 +15,18 @@
 //                 it is curved. Rows are measured by the dual norm sqrt(sum_j x_j^2 / m_j): exact
 //                 steps, bounds of rounding and the price of an intercept all use this pair.
 //   reach(w,u,j)  where g_j is curved, 0; else how far from w_j a maximiser can be for u's near u_j
-//   stray(w, j)   a bound of |w_j - w*_j| in units of 1 / sqrt(m_j) that the bounds alone give,
-//                 where g_j is not curved; 0 elsewhere
-//   roundings     by how many units of the last place of u_j `read` can be off
+//   stray(w, j)   where g_j is curved, 0; else how far from w_j its bounds allow any w_j* to be,
+//                 times sqrt(m_j)
+//   roundings     units of roundoff by which u_j, rounded and read, can seem to be off
 //
 // Coordinatewise by nature are identity, ridge and metric. A penalty on groups, such as
-// f_G |w_G|_2, changes the others: read, value, excess and reach become functions of a group's
-// vectors. It enters in three places: `move` (ascent/ascent.hpp), which would read every group that
-// the row touches once its u has moved, from a norm |u_G| kept beside u; `read_primal`
-// (rows/problem.hpp); and the sums over features below, which would be sums over groups. Nothing
-// else calls read, value or excess. The metric, and with it steps and certificate, stay as they
-// are.
+// f_G |w_G|_2, changes the others: read, value, excess, reach and stray become functions of a
+// group's vectors. It enters where `read` is called: in the three epochs
+// (`move` and `quartz` of ascent/ascent.hpp, ascent/adaptive_ascent.hpp), which would read the
+// groups that a row touches after its u has moved, from norms |u_G| kept beside u; in `read_primal`
+// (rows/problem.hpp); in `lost_in_sum` (duality/certificate.hpp); and in the sums over features
+// below, which would be sums over groups. The metric stays, and with it steps, sampling and the
+// form of the certificate.
 #pragma once
 
 #include <algorithm>
@@ -117,7 +118,7 @@ struct SeparableBox {
         return std::isinf(farthest) ? std::abs(w - corner(u, j)) : farthest;
     }
     double stray(double w, std::int64_t j) const {
-        return factors[j] > 0 ? 0.0 : std::sqrt(metric(j)) * width(w, j);
+        return curved(j) ? 0.0 : std::sqrt(metric(j)) * width(w, j);
     }
 
     // With x = grad g*(u) and s = u - f x, which the L1 term and the bounds balance,
@@ -184,13 +185,18 @@ double regularizer_reach(const G& g, const double* w, const double* u, std::int6
 }
 
 // A bound of |w - w*| in the metric over the features where strong convexity gives none: their
-// bounds, and without the ridge g(w*) <= level as well.
+// bounds, or without the ridge that g(w*) <= level where there is a penalty.
 template <RegularizerLike G>
 double regularizer_stray(const G& g, const double* w, std::int64_t d, double level) {
-    double sum = 0;
-    if constexpr (!G::identity)
-        for (std::int64_t j = 0; j < d; ++j) sum += g.stray(w[j], j) * g.stray(w[j], j);
-    return std::sqrt(sum) + (g.ridge > 0 ? 0.0 : level + regularizer_value(g, w, d));
+    if constexpr (G::identity) return 0.0;
+    double all = 0, free = 0;
+    for (std::int64_t j = 0; j < d; ++j) {
+        const double stray = g.stray(w[j], j);
+        all += stray * stray;
+        if (g.value(1.0, j) == 0) free += stray * stray;
+    }
+    if (g.ridge > 0) return std::sqrt(all);
+    return std::min(std::sqrt(all), std::sqrt(free) + level + regularizer_value(g, w, d));
 }
 
 }  // namespace adasdca

@@ -58,7 +58,8 @@ def certify(
         one.
     epochs : int, default 0
         Epochs of dual ascent to spend on a better bound. Losses with a kink need some: at a kink
-        the slope of the loss says little about the dual.
+        the slope of the loss says little about the dual. Without effect where there is no ascent,
+        with l1_ratio = 1 or a penalty factor of 0.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def certify(
         candidates.append(_check_dual(dual_coef, problem))
     found = [_best_multiple(backend, w, b, beta) for beta in candidates]
     certificate, beta = min(found, key=lambda pair: pair[0].gap)
-    if epochs > 0:
+    if epochs > 0 and backend.facts.ascends:
         ascended = _ascended(backend, w, b, beta, best, epochs)
         certificate = min(certificate, ascended, key=lambda each: each.gap)
     return certificate
