@@ -195,6 +195,19 @@ def test_ones_change_no_bit(loss):
         assert found.gap == other.gap
 
 
+@INTERCEPT
+@pytest.mark.parametrize("kind", ["l2", "elastic net", "lasso", "free", "free lasso"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_factors_of_very_different_size(loss, kind, intercept):
+    """A lasso's u must be smaller than the least factor, and is a sum of far larger terms."""
+    X, y = make_data(loss, n=60, seed=5)
+    factors = 10.0 ** np.array([-5, 2, -3, 0, 1, -4, -1])
+    factors[KINDS[kind]["penalty_factors"] == 0] = 0.0
+    options = {**KINDS[kind], "penalty_factors": factors, "fit_intercept": intercept}
+    solution = solve(X + 3.0, y, loss=loss, lam=1e-3, tol=1e-6, random_state=0, **options)
+    assert solution.converged
+
+
 # -- the kernels, step by step
 
 
