@@ -23,7 +23,8 @@ class TwoParts:
         c = np.ones(len(problem.y)) if problem.weight is None else problem.weight
         self.cut = [slice(0, len(c) // 3), slice(len(c) // 3, None)]
         self.X, self.y, self.c = ([a[s] for s in self.cut] for a in (X.astype(float), problem.y, c))
-        self.problem, self.loss, self.mu = problem, problem.loss, problem.strength * problem.total
+        self.problem, self.loss, self.mu = problem, problem.loss, problem.mu
+        self.f = np.ones(X.shape[1]) if problem.penalty_factors is None else problem.penalty_factors
         self.facts = RowFacts(DenseRows(X))
         self.facts.ascends = False
         self.multiplier, self.b = 0.0, 0.0
@@ -56,6 +57,7 @@ class TwoParts:
         part = replace(
             self.problem, rows=DenseRows(np.concatenate(self.X)[:, features]),
             bounds=bounds and (bounds[0][features], bounds[1][features]),
+            penalty_factors=self.f[features],
         )  # fmt: skip
         return TwoParts(part)
 
@@ -65,7 +67,7 @@ class TwoParts:
     def primal(self, u):
         sigma = self.problem.l1_ratio / (1 - self.problem.l1_ratio)
         lower, upper = self.problem.bounds or (-np.inf, np.inf)
-        return np.clip(np.sign(u) * np.maximum(np.abs(u) - sigma, 0), lower, upper)
+        return np.clip(np.sign(u) * np.maximum(np.abs(u) / self.f - sigma, 0), lower, upper)
 
     def certify(self, w, b, duals):
         if self.problem.fit_intercept:
@@ -78,7 +80,7 @@ class TwoParts:
         risk = self.total(lambda c, y, a: c @ self.loss.value(a, y), z)
         excess = self.total(lambda c, y, a, t: c @ self.loss.excess(t, a, y), z, duals)
         v = self.primal(u)
-        g, at_v = (0.5 * x @ x + sigma * np.abs(x).sum() for x in (w, v))
+        g, at_v = (self.f @ (0.5 * x**2 + sigma * np.abs(x)) for x in (w, v))
         gap = (excess + self.mu * max(g - at_v - u @ (w - v), 0.0)) / problem.total
         primal = (risk + self.mu * g) / problem.total
         rounding = 1e-14 * primal

@@ -10,14 +10,12 @@ std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
     return std::make_shared<std::tuple<Arrays...>>(arrays...);
 }
 
-std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::int64_t d,
-                                          std::int64_t nnz, const Vector<double>& y,
-                                          const std::optional<Vector<double>>& weight,
-                                          const LossHandle& loss, double lam, double ridge,
-                                          double sigma, const std::optional<Vector<double>>& lower,
-                                          const std::optional<Vector<double>>& upper,
-                                          bool fit_intercept, bool packing,
-                                          std::shared_ptr<void> keep) {
+std::unique_ptr<Workspace> make_workspace(
+    Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
+    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double ridge,
+    double sigma, const std::optional<Vector<double>>& lower,
+    const std::optional<Vector<double>>& upper, bool fit_intercept, bool packing,
+    const std::optional<Vector<double>>& factors, std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -25,7 +23,12 @@ std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::in
         expect(static_cast<std::int64_t>(lower->size()) == d &&
                    static_cast<std::int64_t>(upper->size()) == d,
                "bounds must have one entry per feature");
-        regularizer = ElasticBox{ridge, sigma, lower->data(), upper->data()};
+        regularizer = ElasticBox{ridge, sigma, {}, lower->data(), upper->data()};
+        if (factors) {
+            expect(static_cast<std::int64_t>(factors->size()) == d,
+                   "factors must have one entry per feature");
+            regularizer = WeightedBox{ridge, sigma, factors->data(), lower->data(), upper->data()};
+        }
     }
     double total = static_cast<double>(n);
     if (weight) {
@@ -60,15 +63,15 @@ void bind_dense(nb::class_<Workspace>& cls) {
         [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
            const LossHandle& loss, double lam, double ridge, double sigma,
            std::optional<Vector<double>> lower, std::optional<Vector<double>> upper,
-           bool fit_intercept) {
+           bool fit_intercept, std::optional<Vector<double>> factors) {
             const auto n = static_cast<std::int64_t>(x.shape(0)),
                        d = static_cast<std::int64_t>(x.shape(1));
-            auto keep = keep_alive(x, y, weight, lower, upper);
+            auto keep = keep_alive(x, y, weight, lower, upper, factors);
             return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
-                                  ridge, sigma, lower, upper, fit_intercept, false, keep);
+                                  ridge, sigma, lower, upper, fit_intercept, false, factors, keep);
         },
         "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "ridge"_a, "sigma"_a,
-        "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a);
+        "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a, "factors"_a = nb::none());
 }
 
 template <class T, class Index>
@@ -78,16 +81,17 @@ void bind_csr(nb::class_<Workspace>& cls) {
         [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
            Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
            double lam, double ridge, double sigma, std::optional<Vector<double>> lower,
-           std::optional<Vector<double>> upper, bool fit_intercept, bool packed) {
+           std::optional<Vector<double>> upper, bool fit_intercept, bool packed,
+           std::optional<Vector<double>> factors) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
-            auto keep = keep_alive(values, columns, start, y, weight, lower, upper);
+            auto keep = keep_alive(values, columns, start, y, weight, lower, upper, factors);
             return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, ridge, sigma,
-                                  lower, upper, fit_intercept, packed, keep);
+                                  lower, upper, fit_intercept, packed, factors, keep);
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
         "loss"_a, "lam"_a, "ridge"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(),
-        "fit_intercept"_a, "packed"_a);
+        "fit_intercept"_a, "packed"_a, "factors"_a = nb::none());
 }
 
 }  // namespace
@@ -129,7 +133,8 @@ void bind_workspace(nb::module_& m) {
                     });
                 });
             },
-            "out"_a, "Write q_i = c_i |x_i|^2 / (lambda N), the constant feature included.")
+            "out"_a,
+            "Write q_i = c_i |x_i|^2 / (lambda N) in the dual norm, the constant feature included.")
         .def(
             "coef",
             [](Workspace& ws, Output out) {

@@ -44,7 +44,8 @@ struct RowBlock {
     double residue[block_rows], share[block_rows];  // kappa, and phi + phi* + a beta
 };
 
-// How far the scores of a pass can be from the truth: a multiple of |x||w|, and of single numbers.
+// How far the scores of a pass can be from the truth: a multiple of |x||w|, in the regulariser's
+// norm and its dual, and of single numbers.
 // A sum of `size` products runs in at least two chains; one in twice the digits is rounded once,
 // and to the square of what its chain could lose. (Numbers, no flags: loops are vectorised.)
 struct ScoreError {
@@ -60,10 +61,9 @@ struct ScoreError {
 
 inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
     constexpr double eps = unit_roundoff;
-    double square = 0;
-#pragma omp simd reduction(+ : square)
-    for (std::int64_t j = 0; j < problem.d; ++j) square += w[j] * w[j];
-    const double norm = std::sqrt(square), shift = std::abs(bias);
+    const double norm = std::visit([&](const auto& g) { return regularizer_norm(g, w, problem.d); },
+                                   problem.regularizer);
+    const double shift = std::abs(bias);
     return exact ? ScoreError{norm, shift, 0, 0, 4 * eps * eps}
                  : ScoreError{norm, 0, shift, eps, 0};
 }
@@ -110,25 +110,30 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
 // norm. One by `combine_exactly` is rounded in every feature (d), and off by a square in its norm:
 // its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm
 // over the features is at most the mass), in all m eps M, and adding these loses another m eps of
-// it.
-inline double lost_in_sum(const Problem& problem, double mass, const double* w, const double* u,
-                          double apart, bool exact) {
+// it. Norms are the regulariser's, and of u its dual.
+template <RegularizerLike G>
+double lost_in_sum(const Problem& problem, const G& g, double mass, const double* w,
+                   const double* u, double apart, bool exact) {
     const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 12);
     const double sizes = mass / (problem.lambda * problem.total);
-    // read(u) is a 1-Lipschitz function of u, and so apart at least half a square of the slope.
-    if (!exact) return (std::sqrt(2.0 * apart) + 0.5 * chain * sizes) * chain * sizes;
+    if (!exact) {
+        // Where g is not curved g* is a support function: it moves by |w - x| a unit of u.
+        const double reach = regularizer_reach(g, w, u, problem.d);
+        // Where it is, read(u) is a 1-Lipschitz function of u, and so apart at least half a square
+        // of the slope.
+        const double slope = g.ridge > 0 ? std::sqrt(2.0 * apart) + 0.5 * chain * sizes : 0.0;
+        return (slope + reach) * chain * sizes;
+    }
     double rounded = 0, square = 0;
-    std::visit(
-        [&](const auto& g) {
-            for (std::int64_t j = 0; j < problem.d; ++j) {
-                const double d = 4.0 * unit_roundoff * std::abs(u[j]);
-                const double slope = std::max(std::abs(g.read(u[j] - d, j) - w[j]),
-                                              std::abs(g.read(u[j] + d, j) - w[j]));
-                rounded += d * slope;
-                square += slope * slope;
-            }
-        },
-        problem.regularizer);
+    for (std::int64_t j = 0; j < problem.d; ++j) {
+        const double d = g.roundings * unit_roundoff * std::abs(u[j]);
+        double slope = g.reach(w[j], u[j], j);
+        if (g.ridge > 0)
+            slope = std::max({slope, std::abs(g.read(u[j] - d, j) - w[j]),
+                              std::abs(g.read(u[j] + d, j) - w[j])});
+        rounded += d * slope;
+        square += g.metric(j) * slope * slope;
+    }
     const double lost = chain * chain * sizes;
     return rounded + (std::sqrt(square) + 0.5 * lost) * lost;
 }
@@ -138,22 +143,17 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
                            const double* u, bool exact) {
     const double n = problem.total, lambda = problem.lambda;
     Certified result;
-    double penalty = 0, apart = 0, ridge = 1, reach = 0;
+    double penalty = 0, apart = 0, off = 0;
     std::visit(
         [&](const auto& g) {
+            const double excess = regularizer_excess(g, w, u, problem.d);
             penalty = lambda * regularizer_value(g, w, problem.d);
-            apart = lambda * regularizer_excess(g, w, u, problem.d);
-            ridge = g.ridge;
-            // Without the ridge g* is a support function: it moves by |w - x| a unit of u.
-            if (ridge == 0) reach = regularizer_reach(g, w, u, problem.d);
+            apart = lambda * excess;
+            off = lambda * lost_in_sum(problem, g, sums.mass, w, u, excess, exact);
         },
         problem.regularizer);
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
     const double relative = 4.0 * unit_roundoff * terms;
-    const double off = ridge > 0
-                           ? lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact)
-                           : reach * 2.0 * unit_roundoff *
-                                 static_cast<double>(Chunks(problem).chain() + 12) * sums.mass / n;
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
     result.rounding = 1.001 * (sums.slip / n + off + relative * gap);

@@ -169,9 +169,10 @@ inline void slopes_at(const Problem& problem, const double* scores, double b, do
 // all (w', b'), so it adds (b - b*) times its mean at most. The best b* for the best w* is between
 // the residuals of the rows there (of the logistic loss: but for the logarithm of what one class
 // outweighs the other by), and these are within |x||w - w*| <= |x| sqrt(2 G / lambda) of those
-// here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G).
+// here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G). Norms are the
+// regulariser's and its dual; `stray` is what |w - w*| can be where g is not curved.
 inline double price_of_imbalance(const Problem& problem, double gap, double imbalance, double far,
-                                 double longest) {
+                                 double longest, double stray) {
     if (imbalance == 0) return 0;
     if (std::holds_alternative<Logistic>(problem.loss)) {
         double positive = 0;
@@ -182,6 +183,7 @@ inline double price_of_imbalance(const Problem& problem, double gap, double imba
     } else {
         far += std::get<PiecewiseQuadratic>(problem.loss).epsilon;
     }
+    far += longest * stray;
     const double mean = 1.001 * std::abs(imbalance) / problem.total;
     const double half = 0.5 * mean * longest * std::sqrt(2.0 / problem.lambda);
     const double plus = half * half + mean * far;  // root^2 = gap + plus
@@ -204,7 +206,7 @@ inline Extent extent_of(const RowBlock& rows) {
 }
 
 // Add what the imbalance of the duals costs, if there is an intercept.
-inline void charge_imbalance(const Problem& problem, const double* beta,
+inline void charge_imbalance(const Problem& problem, const double* w, const double* beta,
                              const std::vector<Extent>& extents, Certified& result) {
     if (!problem.fit_intercept) return;
     Extent all;
@@ -213,8 +215,13 @@ inline void charge_imbalance(const Problem& problem, const double* beta,
         all.square = std::max(all.square, extent.square);
     }
     const double longest = std::sqrt(all.square * problem.lambda * problem.total);
+    const double stray = std::visit(
+        [&](const auto& g) {
+            return regularizer_stray(g, w, problem.d, result.primal / problem.lambda);
+        },
+        problem.regularizer);
     const double price =
-        price_of_imbalance(problem, result.gap, imbalance(problem, beta), all.far, longest);
+        price_of_imbalance(problem, result.gap, imbalance(problem, beta), all.far, longest, stray);
     result.rounding += price;
     result.gap += price;
 }
@@ -265,15 +272,15 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
         },
         it.rows, problem.loss);
     Certified result = certified(problem, total_of(parts), w, u.data(), exact);
-    charge_imbalance(problem, beta, extents, result);
+    charge_imbalance(problem, w, beta, extents, result);
     return result;
 }
 
-// The same by plain sums, and where these hide the gap by others.
+// The same by plain sums, and where these hide the gap, or leave the domain of g*, by others.
 inline Certified certify(const Iterate& it, const double* scores, double b, const double* w,
                          const double* beta, int threads, StopToken& token) {
     const auto found = certify_by(it, false, scores, b, w, beta, threads, token);
-    if (!doubtful(found)) return found;
+    if (std::isfinite(found.gap) && !doubtful(found)) return found;
     const auto finer = certify_by(it, true, nullptr, b, w, beta, threads, token);
     return finer.gap < found.gap ? finer : found;
 }

@@ -193,7 +193,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
         }
         it.spare_constant = problem.intercept_scale * (sides.up - sides.down);
         best = certified(problem, total_of(sums), w, u.data(), false);
-        charge_imbalance(problem, out.certified, extents, best);
+        charge_imbalance(problem, w, out.certified, extents, best);
         if (best.rounding > 0.1 * best.gap) {
             // What the scaling has left of the imbalance may be what is left of the gap.
             balance_sides(problem, sides_of(problem, out.beta), out.beta, out.certified);

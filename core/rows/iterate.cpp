@@ -140,12 +140,26 @@ std::vector<std::uint8_t> rows_by_length(const Problem& problem) {
     return row_order;
 }
 
+namespace {
+
+// |x|^2 in the norm that is dual to the regulariser's.
+template <class Row>
+double squared_length(const Row& row, const AnyRegularizer& regularizer) {
+    const auto* g = std::get_if<WeightedBox>(&regularizer);
+    if (!g) return row.squared_norm();
+    double sum = 0;
+    for_each_entry(row, [&](std::int64_t j, double x) { sum += x * x / g->metric(j); });
+    return sum;
+}
+
+}  // namespace
+
 Iterate make_iterate(Problem& problem, bool packing) {
     Iterate it;
     it.problem = &problem;
     it.packing = packing;
     it.u.assign(problem.d, 0.0);
-    if (std::holds_alternative<ElasticBox>(problem.regularizer)) it.w.assign(problem.d, 0.0);
+    if (!std::holds_alternative<Ridge>(problem.regularizer)) it.w.assign(problem.d, 0.0);
     it.row_order = rows_by_length(problem);
     it.states.resize(problem.n);
     std::visit([&](const auto& x) { it.rows = rows_of(x, it.states.data()); }, problem.matrix);
@@ -158,7 +172,7 @@ Iterate make_iterate(Problem& problem, bool packing) {
                              auto row = rows[i];
                              const double scale =
                                  problem.weight_of(i) / (problem.lambda * problem.total);
-                             const double square = row.squared_norm();
+                             const double square = squared_length(row, problem.regularizer);
                              squares += square;
                              row.state = {0.0, problem.y[i], scale * square, scale};
                          });

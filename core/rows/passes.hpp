@@ -237,7 +237,7 @@ inline void settle(Iterate& it) {
 inline void set_primal(Iterate& it, const double* w, double multiplier) {
     std::visit(
         [&](const auto& g) {
-            for (std::int64_t j = 0; j < it.problem->d; ++j) it.u[j] = g.source(w[j]);
+            for (std::int64_t j = 0; j < it.problem->d; ++j) it.u[j] = g.source(w[j], j);
         },
         it.problem->regularizer);
     if (!it.w.empty()) std::copy(w, w + it.problem->d, it.w.begin());

@@ -41,7 +41,7 @@ using AnyLoss = std::variant<PiecewiseQuadratic, Logistic>;
 inline bool is_smooth(const AnyLoss& loss) {
     return std::visit([](const auto& each) { return each.gamma > 0; }, loss);
 }
-using AnyRegularizer = std::variant<Ridge, ElasticBox>;
+using AnyRegularizer = std::variant<Ridge, ElasticBox, WeightedBox>;
 using AnyRows = std::variant<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>,
                              CsrRows<float, std::int64_t>, CsrRows<double, std::int32_t>,
                              CsrRows<double, std::int64_t>, PackedRows<Ones>, PackedRows<float>,
@@ -135,8 +135,11 @@ ADASDCA_INLINE void for_rows(const Iterate& it, const Rows& rows, std::int64_t b
 // w = grad g*(u) for all features.
 inline void read_primal(Iterate& it) {
     if (it.w.empty()) return;
-    const auto& g = std::get<ElasticBox>(it.problem->regularizer);
-    for (std::int64_t j = 0; j < it.problem->d; ++j) it.w[j] = g.read(it.u[j], j);
+    std::visit(
+        [&](const auto& g) {
+            for (std::int64_t j = 0; j < it.problem->d; ++j) it.w[j] = g.read(it.u[j], j);
+        },
+        it.problem->regularizer);
 }
 
 // Start at beta = 0 (u = 0), on the rows as they are given.

@@ -17,7 +17,7 @@ namespace adasdca {
 struct RowState {
     double beta;   // dual variable per unit of weight
     double y;      // label or target
-    double q;      // c |x|^2 / (lambda N), the curvature of the row's own step
+    double q;      // c |x|^2 / (lambda N), the curvature of the row's own step, in the dual norm
     double scale;  // c / (lambda N): u moves by scale * (change of beta) * x
 };
 

@@ -31,6 +31,7 @@ def certify(
     lam: float,
     l1_ratio: float = 0.0,
     bounds: Any = None,
+    penalty_factors: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     intercept_scaling: float | None = None,
@@ -44,7 +45,8 @@ def certify(
 
     Parameters
     ----------
-    X, y, loss, lam, l1_ratio, bounds, sample_weight, fit_intercept, intercept_scaling
+    X, y, loss, lam, l1_ratio, bounds, penalty_factors, sample_weight, fit_intercept, \
+            intercept_scaling
         The problem, as in `solve`. With `fit_intercept` the optimum is over w and b; without it
         `intercept` must be 0.
     coef : (d,) array
@@ -56,7 +58,8 @@ def certify(
         one.
     epochs : int, default 0
         Epochs of dual ascent to spend on a better bound. Losses with a kink need some: at a kink
-        the slope of the loss says little about the dual.
+        the slope of the loss says little about the dual. Without effect where there is no ascent,
+        with l1_ratio = 1 or a penalty factor of 0.
 
     Returns
     -------
@@ -79,6 +82,7 @@ def certify(
         lam=lam,
         l1_ratio=l1_ratio,
         bounds=bounds,
+        penalty_factors=penalty_factors,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
@@ -114,7 +118,7 @@ def certify(
             candidates.append(_check_dual(dual_coef, problem))
         found = [_best_multiple(backend, w, b, beta) for beta in candidates]
         certificate, beta = min(found, key=lambda pair: pair[0].gap)
-        if epochs > 0:
+        if epochs > 0 and backend.facts.ascends:
             ascended = _ascended(backend, w, b, beta, best, epochs)
             certificate = min(certificate, ascended, key=lambda each: each.gap)
     return certificate

@@ -76,6 +76,7 @@ def path(
     Cs: Any = 10,
     l1_ratio: float = 0.0,
     bounds: Any = None,
+    penalty_factors: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     intercept_scaling: float | None = None,
@@ -92,8 +93,8 @@ def path(
 
     Parameters
     ----------
-    X, y, loss, l1_ratio, bounds, sample_weight, fit_intercept, intercept_scaling, method,
-    random_state, callback, n_threads
+    X, y, loss, l1_ratio, bounds, penalty_factors, sample_weight, fit_intercept, \
+            intercept_scaling, method, random_state, callback, n_threads
         As in `solve`. The callback's True, as Ctrl-C, stops the whole path.
     Cs : int or array-like, default 10
         LIBLINEAR's C, lam = 1/(C·N): the values, or how many on a logarithmic scale from 1e-4 to
@@ -123,6 +124,7 @@ def path(
         lam=1.0,
         l1_ratio=l1_ratio,
         bounds=bounds,
+        penalty_factors=penalty_factors,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
@@ -291,6 +293,7 @@ class Descent:
             lam=problem.lam,
             l1_ratio=problem.l1_ratio,
             bounds=problem.bounds,
+            penalty_factors=problem.penalty_factors,
             sample_weight=problem.weight,
             fit_intercept=problem.fit_intercept,
             warm_start=start,
@@ -306,11 +309,12 @@ def _restricted(problem: Problem, rows: NDArray[np.bool_], features: NDArray[np.
     """Return the problem without the idle rows and features: P times N/N', the same minimiser."""
     weight = None if problem.weight is None else problem.weight[rows]
     total = float(rows.sum()) if weight is None else float(weight.sum())
-    bounds = problem.bounds
+    bounds, factors = problem.bounds, problem.penalty_factors
     return replace(
         problem,
         y=problem.y[rows],
         weight=weight,
         bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+        penalty_factors=None if factors is None else factors[features],
         lam=problem.lam * problem.total / total,
     )

@@ -1,11 +1,11 @@
 """Safe screening: rows and features that provably do not matter at the optimum.
 
-From a certified point with gap G on a problem of strength λ, every optimal w lies within √(2G/λ),
+From a certified point with gap G on a problem of strength s, every optimal w lies within √(2G/s),
 so every optimal score within e_i of score_i. A row whose loss is flat over [score_i − e_i,
 score_i + e_i] has β_i = 0 at the optimum. For a γ-smooth loss Σ c_i(β_i − β_i*)² ≤ 2NG/γ as well,
 so u_j is within r_j = √(Σ_i c_i x_ij²)·√(2NG/γ)/(λN) of the optimal one, and a feature whose w_j
-= clip(S(u_j, σ)) is 0 over that interval is 0 at the optimum. Both are theorems, not guesses:
-nothing needs to be undone.
+= (∇g*(u))_j, with an L1 term the clipped S(u_j, σf_j)/f_j, is 0 over that interval is 0 at the
+optimum. Both are theorems, not guesses: nothing needs to be undone.
 """
 
 from __future__ import annotations
@@ -48,21 +48,13 @@ def idle_rows(problem: Problem, X: Any, solution: Solution) -> Mask:
 
 def idle_features(problem: Problem, X: Any, solution: Solution) -> Mask:
     """Return which features have w = 0 at every optimum; none for losses with a kink."""
-    gamma, strength = problem.loss.smoothness, problem.strength
+    gamma, scale, read = problem.loss.smoothness, problem.mu, problem.regularizer.primal
     if gamma == 0:
         return np.zeros(X.shape[1], dtype=bool)
     rows = RowProducts(X)
-    scale = strength * problem.total
     u = rows.transposed(solution.dual_coef[:, None])[0] / scale
     weight = np.ones(len(problem.y)) if problem.weight is None else problem.weight
     lengths = np.sqrt(rows.squares(weight[:, None])[0])
     r = lengths * math.sqrt(2.0 * problem.total * solution.gap / gamma) / scale
     r += SAFETY * (1.0 + np.abs(u))
-    return np.asarray((_read(problem, u - r) == 0) & (_read(problem, u + r) == 0))
-
-
-def _read(problem: Problem, u: Array) -> Array:
-    """Return w = clip(S(u, σ), lower, upper)."""
-    sigma = problem.l1_ratio / (1.0 - problem.l1_ratio)
-    w = np.sign(u) * np.maximum(np.abs(u) - sigma, 0.0)
-    return w if problem.bounds is None else np.clip(w, *problem.bounds)
+    return np.asarray((read(u - r) == 0) & (read(u + r) == 0))

@@ -42,6 +42,7 @@ def solve(
     lam: float,
     l1_ratio: float = 0.0,
     bounds: Any = None,
+    penalty_factors: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     intercept_scaling: float | None = None,
@@ -82,6 +83,10 @@ def solve(
     bounds : (lower, upper), optional
         Bounds of the coefficients, each a number, None or an array of d numbers; ``(0, None)``
         keeps the coefficients non-negative.
+    penalty_factors : (d,) array, optional
+        Factors f_j ≥ 0 of the penalty, one for each feature: lam·Σ_j f_j ((1 − l1_ratio)/2 w_j² +
+        l1_ratio |w_j|). All 1 by default; they are not normalised. A feature with the factor 0 is
+        not penalised, and needs finite bounds on both sides; `radius` is then infinite.
     sample_weight : (n,) array, optional
         Weights c_i ≥ 0; an integer weight is the same as a repeated row.
     fit_intercept : bool, default False
@@ -143,6 +148,7 @@ def solve(
         lam=lam,
         l1_ratio=l1_ratio,
         bounds=bounds,
+        penalty_factors=penalty_factors,
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
@@ -168,8 +174,8 @@ def solve(
         if not rows.facts.ascends and method.ascends:
             raise ValueError(
                 f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
-                f"{l1_ratio!r} or this backend does not allow; choose method='auto', or an "
-                "l1_ratio below 1."
+                f"{l1_ratio!r}, a penalty factor of 0 or this backend does not allow; choose "
+                "method='auto', or an l1_ratio below 1 and penalty_factors above 0."
             )
         schedule = method.schedule(problem, rows.facts, tol, threads)
         if warm_start is not None:
@@ -187,8 +193,7 @@ def solve(
                 problem.weight,
                 problem.rows.shape[1] - bool(problem.constant),
                 loss=problem.loss,
-                lam=problem.lam,
-                l1_ratio=problem.l1_ratio,
+                strength=problem.strength,
                 status=Status.TIME_LIMIT,
                 state=None if warm_start is None else State(beta, multiplier, epoch, seed),
             )
@@ -219,8 +224,7 @@ def unsolved(
     d: int,
     *,
     loss: Loss,
-    lam: float,
-    l1_ratio: float,
+    strength: float,
     status: Status,
     state: State | None = None,
 ) -> Solution:
@@ -234,8 +238,10 @@ def unsolved(
         Checked targets and weights.
     d : int
         The number of features.
-    loss, lam, l1_ratio
-        As in `solve`.
+    loss : Loss
+        The loss.
+    strength : float
+        Modulus of strong convexity of the regulariser.
     status : Status
         Why it was not begun.
     state : State, optional
@@ -249,7 +255,7 @@ def unsolved(
     values = loss.value(origin, y), loss.excess(origin, origin, y)
     primal, gap = (float(c @ each / c.sum()) for each in values)
     blur = 4 * len(none) * sys.float_info.epsilon * primal
-    found = Certificate.of(primal, gap + blur, blur, blur, lam * (1.0 - l1_ratio))
+    found = Certificate.of(primal, gap + blur, blur, blur, strength)
     record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, 0)
     return Solution(
         coef=np.zeros(d),

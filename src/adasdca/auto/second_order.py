@@ -133,7 +133,8 @@ class SecondOrder:
 
     def __init__(self, problem: Problem, costs: Costs, threads: int, tol: float) -> None:
         self.problem, self.costs, self.threads, self.tol = problem, costs, threads, tol
-        self.plain = problem.regularizer.is_ridge
+        self.plain = problem.regularizer.is_quadratic
+        self.kernel = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= SMALL
@@ -166,7 +167,7 @@ class SecondOrder:
         self.exact |= self.exhausted
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else EXPECTED
-            solve = EquationChoice(self.costs, self.plain, steps, self.exact)
+            solve = EquationChoice(self.costs, self.kernel, steps, self.exact)
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
                 return
@@ -203,9 +204,10 @@ class SecondOrder:
         if formed is None:
             return False
         assert formed.combined is not None
-        right = formed.combined - problem.mu * survey.coef
+        stiff = problem.mu * problem.regularizer.curvature
+        right = formed.combined - stiff * survey.coef
         balance = term.balance if problem.fit_intercept else 0.0
-        equations = Equations(problem.mu, right, balance, problem.fit_intercept)
+        equations = Equations(stiff, right, balance, problem.fit_intercept)
         dv, db = solve_formed(formed, equations)
         backend.place(None, survey.coef + dv, survey.intercept + db)
         self.exhausted = False
@@ -225,7 +227,7 @@ class SecondOrder:
         term = backend.term(exact=self.exact)
         objective = LinearObjective(
             term,
-            Ridge(),
+            Ridge(problem.regularizer.curvature),
             problem.mu,
             problem.fit_intercept,
             False,
@@ -277,7 +279,7 @@ class SecondOrder:
         share = moving / n
         step = 3.0 * costs.rates.interpreter + share * costs.pass_
         active = min(n, max(survey.active // 2, 1))
-        solving = min(costs.equations(1.0, active, 0, self.plain).values())
+        solving = min(costs.equations(1.0, active, 0, self.kernel).values())
         look = 2.0 * costs.survey
         price = decades * look + 8.0 * decades * (step + solving)
         # While the gap falls fast, so does the number of rows in play.

@@ -23,6 +23,9 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Times that duals of a lasso are scaled until they are feasible; at the latest then they are 0.
+FEASIBLE = 60
+
 
 class LocalBackend:
     """Rows in the memory of this process, ascended by the compiled core.
@@ -48,12 +51,13 @@ class LocalBackend:
         if not np.isfinite(self._curvature).all():
             raise ScaleError(
                 f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
-                "features to about 1 or choose a larger lam."
+                "features to about 1 or choose a larger lam"
+                + (" or larger penalty_factors." if problem.penalty_factors is not None else ".")
             )
         one = np.broadcast_to(np.float64(1.0), n)  # n ones that take no memory
         self._weight = one if problem.weight is None else problem.weight
         self.facts = RowFacts(problem.rows)
-        self.facts.ascends = problem.regularizer.eta > 0
+        self.facts.ascends = problem.regularizer.ascends
         self.kernel = KernelMatrix(problem.rows, self.workspace)
         figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
         self.epochs = CpuEpochs(self.workspace, figures)
@@ -77,11 +81,12 @@ class LocalBackend:
     def restrict(self, features: NDArray[np.intp]) -> LocalBackend:
         """Return the problem on some of the features, at β = 0."""
         problem = self.problem
-        bounds = problem.bounds
+        bounds, factors = problem.bounds, problem.penalty_factors
         part = replace(
             problem,
             rows=problem.rows.take_columns(features),
             bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+            penalty_factors=None if factors is None else factors[features],
         )
         return LocalBackend(part, self._threads, pack=False)
 
@@ -162,11 +167,24 @@ class LocalBackend:
         if self.problem.fit_intercept:
             # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
             candidates = [balanced(beta, self._weight), *(candidates if self._careful else [])]
-        share = self.problem.regularizer.feasible_share
         if self.problem.regularizer.eta == 0:
-            candidates = [each * share(self.combine(each)) for each in candidates]
+            candidates = [self._feasible(each) for each in candidates]
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
         return self._certificate(min(found, key=lambda each: each.gap))
+
+    def _feasible(self, beta: Array) -> Array:
+        """Return the largest multiple of these duals at which g*(u) is finite, about.
+
+        A multiple is rounded, too: where u is far smaller than its terms, that takes it out again.
+        """
+        u = np.empty(self.workspace.d)
+        for attempt in range(FEASIBLE):
+            self.workspace.combine_exactly(beta, u, self._threads)
+            share = self.problem.regularizer.feasible_share(u)
+            if share == 1.0:
+                break
+            beta = beta * max(1.0 - 2.0**attempt * (1.0 - share), 0.0)
+        return beta
 
     def term(
         self,

@@ -63,6 +63,7 @@ class WorkingSet(CpuTerm):
             lam=problem.mu / float(weight[chosen].sum()),
             l1_ratio=0.0,
             bounds=None,
+            penalty_factors=None,
             fit_intercept=False,
         )
         workspace = make_workspace(part, pack=False)

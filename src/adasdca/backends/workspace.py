@@ -31,11 +31,11 @@ def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspa
         problem.fit_intercept,
     )
     if isinstance(problem.rows, DenseRows):
-        return _core.Workspace.dense(problem.rows.values, *common)
+        return _core.Workspace.dense(problem.rows.values, *common, g.factors)
     packed = _packing_fits(problem.rows) if pack == "auto" else bool(pack)
     rows = problem.rows
     return _core.Workspace.csr(
-        rows.values, rows.columns, rows.start, rows.shape[1], *common, packed
+        rows.values, rows.columns, rows.start, rows.shape[1], *common, packed, g.factors
     )
 
 

@@ -83,6 +83,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         "C": [Interval(Real, 0, None, closed="neither")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "positive": ["boolean"],
+        "penalty_factors": ["array-like", None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
         # A view: what is registered later is known too.
@@ -154,8 +155,16 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         problem = {"loss": loss, "lam": self._lam(X, weight), "l1_ratio": self.l1_ratio}
 
         def left_out(k: int, status: Status) -> Solution:
+            factors = self.penalty_factors
+            least = 1.0 if factors is None else float(np.min(factors))
             return unsolved(
-                targets[k], weight, X.shape[1], **problem, status=status, state=starts[k]
+                targets[k],
+                weight,
+                X.shape[1],
+                loss=loss,
+                strength=problem["lam"] * (1.0 - self.l1_ratio) * least,
+                status=status,
+                state=starts[k],
             )
 
         def one(k: int) -> Solution | None:
@@ -176,6 +185,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         targets[k],
                         **problem,
                         bounds=(0, None) if self.positive else None,
+                        penalty_factors=self.penalty_factors,
                         sample_weight=weight,
                         fit_intercept=self.fit_intercept,
                         intercept_scaling=self.intercept_scaling,

@@ -44,6 +44,8 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         Share of the L1 term, 0 ≤ l1_ratio ≤ 1; 1 is the lasso.
     positive : bool, default=False
         Whether to keep the coefficients (not the intercept) non-negative.
+    penalty_factors : array-like of shape (n_features,), default=None
+        Factors above 0 of the penalty, one for each feature; None: all 1.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     intercept_scaling : float, default=None
@@ -137,6 +139,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         C: float = 1.0,
         l1_ratio: float = 0.0,
         positive: bool = False,
+        penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         method: str | Method = "auto",
@@ -157,6 +160,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         self.C = C
         self.l1_ratio = l1_ratio
         self.positive = positive
+        self.penalty_factors = penalty_factors
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.method = method

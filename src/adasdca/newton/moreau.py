@@ -53,12 +53,15 @@ class Penalty(Protocol):
         """Return the share to take off the duals to make u feasible."""
 
 
+@dataclass(frozen=True)
 class Ridge:
-    """g(w) = ½‖w‖², which has no kinks: E is g itself."""
+    """g(w) = ½Σ η_j w_j², all η_j > 0, which has no kinks: E is g itself."""
+
+    eta: float | Array = 1.0
 
     def excess(self, apart: Array) -> float:
         """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
-        return 0.5 * float(apart @ apart)
+        return 0.5 * float((apart / self.eta) @ apart)
 
     def violation(self, apart: Array) -> float:
         """Every u is feasible."""
@@ -66,21 +69,24 @@ class Ridge:
 
     def at(self, v: Array) -> PenaltyAt:
         """Return what E is at v."""
-        return PenaltyAt(v, v, 1.0)
+        return PenaltyAt(v, self.eta * v, self.eta)
 
     def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
         """Return the derivative of E at v + length·dv along dv, its own, and its size."""
-        square = float(dv @ dv)
-        start = float(v @ dv)
-        return start + length * square, square, float(np.abs(v) @ np.abs(dv)) + length * square
+        stiff = self.eta * dv
+        square, start = float(stiff @ dv), float(v @ stiff)
+        return start + length * square, square, float(np.abs(v) @ np.abs(stiff)) + length * square
 
 
 @dataclass(frozen=True)
 class ElasticBox:
-    """g(w) = η/2 ‖w‖² + σ‖w‖₁ between bounds, rounded about u⁰ with a stiffness ρ_j each."""
+    """g(w) = Σ η_j/2 w_j² + σ_j|w_j| between bounds, rounded about u⁰ with a stiffness ρ_j each.
 
-    eta: float
-    sigma: float
+    Where η_j = σ_j = 0 both bounds are finite.
+    """
+
+    eta: float | Array
+    sigma: float | Array
     lower: float | Array
     upper: float | Array
     centre: Array
@@ -88,15 +94,23 @@ class ElasticBox:
 
     def excess(self, apart: Array) -> float:
         """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
-        inverse = 1.0 / self.rho + (1.0 / self.eta if self.eta > 0 else 0.0)
-        return 0.5 * float((apart * inverse) @ apart)
+        eta = np.asarray(self.eta)
+        inverse = 1.0 / self.rho + np.divide(1.0, eta, out=np.zeros_like(eta), where=eta > 0)
+        lost = 0.5 * float((apart * inverse) @ apart)
+        free = np.broadcast_to((eta == 0) & (np.asarray(self.sigma) == 0), apart.shape)
+        if free.any():
+            # The bounds alone: g* has a kink at 0, and moves by their distance a unit of u.
+            width = np.broadcast_to(np.subtract(self.upper, self.lower), apart.shape)
+            lost += float(np.abs(apart[free]) @ width[free])
+        return lost
 
     def violation(self, apart: Array) -> float:
         """Without an L2 term E* is infinite beyond σ: return the share to take off the duals."""
-        if self.eta > 0:
+        bare = np.asarray((self.eta == 0) & (np.asarray(self.sigma) > 0))
+        if not bare.any():
             return 0.0
-        most = float(np.abs(apart).max(initial=0.0))
-        return most / (self.sigma + most)
+        beyond = np.abs(apart) * bare
+        return float((beyond / np.where(bare, self.sigma + beyond, 1.0)).max(initial=0.0))
 
     def at(self, v: Array) -> PenaltyAt:
         """Return what E is at v."""
@@ -104,9 +118,7 @@ class ElasticBox:
         stiff = self.eta + self.rho
         shrunk = np.copysign(np.maximum(np.abs(y) - self.sigma, 0.0), y) / stiff
         w = np.clip(shrunk, self.lower, self.upper)
-        free = w == shrunk
-        if self.sigma > 0:
-            free &= w != 0
+        free = (w == shrunk) & ((w != 0) | (np.asarray(self.sigma) == 0))
         # The second form would lose digits where the first one holds.
         p = np.where(free, self.eta * w + self.sigma * np.sign(w), y - self.rho * w)
         return PenaltyAt(w, p, np.where(free, self.rho * self.eta / stiff, self.rho))

@@ -1,8 +1,10 @@
 """The frozen problem: rows, targets, weights, loss and regulariser, all checked.
 
-    P(w, b) = (1/N) Σ_i c_i φ(x_i·w + b; y_i) + lam·((1 − l1_ratio)/2 ‖w‖² + l1_ratio ‖w‖₁),
+    P(w, b) = (1/N) Σ_i c_i φ(x_i·w + b; y_i)
+              + lam·Σ_j f_j ((1 − l1_ratio)/2 w_j² + l1_ratio |w_j|),
 
-lower ≤ w ≤ upper, with N = Σ c_i the sum of the sample weights.
+lower ≤ w ≤ upper, with N = Σ c_i the sum of the sample weights, and penalty factors f_j, all 1
+unless given.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from adasdca.problem.data import (
     is_number,
 )
 from adasdca.problem.losses import Loss, get_loss
-from adasdca.problem.regularizers import Regularizer
+from adasdca.problem.regularizers import Regularizer, check_factors
 
 Array = NDArray[np.float64]
 
@@ -45,6 +47,8 @@ class Problem:
     constant : float
         The value of the last column of `rows` if that is not the user's but stands for a penalised
         intercept; 0 if there is none.
+    penalty_factors : (d,) array or None
+        f, where they are not all 1.
     """
 
     rows: Rows
@@ -56,6 +60,7 @@ class Problem:
     bounds: tuple[Array, Array] | None
     fit_intercept: bool
     constant: float = 0.0
+    penalty_factors: Array | None = None
 
     @classmethod
     def checked(
@@ -67,6 +72,7 @@ class Problem:
         lam: float,
         l1_ratio: float = 0.0,
         bounds: Any = None,
+        penalty_factors: Any = None,
         sample_weight: Any = None,
         fit_intercept: bool = False,
         intercept_scaling: float | None = None,
@@ -88,12 +94,15 @@ class Problem:
         rows = check_rows(X)
         n, d = rows.shape
         limits = check_bounds(bounds, d)
+        factors = check_factors(penalty_factors, d, limits)
         constant = 0.0
         if intercept_scaling is not None:
             constant = check_scaling(intercept_scaling, fit_intercept, rows.values.dtype)
             rows = rows.with_constant(constant)
             if limits is not None:
                 limits = np.append(limits[0], -math.inf), np.append(limits[1], math.inf)
+            if factors is not None:
+                factors = np.append(factors, 1.0)
         targets = check_targets(y, n, loss.kind)
         weight = check_weights(sample_weight, n)
         if weight is not None and loss.kind == "classification":
@@ -109,8 +118,9 @@ class Problem:
                 f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, "
                 "beyond double precision; choose lam nearer to 1."
             )
+        _check_range(factors, size)
         free = bool(fit_intercept) and not constant
-        return cls(rows, targets, weight, loss, lam, l1_ratio, limits, free, constant)
+        return cls(rows, targets, weight, loss, lam, l1_ratio, limits, free, constant, factors)
 
     def split(self, coef: Array, intercept: float) -> tuple[Array, float]:
         """Return the coefficients of X as given, and the intercept, penalised or not."""
@@ -123,12 +133,13 @@ class Problem:
         """λ and g, of which the penalty is the product."""
         eta = 1.0 - self.l1_ratio
         if eta == 0:
-            return Regularizer(self.lam, 0.0, 1.0, self.bounds)
-        return Regularizer(self.lam * eta, 1.0, self.l1_ratio / eta, self.bounds)
+            return Regularizer(self.lam, 0.0, 1.0, self.bounds, self.penalty_factors)
+        sigma = self.l1_ratio / eta
+        return Regularizer(self.lam * eta, 1.0, sigma, self.bounds, self.penalty_factors)
 
     @property
     def strength(self) -> float:
-        """The modulus of strong convexity; 0 without an L2 term."""
+        """The modulus of strong convexity; 0 without an L2 term on every feature."""
         return self.regularizer.strength
 
     @property
@@ -140,6 +151,20 @@ class Problem:
     def total(self) -> float:
         """N: the sum of the weights."""
         return float(self.rows.shape[0] if self.weight is None else math.fsum(self.weight))
+
+
+def _check_range(factors: Array | None, size: float) -> None:
+    """Refuse factors of which λN is a multiple that double precision cannot hold."""
+    if factors is None:
+        return
+    far = np.flatnonzero((factors > 0) & ~((factors > 1e-290 / size) & (factors < 1e290 / size)))
+    if len(far):
+        j = int(far[0])
+        raise ValueError(
+            f"penalty_factors[{j}] = {float(factors[j])!r} times lam times 1 - l1_ratio times the "
+            f"sum of the weights, {size:g}, is beyond double precision; choose a factor nearer to "
+            "1."
+        )
 
 
 def check_number(

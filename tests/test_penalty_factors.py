@@ -1,0 +1,649 @@
+"""Penalty factors, one for each feature: steps, certificates, screening, and every face of it."""
+
+import functools
+import itertools
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import adasdca
+import reference as ref
+from adasdca import (
+    AdaSDCAClassifier,
+    AdaSDCAClassifierCV,
+    AdaSDCARegressor,
+    AdaSDCARegressorCV,
+    Status,
+    certify,
+    path,
+    solve,
+)
+from adasdca.backends.cpu import LocalBackend, make_workspace
+from adasdca.methods import METHODS
+from adasdca.newton.moreau import ElasticBox, Ridge
+from adasdca.problem.problem import Problem
+from adasdca.screening import idle_features, idle_rows
+from bundled import cancer, diabetes
+from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, D, is_classification, make_data, storages
+from numpy_backend import TwoParts
+from reference_losses import soft
+from test_certificates_exactly import Exact, check, eliminate, make
+from test_kernels import FOREVER, adaptive_steps, agrees, forms, make_options, make_start
+
+FACTORS = np.array([0.3, 1.0, 4.0, 0.05, 2.0, 1.0, 11.0])
+# The two in the middle are not penalised, and bounded instead.
+FREE = np.array([0.3, 1.0, 4.0, 0.0, 0.0, 1.0, 11.0])
+KINDS = {
+    "l2": {"penalty_factors": FACTORS},
+    "elastic net": {"penalty_factors": FACTORS, "l1_ratio": 0.3},
+    "lasso": {"penalty_factors": FACTORS, "l1_ratio": 1.0},
+    "bounds": {"penalty_factors": FACTORS, **REGULARIZERS["bounds"]},
+    "elastic net bounds": {"penalty_factors": FACTORS, **REGULARIZERS["elastic-net-bounds"]},
+    "free": {"penalty_factors": FREE, "bounds": (-2.0, 3.0)},
+    "free elastic net": {"penalty_factors": FREE, "bounds": (-2.0, 3.0), "l1_ratio": 0.3},
+    "free lasso": {"penalty_factors": FREE, "bounds": (-2.0, 3.0), "l1_ratio": 1.0},
+}
+INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+LAM, TOL, ORACLE = 0.1, 1e-9, 1e-8
+
+
+class Weighted(ref.Problem):
+    """The oracle with factors: norms of rows are dual to that in which g is 1-strongly convex."""
+
+    def __init__(self, X, y, loss, *, penalty_factors, **options):
+        super().__init__(X, y, loss, **options)
+        self.f = np.append(penalty_factors, 1.0)
+        if self.fit_intercept:
+            self.s = 0.5 * np.sqrt(np.mean((self.X**2 / penalty_factors).sum(axis=1)))
+        self.A = np.column_stack([self.X, np.full(self.n, self.s)])
+        self.v = (self.A**2 / self.f).sum(axis=1)
+        self.q = self.c * self.v / (self.lam * self.N)
+
+    def primal_point(self, u):
+        return np.clip(soft(u / self.f, self.sigma), self.low, self.high)
+
+    def g(self, w):
+        return self.f @ (w**2 / 2 + self.sigma * np.abs(w))
+
+
+def objective(X, y, loss, w, b, *, lam, penalty_factors, l1_ratio=0.0, **_):
+    risk = adasdca.losses.get_loss(loss).value(X @ w + b, y).mean()
+    return risk + lam * penalty_factors @ ((1 - l1_ratio) / 2 * w**2 + l1_ratio * np.abs(w))
+
+
+def optimum(X, y, loss, options):
+    """The least value by an interior-point method, and where."""
+    w, b = cp.Variable(X.shape[1]), cp.Variable() if options["fit_intercept"] else 0.0
+    score, f = X @ w + b, options["penalty_factors"]
+    off = 1 - cp.multiply(y, score) if is_classification(loss) else score - y
+    ratio = options.get("l1_ratio", 0.0)
+    penalty = (1 - ratio) / 2 * (f @ cp.square(w)) + ratio * (f @ cp.abs(w))
+    low, high = (np.broadcast_to(x, D) for x in options.get("bounds", (-np.inf, np.inf)))
+    limits = [w[j] >= low[j] for j in np.flatnonzero(np.isfinite(low))]
+    limits += [w[j] <= high[j] for j in np.flatnonzero(np.isfinite(high))]
+    risk = cp.sum(ref.CONVEX[loss](off)) / len(y)
+    ref.solve_tightly(cp.Problem(cp.Minimize(risk + options["lam"] * penalty), limits))
+    coef = np.clip(w.value, low, high)
+    b = float(b.value) if options["fit_intercept"] else 0.0
+    return objective(X, y, loss, coef, b, **options), coef
+
+
+@functools.cache
+def case(loss, kind, intercept):
+    X, y = make_data(loss, n=60, seed=1)
+    options = {"lam": LAM, "fit_intercept": intercept, **KINDS[kind]}
+    return X, y, options, optimum(X, y, loss, options)
+
+
+def strength(options):
+    return options["lam"] * (1 - options.get("l1_ratio", 0.0)) * options["penalty_factors"].min()
+
+
+def assert_optimal(X, y, loss, options, solution, best, coef):
+    assert solution.status is Status.CONVERGED
+    assert solution.gap <= TOL * solution.primal
+    value = objective(X, y, loss, solution.coef, solution.intercept, **options)
+    assert solution.primal == pytest.approx(value, rel=1e-12)
+    assert solution.dual <= best * (1 + ORACLE)
+    assert best <= solution.primal * (1 + ORACLE)
+    assert solution.primal == pytest.approx(best, rel=ORACLE)
+    modulus = strength(options)
+    if modulus == 0:
+        assert solution.radius == np.inf
+    else:
+        assert solution.radius == pytest.approx(np.sqrt(2 * solution.gap / modulus), rel=1e-12)
+        blur = np.sqrt(2 * ORACLE * best / modulus)  # how far the other point may be off
+        assert np.linalg.norm(solution.coef - coef) <= solution.radius + blur
+    low, high = options.get("bounds", (-np.inf, np.inf))
+    assert (low <= solution.coef).all()
+    assert (solution.coef <= high).all()
+
+
+@INTERCEPT
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_optimum_of_an_interior_point_method(loss, kind, intercept):
+    X, y, options, (best, coef) = case(loss, kind, intercept)
+    for rows in (X, sp.csr_array(X)):
+        solution = solve(rows, y, loss=loss, tol=TOL, random_state=0, **options)
+        assert_optimal(X, y, loss, options, solution, best, coef)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("kind", ["l2", "elastic net", "elastic net bounds"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(method, loss, kind, intercept):
+    X, y, options, (best, coef) = case(loss, kind, intercept)
+    run = functools.partial(
+        solve, X, y, loss=loss, tol=TOL, random_state=0, method=method, max_epochs=50_000, **options
+    )
+    if method == "quartz" and (intercept or loss == "hinge"):
+        with pytest.raises(ValueError, match=r"cannot fit an intercept|needs a smooth loss"):
+            run()
+    else:
+        assert_optimal(X, y, loss, options, run(), best, coef)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "auto"])
+def test_ascent_refuses_features_that_are_not_penalised(method):
+    X, y, options, _ = case("squared", "free", False)
+    with pytest.raises(ValueError, match=r"penalty factor of 0.*choose method='auto'"):
+        solve(X, y, loss="squared", method=method, **options)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("method", ["auto", "sdca-perm"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_columns_scaled_by_powers_of_two(loss, method, form):
+    """With L2 alone, f_j = 4ᵏ is the column times 2⁻ᵏ, which rounds nothing."""
+    X, y = make_data(loss, n=60, seed=3)
+    power = np.array([0, 1, -2, 3, -1, 0, 2])
+    options = {"loss": loss, "lam": 0.02, "tol": 1e-11, "random_state": 0, "method": method}
+    options |= {"max_epochs": 3000}
+    found = solve(form(X), y, penalty_factors=4.0**power, **options)
+    other = solve(form(X * 2.0**-power), y, **options)
+    assert found.primal == pytest.approx(other.primal, rel=1e-10)
+    near = np.sqrt(2 * (found.gap + other.gap) / 0.02)
+    assert np.linalg.norm(2.0**power * found.coef - other.coef) <= near
+    if method != "auto":
+        # Step for step the same numbers, but for the order of sums.
+        assert found.n_epochs == other.n_epochs
+        np.testing.assert_allclose(2.0**power * found.coef, other.coef, rtol=1e-7, atol=1e-9)
+
+
+def test_equal_factors_are_a_larger_lam():
+    X, y = make_data("logistic", n=60, seed=3)
+    options = {"loss": "logistic", "l1_ratio": 0.4, "tol": 0.0, "random_state": 0}
+    found = solve(X, y, lam=0.01, penalty_factors=np.full(D, 3.0), **options)
+    other = solve(X, y, lam=0.03, **options)
+    np.testing.assert_allclose(found.coef, other.coef, rtol=1e-7, atol=1e-9)
+    assert found.radius == pytest.approx(np.sqrt(2 * found.gap / (0.03 * 0.6)), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_ones_change_no_bit(loss):
+    X, y = make_data(loss)
+    for options in ({}, {"l1_ratio": 0.3}):
+        options = {"loss": loss, "lam": 0.01, "random_state": 0, "method": "adasdca+", **options}
+        found, other = (solve(X, y, penalty_factors=f, **options) for f in (np.ones(D), None))
+        np.testing.assert_array_equal(found.coef, other.coef)
+        assert found.gap == other.gap
+
+
+@INTERCEPT
+@pytest.mark.parametrize("kind", ["l2", "elastic net", "lasso", "free", "free lasso"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_factors_of_very_different_size(loss, kind, intercept):
+    """A lasso's u must be smaller than the least factor, and is a sum of far larger terms."""
+    X, y = make_data(loss, n=60, seed=5)
+    factors = 10.0 ** np.array([-5, 2, -3, 0, 1, -4, -1])
+    factors[KINDS[kind]["penalty_factors"] == 0] = 0.0
+    options = {**KINDS[kind], "penalty_factors": factors, "fit_intercept": intercept}
+    solution = solve(X + 3.0, y, loss=loss, lam=1e-3, tol=1e-6, random_state=0, **options)
+    assert solution.converged
+
+
+# -- the kernels, step by step
+
+
+@INTERCEPT
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_ascent_and_survey_equal_the_oracle(loss, regularizer, intercept):
+    options = make_options(regularizer, True, intercept) | {"penalty_factors": FACTORS}
+    offset = 0.3 if intercept else 0.0
+    picks = np.random.default_rng(4).integers(40, size=100).astype(np.int32)
+    tight = {"rtol": 1e-12, "atol": 1e-12}
+    for values, stored in forms(every=regularizer == "elastic-net-bounds"):
+        X, y = make_data(loss, values)
+        oracle = Weighted(X, y, loss, **options)
+        start = make_start(oracle)
+        beta, expected = ref.ascend(oracle, start, picks, offset), ref.survey(oracle, start, offset)
+        for rows, packed in stored(X):
+            backend = LocalBackend(Problem.checked(rows, y, loss=loss, **options), 1, packed)
+            backend.restart(start, offset - oracle.s * oracle.average(start)[-1])
+            seen = backend.survey(frozenset({"residue", "adaptive"}))
+            np.testing.assert_allclose(seen.curvature, oracle.q, rtol=1e-14)
+            if not intercept:
+                np.testing.assert_allclose(seen.residue, expected.residue, **tight)
+                np.testing.assert_allclose(seen.adaptive, ref.relaxed(oracle, expected), **tight)
+                assert seen.primal == pytest.approx(oracle.primal(seen.coef), rel=1e-13)
+                gap = seen.primal - oracle.dual(start)
+                assert seen.gap == pytest.approx(gap, rel=1e-9, abs=1e-12)
+            workspace = make_workspace(backend.problem, packed)
+            workspace.set_beta(start, 1)
+            workspace.multiplier = offset
+            assert workspace.ascend(picks, FOREVER) == len(picks)
+            agrees(workspace, oracle, beta, 1e-12)
+
+
+@pytest.mark.parametrize("regularizer", ["l2", "elastic-net-bounds"])
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_quartz_and_algorithm_1_equal_the_oracle(loss, regularizer):
+    options = make_options(regularizer, True, False) | {"penalty_factors": FACTORS}
+    for values in VALUES:
+        X, y = make_data(loss, values)
+        oracle = Weighted(X, y, loss, **options)
+        weights = ref.importance(oracle)
+        p, start, key = weights / weights.sum(), make_start(oracle), 2**63 + 12345
+        beta, _ = ref.quartz(oracle, 300, np.random.default_rng(5), weights)
+        picks = np.random.default_rng(5).choice(40, size=300, p=p).astype(np.int32)
+        theta = float(np.min(p * oracle.loss.gamma / (oracle.loss.gamma + oracle.q)))
+        stepped = adaptive_steps(oracle, start, 60, key)
+        for rows, packed in list(storages(X, values))[:3]:
+            problem = Problem.checked(rows, y, loss=loss, **options)
+            workspace = make_workspace(problem, packed)
+            assert workspace.quartz(picks, p, theta, FOREVER) == len(picks)
+            agrees(workspace, oracle, beta, 1e-11)
+            workspace = make_workspace(problem, packed)
+            workspace.set_beta(start, 1)
+            assert workspace.ascend_adaptively(False, 60, key, FOREVER) == 60
+            agrees(workspace, oracle, stepped, 1e-11)
+
+
+@pytest.mark.parametrize("kind", ["l2", "elastic net", "bounds"])
+@INTERCEPT
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_backend_in_numpy(loss, intercept, kind):
+    X, y, options, (best, coef) = case(loss, kind, intercept)
+    solution = solve(X, y, loss=loss, tol=TOL, random_state=0, backend=TwoParts, **options)
+    assert_optimal(X, y, loss, options, solution, best, coef)
+
+
+# -- the second-order phase
+
+
+@pytest.mark.parametrize("kind", ["l2", "elastic net", "lasso", "elastic net bounds"])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge", "epsilon_insensitive"])
+def test_more_features_than_rows(loss, kind):
+    """Working sets of features, and equations by rows, whose products are weighted."""
+    rng = np.random.default_rng(0)
+    n, d = 50, 700
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.3)
+    y = X[:, :5].sum(axis=1) + rng.normal(size=n)
+    y = np.sign(y) if is_classification(loss) else y
+    options = {**KINDS[kind], "penalty_factors": rng.choice([0.1, 1.0, 9.0], d), "lam": 0.05}
+    options["bounds"] = (-0.05, 0.08) if "bounds" in options else None
+    for rows, intercept in itertools.product((X, sp.csr_array(X)), (False, True)):
+        run = functools.partial(
+            solve, rows, y, loss=loss, fit_intercept=intercept, tol=1e-9, random_state=0, **options
+        )
+        found = run()
+        assert found.converged
+        value = objective(X, y, loss, found.coef, found.intercept, **options)
+        assert found.primal == pytest.approx(value, rel=1e-12)
+        if kind != "lasso":
+            other = run(method="adasdca+", tol=1e-7, max_epochs=20_000)
+            assert other.converged
+            assert abs(found.primal - other.primal) <= found.gap + other.gap
+            assert np.linalg.norm(found.coef - other.coef) <= found.radius + other.radius
+
+
+@pytest.mark.parametrize("rho", [0.1, 3.0, 1e4])
+def test_the_moreau_envelope(rho):
+    """E(v) + E*(u) = u·v at u = ∇E(v), and the bound of it elsewhere, feature by feature."""
+    rng = np.random.default_rng(0)
+    f = np.tile([0.0, 0.2, 1.0, 7.0], 10)
+    centre, stiff = rng.normal(size=40), rho * np.linspace(0.5, 2.0, 40)
+    box = ElasticBox(f, 0.7 * f, -1.5, 2.5, centre, stiff)
+    grid = np.linspace(-1.5, 2.5, 400_001)[:, None]
+
+    def conjugate(u):
+        best = [(u[j] * grid - f[j] * (grid**2 / 2 + 0.7 * abs(grid))).max() for j in range(40)]
+        return np.array(best) + (u - centre) ** 2 / (2 * stiff)
+
+    def envelope(v, w):
+        own = f * (w**2 / 2 + 0.7 * np.abs(w))
+        return own + centre * (v - w) + stiff / 2 * (v - w) ** 2
+
+    v = 3.0 * rng.normal(size=40)
+    at = box.at(v)
+    excess = envelope(v, at.w) + conjugate(at.gradient) - at.gradient * v
+    np.testing.assert_allclose(excess, 0.0, atol=1e-8 * (1 + rho))
+    for size in (1e-3, 1.0):
+        apart = size * rng.normal(size=40)
+        u = at.gradient + apart
+        true = (envelope(v, at.w) + conjugate(u) - u * v).sum()
+        assert true <= box.excess(apart) + 1e-7 * (1 + rho)
+    step = 1e-6
+    ahead, behind = box.at(v + step).gradient, box.at(v - step).gradient
+    smooth = np.abs((ahead - behind) / (2 * step) - at.curvature) < 1e-3 * (1 + rho)
+    assert smooth.sum() >= 38  # a kink may be within the step
+
+
+def test_the_weighted_ridge_is_its_own_envelope():
+    rng = np.random.default_rng(0)
+    f, v, dv, apart = rng.uniform(0.1, 9.0, 5), *rng.normal(size=(3, 5))
+    penalty = Ridge(f)
+    at = penalty.at(v)
+    np.testing.assert_array_equal(at.w, v)
+    np.testing.assert_array_equal(at.gradient, f * v)
+    u = at.gradient + apart
+    assert penalty.excess(apart) == pytest.approx(f @ v**2 / 2 + u**2 / f @ np.full(5, 0.5) - u @ v)
+    slope, bend, _ = penalty.slope(v, dv, 0.3)
+    assert slope == pytest.approx((f * (v + 0.3 * dv)) @ dv)
+    assert bend == pytest.approx((f * dv) @ dv)
+
+
+# -- certificates in exact numbers
+
+
+class Factored(Exact):
+    """The squared losses of `test_certificates_exactly` with factors, an L1 term and bounds."""
+
+    def __init__(self, X, y, weight, lam, intercept, factors, l1_ratio=0.0):
+        super().__init__(X, y, weight, lam, intercept, half=True)
+        share = Fraction(l1_ratio)
+        self.ridge = [self.lam * (1 - share) * Fraction(float(f)) for f in factors]
+        self.kink = [self.lam * share * Fraction(float(f)) for f in factors]
+
+    def value(self, point, margin=False):
+        own = zip(self.ridge, self.kink, point, strict=False)
+        extra = sum((r - self.lam) / 2 * x * x + k * abs(x) for r, k, x in own)
+        return super().value(point, margin) + extra
+
+    def equations(self):
+        m = len(self.rows[0])
+        ridge = [*self.ridge, Fraction(0)]
+        rows = [(c / self.total, x, y) for c, x, y in zip(self.c, self.rows, self.y, strict=True)]
+        matrix = [
+            [sum(c * x[i] * x[j] for c, x, _ in rows) + ridge[i] * (i == j) for j in range(m)]
+            for i in range(m)
+        ]
+        return matrix, [sum(c * x[i] * y for c, x, y in rows) for i in range(m)]
+
+    def optimum(self, lower=None, upper=None):
+        """Of all faces, on which w_j is at a bound, at 0, or has a sign, the optimal one's best."""
+        matrix, right = self.equations()
+        m, d = len(right), self.d
+        kink = [*self.kink, *[Fraction(0)] * (m - d)]
+        walls = [x for x in (lower, upper) if x is not None]
+        choices = [[*walls, *([0, "+", "-"] if kink[j] else ["+"])] for j in range(d)]
+        for face in itertools.product(*choices, *[["+"]] * (m - d)):
+            inner = [j for j in range(m) if isinstance(face[j], str)]
+            sign = [1 if x == "+" else -1 if x == "-" else (x > 0) - (x < 0) for x in face]
+            push = [r - k * e for r, k, e in zip(right, kink, sign, strict=True)]
+            point = [Fraction(0) if isinstance(x, str) else Fraction(x) for x in face]
+            left = [t - dot(line, point) for line, t in zip(matrix, push, strict=True)]
+            found = eliminate([[matrix[i][j] for j in inner] for i in inner],
+                              [left[i] for i in inner])  # fmt: skip
+            for j, x in zip(inner, found or [], strict=found is not None):
+                point[j] = x
+            slope = [dot(line, point) - t for line, t in zip(matrix, push, strict=True)]
+            if found is not None and all(
+                fits(point[j], face[j], sign[j], kink[j], slope[j], lower, upper) for j in range(d)
+            ):
+                return point
+        raise AssertionError("no face is optimal")
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def fits(x, place, sign, kink, slope, lower, upper):
+    """Whether a coefficient is where its face says, and the slope there points outwards."""
+    if isinstance(place, str):
+        return (not kink or x * sign >= 0) and (lower is None or lower <= x <= upper)
+    return abs(slope) <= kink if place == 0 else (slope >= 0 if place == lower else slope <= 0)
+
+
+EXACT = list(
+    itertools.product([1.0, 1e3], [0.0, 1e4], [1e-8, 1e-3, 1e2], [np.float64, np.float32],
+                      [False, True], [False, True])
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-6, 0.0])
+def test_certificates_hold_exactly(tol):
+    for number, kind in enumerate(EXACT):
+        X, y, options, weight = make(kind, number, classify=False)
+        factors = 10.0 ** np.random.default_rng(number).uniform(-3, 3, X.shape[1])
+        exact = Factored(X, y, weight, options["lam"], options["fit_intercept"], factors)
+        best = exact.optimum()
+        least = exact.value(best)
+        for method in ("auto", "adasdca+"):
+            sol = solve(
+                X, y, loss="squared", tol=tol, method=method, max_epochs=20, random_state=0,
+                penalty_factors=factors, **options,
+            )  # fmt: skip
+            check(sol, exact, best, least, margin=False)
+            assert sol.converged or tol < 1e-6 or method != "auto", (sol, kind)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-6, 0.0])
+@pytest.mark.parametrize("bounded", [False, True], ids=["", "bounds"])
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0], ids=["l2", "elastic net", "lasso"])
+def test_certificates_with_kinks_and_walls_hold_exactly(ratio, bounded, tol):
+    """Of bounded features some, in many cases all, are not penalised."""
+    for number, kind in list(enumerate(EXACT))[::5]:
+        X, y, options, weight = make(kind, number, classify=False)
+        least_factor = 0.0 if bounded else 0.01
+        factors = np.random.default_rng(number).choice([least_factor, 0.5, 3.0], X.shape[1])
+        exact = Factored(X, y, weight, options["lam"], options["fit_intercept"], factors, ratio)
+        best = exact.optimum(*((Fraction(-3, 4), Fraction(3, 2)) if bounded else ()))
+        sol = solve(
+            X, y, loss="squared", tol=tol, max_epochs=50, random_state=0, penalty_factors=factors,
+            bounds=(-0.75, 1.5) if bounded else None, l1_ratio=ratio, **options,
+        )  # fmt: skip
+        assert (sol.radius == np.inf) == (ratio == 1.0 or 0.0 in factors)
+        sol = sol if np.isfinite(sol.radius) else Unbounded(sol)
+        check(sol, exact, best, exact.value(best), margin=False)
+        # Without strong convexity lam alone bounds w*, and what rounding leaves of an intercept's
+        # balance costs accordingly.
+        assert sol.converged or tol < 1e-6 or (ratio == 1.0 and options["lam"] < 1e-6), kind
+
+
+class Unbounded:
+    """A solution whose coefficients may be anywhere, as `check` understands it."""
+
+    radius = 1e150
+
+    def __init__(self, solution):
+        self._solution = solution
+
+    def __getattr__(self, name):
+        return getattr(self._solution, name)
+
+
+# -- certify, path, screening
+
+
+@INTERCEPT
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_certify(loss, kind, intercept):
+    X, y, options, (best, coef) = case(loss, kind, intercept)
+    solution = solve(X, y, loss=loss, tol=1e-6, random_state=0, **options)
+    own = certify(
+        X, y, solution.coef, intercept=solution.intercept, dual_coef=solution.dual_coef, loss=loss,
+        **options,
+    )  # fmt: skip
+    assert own.gap <= 1.01 * solution.gap + 1e-12
+    rng = np.random.default_rng(0)
+    low, high = options.get("bounds", (-np.inf, np.inf))
+    for size in (1e-4, 1e-1):
+        w = np.clip(coef + size * rng.normal(size=D), low, high)
+        found = certify(X, y, w, intercept=0.1 * intercept, loss=loss, **options)
+        value = objective(X, y, loss, w, 0.1 * intercept, **options)
+        assert found.primal == pytest.approx(value, rel=1e-12)
+        assert found.dual <= best * (1 + ORACLE)
+        assert found.gap >= value - best * (1 + ORACLE)
+
+
+@pytest.mark.parametrize("screen", [False, True])
+@pytest.mark.parametrize("kind", ["l2", "elastic net", "free", "free elastic net"])
+def test_a_path_is_solves_one_by_one(kind, screen):
+    X, y, options, _ = case("squared_hinge", kind, False)
+    options = {name: value for name, value in options.items() if name != "lam"}
+    options |= {"loss": "squared_hinge", "tol": 1e-8, "random_state": 0}
+    found = path(X, y, Cs=[0.01, 0.1, 1.0], screen=screen, **options)
+    assert found.converged.all()
+    for k, lam in enumerate(found.lams.tolist()):
+        one = solve(X, y, lam=lam, **options)
+        assert abs(one.primal - found.solutions[k].primal) <= one.gap + found.gaps[k] + 1e-15
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge"])
+def test_screening_is_safe(loss):
+    X, y = (cancer() if loss == "squared_hinge" else diabetes())[:2]
+    y = 2.0 * y - 1 if loss == "squared_hinge" else y / y.std()
+    factors = np.random.default_rng(0).choice([0.1, 1.0, 20.0], X.shape[1])
+    options = {"loss": loss, "l1_ratio": 0.7, "lam": 0.02, "penalty_factors": factors}
+    problem = Problem.checked(X, y, **options)
+    exact = solve(X, y, tol=1e-13, random_state=0, **options)
+    found = 0
+    for tol in (1e-2, 1e-4, 1e-8):
+        rough = solve(X, y, tol=tol, random_state=0, method="sdca-perm", **options)
+        features, rows = (f(problem, X, rough) for f in (idle_features, idle_rows))
+        assert not exact.coef[features].any()
+        assert np.abs(exact.dual_coef[rows]).max(initial=0.0) <= 1e-8
+        found = max(found, int(features.sum()))
+    assert found > 0
+    screened = path(X, y, loss=loss, l1_ratio=0.7, penalty_factors=factors, Cs=[1 / 0.02 / len(y)],
+                    method="sdca-perm", tol=1e-9, max_epochs=20_000, random_state=0)  # fmt: skip
+    assert screened.converged.all()
+    assert abs(screened.solutions[0].primal - exact.primal) <= screened.gaps[0] + exact.gap
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
+def test_a_penalised_intercept_has_factor_1(l1_ratio):
+    X, y = make_data("logistic", n=60, seed=3)
+    options = {"loss": "logistic", "lam": 0.01, "l1_ratio": l1_ratio, "tol": 1e-12}
+    found = solve(
+        X, y, penalty_factors=FACTORS, fit_intercept=True, intercept_scaling=2.0, **options
+    )
+    column = np.full((60, 1), 2.0)
+    other = solve(np.hstack([X, column]), y, penalty_factors=np.append(FACTORS, 1.0), **options)
+    np.testing.assert_allclose(found.coef, other.coef[:-1], rtol=1e-6, atol=1e-9)
+    assert found.intercept == pytest.approx(2.0 * other.coef[-1], rel=1e-6)
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        (np.append(FACTORS[1:], -1.0), r"penalty_factors\[6\] = -1.0 is not allowed; choose"),
+        (np.append(np.nan, FACTORS[1:]), r"penalty_factors\[0\] = nan is not allowed"),
+        (np.append(np.inf, FACTORS[1:]), r"penalty_factors\[0\] = inf.*leave its column out"),
+        (FACTORS[1:], r"penalty_factors has shape \(6,\), but X has 7 columns: pass 7 numbers"),
+        (FACTORS[:, None], r"penalty_factors has shape \(7, 1\)"),
+        (2.0, r"penalty_factors has shape \(1,\), but X has 7 columns|must be an array-like"),
+        (["a"] * D, "penalty_factors"),
+        (np.zeros(D), r"penalty_factors\[0\] = 0 leaves feature 0 without.*finite bounds"),
+        (FREE, r"penalty_factors\[3\] = 0.*\(-inf, inf\).*1e-6.*fit_intercept=True"),
+        (1e-300 * FACTORS, r"penalty_factors\[0\] = .*beyond double precision; choose"),
+    ],
+)
+def test_bad_factors(factors, words):
+    X, y = make_data("squared")
+    common = {"loss": "squared", "penalty_factors": factors}
+    for call in (
+        lambda: solve(X, y, lam=0.1, **common),
+        lambda: certify(X, y, np.zeros(D), lam=0.1, **common),
+        lambda: path(X, y, Cs=[1.0], **common),
+        lambda: AdaSDCARegressor(penalty_factors=factors).fit(X, y),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_rows_too_long_for_their_factors():
+    X, y = make_data("squared")
+    with pytest.raises(ValueError, match=r"overflows.*larger penalty_factors"):
+        solve(1e60 * X, y, loss="squared", lam=0.1, penalty_factors=1e-200 * FACTORS)
+
+
+def test_one_bound_is_not_enough():
+    X, y = make_data("squared")
+    with pytest.raises(ValueError, match=r"penalty_factors\[3\] = 0.*\(0, inf\).*both sides"):
+        solve(X, y, loss="squared", lam=0.1, penalty_factors=FREE, bounds=(0, None))
+    with pytest.raises(ValueError, match=r"penalty_factors\[3\] = 0"):
+        AdaSDCARegressor(penalty_factors=FREE, positive=True).fit(X, y)
+
+
+def test_no_penalty_at_all_within_bounds():
+    X, y, options, _ = case("squared", "free", False)
+    options = {**options, "penalty_factors": np.zeros(D), "tol": TOL}
+    found = solve(X, y, loss="squared", **options)
+    assert_optimal(X, y, "squared", options, found, *optimum(X, y, "squared", options))
+
+
+# -- estimators
+
+
+@pytest.mark.parametrize(
+    ("cls", "search"),
+    [
+        (AdaSDCAClassifier, None),
+        (AdaSDCARegressor, None),
+        (AdaSDCAClassifier, AdaSDCAClassifierCV),
+        (AdaSDCARegressor, AdaSDCARegressorCV),
+    ],
+)
+def test_estimators(cls, search):
+    loss = "logistic" if cls is AdaSDCAClassifier else "squared"
+    X, y = make_data(loss, n=60)
+    model = (search or cls)(penalty_factors=FACTORS, tol=1e-10, random_state=0)
+    twin = clone(model)
+    np.testing.assert_array_equal(twin.get_params()["penalty_factors"], FACTORS)
+    assert "penalty_factors" in repr(model)
+    model.fit(X, y)
+    assert model.penalty_factors is FACTORS
+    C = model.C_ if search else 1.0
+    one = solve(
+        X, y, loss=loss, lam=1 / (C * 60), fit_intercept=True, penalty_factors=FACTORS, tol=1e-10
+    )
+    plain = (search or cls)(tol=1e-10, random_state=0).fit(X, y)
+    np.testing.assert_allclose(np.ravel(model.coef_), one.coef, atol=1e-4)
+    assert np.abs(np.ravel(plain.coef_) - one.coef).max() > 1e-3
+    twin.set_params(penalty_factors=list(FACTORS)).fit(X, y)
+    np.testing.assert_array_equal(twin.coef_, model.coef_)
+
+
+def test_more_than_two_classes():
+    X = np.random.default_rng(0).normal(size=(60, D))
+    y = np.arange(60) % 3
+    model = AdaSDCAClassifier(penalty_factors=FACTORS, tol=1e-8, random_state=0).fit(X, y)
+    for k, coef in enumerate(model.coef_):
+        one = solve(X, np.where(y == k, 1.0, -1.0), loss="logistic", lam=1 / 60, tol=1e-8,
+                    fit_intercept=True, penalty_factors=FACTORS)  # fmt: skip
+        np.testing.assert_allclose(coef, one.coef, atol=1e-3)
+    with pytest.raises(ValueError, match=r"penalty_factors=None.*choose multi_class='ovr'"):
+        model.set_params(multi_class="multinomial").fit(X, y)
+
+
+def test_certified_errors_of_predictions_hold():
+    X, y = make_data("squared", n=60)
+    model = AdaSDCARegressor(penalty_factors=FACTORS, tol=1e-3, method="sdca-perm", random_state=0)
+    errors = model.fit(X, y).certified_error(X)
+    exact = AdaSDCARegressor(penalty_factors=FACTORS, tol=0.0, random_state=0).fit(X, y)
+    assert (np.abs(model.predict(X) - exact.predict(X)) <= errors).all()
+    assert np.isfinite(errors).all()
