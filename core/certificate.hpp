@@ -115,6 +115,11 @@ inline double lost_in_sum(const Problem& problem, double mass, const double* w, 
                           double apart, bool exact) {
     const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 8);
     const double sizes = mass / (problem.lambda * problem.total);
+    const double lost = chain * chain * sizes;
+    const auto* box = std::get_if<ElasticBox>(&problem.regularizer);
+    if (box && box->ridge == 0)
+        return exact ? regularizer_reach(*box, w, u, problem.d, 4.0 * unit_roundoff, lost)
+                     : regularizer_reach(*box, w, u, problem.d, 0.0, chain * sizes);
     // read(u) is a 1-Lipschitz function of u, and so apart at least half a square of the slope.
     if (!exact) return (std::sqrt(2.0 * apart) + 0.5 * chain * sizes) * chain * sizes;
     double rounded = 0, square = 0;
@@ -129,7 +134,6 @@ inline double lost_in_sum(const Problem& problem, double mass, const double* w, 
             }
         },
         problem.regularizer);
-    const double lost = chain * chain * sizes;
     return rounded + (std::sqrt(square) + 0.5 * lost) * lost;
 }
 
@@ -138,22 +142,16 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
                            const double* u, bool exact) {
     const double n = problem.total, lambda = problem.lambda;
     Certified result;
-    double penalty = 0, apart = 0, ridge = 1, reach = 0;
+    double penalty = 0, apart = 0;
     std::visit(
         [&](const auto& g) {
             penalty = lambda * regularizer_value(g, w, problem.d);
             apart = lambda * regularizer_excess(g, w, u, problem.d);
-            ridge = g.ridge;
-            // Without the ridge g* is a support function: it moves by |w - x| a unit of u.
-            if (ridge == 0) reach = regularizer_reach(g, w, u, problem.d);
         },
         problem.regularizer);
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
     const double relative = 4.0 * unit_roundoff * terms;
-    const double off = ridge > 0
-                           ? lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact)
-                           : reach * 2.0 * unit_roundoff *
-                                 static_cast<double>(Chunks(problem).chain() + 8) * sums.mass / n;
+    const double off = lambda * lost_in_sum(problem, sums.mass, w, u, apart / lambda, exact);
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
     result.rounding = 1.001 * (sums.slip / n + off + relative * gap);
@@ -165,6 +163,7 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
 // Whether sums in twice the digits would certify far less; below 1e-12 nobody would see it, and
 // ordinary data are there before they are here.
 inline bool doubtful(const Certified& found) {
+    if (std::isinf(found.rounding)) return true;
     return found.rounding > 0.1 * found.gap && found.gap > 1e-12 * found.primal;
 }
 

@@ -129,9 +129,10 @@ inline void balanced_dual(const Problem& problem, const double* scores, double b
 // all (w', b'), so it adds (b - b*) times its mean at most. The best b* for the best w* is between
 // the residuals of the rows there (of the logistic loss: but for the logarithm of what one class
 // outweighs the other by), and these are within |x||w - w*| <= |x| sqrt(2 G / lambda) of those
-// here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G).
-inline double price_of_imbalance(const Problem& problem, double gap, double imbalance, double far,
-                                 double longest) {
+// here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G). Without the ridge
+// lambda |w*|_1 <= P(w*, b*) <= P(w, b), and |x||w - w*| <= |x| (|w|_1 + P / lambda).
+inline double price_of_imbalance(const Problem& problem, const Certified& found, const double* w,
+                                 double imbalance, double far, double longest) {
     if (imbalance == 0) return 0;
     if (std::holds_alternative<Logistic>(problem.loss)) {
         double positive = 0;
@@ -142,7 +143,13 @@ inline double price_of_imbalance(const Problem& problem, double gap, double imba
     } else {
         far += std::get<PiecewiseQuadratic>(problem.loss).epsilon;
     }
-    const double mean = 1.001 * std::abs(imbalance) / problem.total;
+    const double mean = 1.001 * std::abs(imbalance) / problem.total, gap = found.gap;
+    const auto* box = std::get_if<ElasticBox>(&problem.regularizer);
+    if (box && box->ridge == 0) {
+        double size = (found.primal + found.blur) / problem.lambda;
+        for (std::int64_t j = 0; j < problem.d; ++j) size += std::abs(w[j]);
+        return 1.001 * mean * (far + longest * size);
+    }
     const double half = 0.5 * mean * longest * std::sqrt(2.0 / problem.lambda);
     const double plus = half * half + mean * far;  // root^2 = gap + plus
     return 1.001 * (half * half + mean * far + 2.0 * half * std::sqrt(gap + plus) + half * half);
@@ -201,7 +208,7 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
     Certified result = certified(problem, total_of(parts), w, u.data(), exact);
     if (problem.fit_intercept) {
         const double price =
-            price_of_imbalance(problem, result.gap, imbalance(problem, beta),
+            price_of_imbalance(problem, result, w, imbalance(problem, beta),
                                *std::max_element(far.begin(), far.end()),
                                std::sqrt(*std::max_element(square.begin(), square.end())));
         result.rounding += price;

@@ -77,16 +77,22 @@ double regularizer_excess(const Regularizer& g, const double* w, const double* u
     return sum;
 }
 
-// |w - x| with x the corner that belongs to u.
+// How far g(w) + g*(u) - u.w can rise without the ridge if every u is off by a share of itself and
+// |u| by `norm` besides: as the corners are away from w. Infinite, as g* is, if one of them can be.
 template <class Regularizer>
-double regularizer_reach(const Regularizer& g, const double* w, const double* u, std::int64_t d) {
-    double sum = 0;
+double regularizer_reach(const Regularizer& g, const double* w, const double* u, std::int64_t d,
+                         double share, double norm) {
+    double sum = 0, square = 0;
     if constexpr (!Regularizer::identity)
         for (std::int64_t j = 0; j < d; ++j) {
-            const double apart = w[j] - g.corner(u[j], j);
-            sum += apart * apart;
+            const double own = share * std::abs(u[j]), off = own + norm;
+            const double apart = std::max(std::abs(w[j] - g.corner(u[j] - off, j)),
+                                          std::abs(w[j] - g.corner(u[j] + off, j)));
+            if (std::isinf(apart)) return INFINITY;
+            sum += own * apart;
+            square += apart * apart;
         }
-    return std::sqrt(sum);
+    return sum + std::sqrt(square) * norm;
 }
 
 }  // namespace adasdca

@@ -23,6 +23,8 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 class LocalBackend:
     """Rows in the memory of this process, ascended by the compiled core.
@@ -162,11 +164,20 @@ class LocalBackend:
         if self.problem.fit_intercept:
             # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
             candidates = [balanced(beta, self._weight), *(candidates if self._careful else [])]
-        share = self.problem.regularizer.feasible_share
         if self.problem.regularizer.eta == 0:
-            candidates = [each * share(self.combine(each)) for each in candidates]
+            candidates = [self._shrunk(each) for each in candidates]
+            candidates.append(np.zeros_like(beta))  # is feasible, whatever rounding does to others
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
         return self._certificate(min(found, key=lambda each: each.gap))
+
+    def _shrunk(self, beta: Array) -> Array:
+        """Return the largest multiple of β, but for rounding, at which g* is finite."""
+        # Where sums cancel, plain ones would not say on which side of its limits u is.
+        u = np.empty(self.workspace.d)
+        self.workspace.combine_exactly(beta, u, self._threads)
+        lengths = np.sqrt(self._curvature * self._weight / self.problem.mu)  # c‖x‖/μ
+        blur = 2.0 * EPS * float(np.abs(beta) @ lengths)
+        return beta * self.problem.regularizer.feasible_share(u, blur)
 
     def term(
         self,

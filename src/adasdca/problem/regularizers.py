@@ -52,15 +52,23 @@ class Regularizer:
         """Return g(w) within the bounds."""
         return 0.5 * self.eta * float(w @ w) + self.sigma * float(np.abs(w).sum())
 
-    def feasible_share(self, u: Array) -> float:
-        """Return the largest t ≤ 1, but for rounding, with a finite g*(t·u); 1 with an L2 term."""
+    def feasible_share(self, u: Array, blur: float = 0.0) -> float:
+        """Return a t ≤ 1, nearly the largest, with a finite g*(t·u); 1 with an L2 term.
+
+        Parameters
+        ----------
+        u : (d,) array
+            The dual point.
+        blur : float
+            How far that of rounded multiples of the duals can be from the multiple of u.
+        """
         if self.eta > 0:
             return 1.0
         lower, upper = self.bounds or (np.full_like(u, -np.inf), np.full_like(u, np.inf))
         up = np.where(np.isinf(upper), u, 0.0).max(initial=0.0)
         down = np.where(np.isinf(lower), -u, 0.0).max(initial=0.0)
-        most = max(float(up), float(down))
-        return 1.0 if most < self.sigma * (1.0 - 1e-12) else self.sigma * (1.0 - 1e-12) / most
+        most = max(float(up), float(down)) + blur
+        return min(1.0, self.sigma * (1.0 - 1e-12) / most) if most > 0 else 1.0
 
     def primal(self, u: Array) -> Array:
         """Return ∇g*(u), the w that belongs to u; without an L2 term, 0 where |u_j| ≤ σ."""
