@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -25,11 +26,13 @@ from threadpoolctl import threadpool_limits
 
 import adasdca
 from adasdca.solution import Status
+from benchmarks.exact import multinomial
 from benchmarks.exact.checks import Oracle
 from benchmarks.exact.numbers import digits
-from benchmarks.exact.problems import Case, make
+from benchmarks.exact.problems import MAX_TIME, Case, make
 from benchmarks.output import seconds, table
 
+MULTINOMIAL = 50  # every so manieth problem has more than two classes
 NEAR = 1e-8  # a solution with a larger gap is followed by another one, for the oracle to start from
 
 
@@ -47,6 +50,9 @@ class Verdict:
         How the solve ended.
     violations : list of str
         What does not hold.
+    early : list of str
+        Solves that stalled although their optimum can be certified far better: the bounds hold, but
+        the method left off too early.
     """
 
     number: tuple[int, int]
@@ -54,27 +60,37 @@ class Verdict:
     decided: bool = True
     status: str = ""
     violations: list[str] = field(default_factory=list)
+    early: list[str] = field(default_factory=list)
 
 
-def judge(case: Case) -> Verdict:
-    """Solve a case and check all that is said of it."""
-    verdict = Verdict(case.number, case.kind)
+def judge(seed: int, index: int) -> Verdict:
+    """Make a case, solve it and check all that is said of it; every warning is a violation."""
+    verdict = Verdict((seed, index), {})
     try:
-        with digits():
-            _judge(case, verdict)
+        with digits(), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            if index % MULTINOMIAL == MULTINOMIAL - 1:
+                rng = np.random.default_rng((seed, index))
+                found = multinomial.judge(rng, verdict.kind)
+                verdict.decided, verdict.status, verdict.violations = found
+            else:
+                _judge(make(seed, index), verdict)
     except Exception as error:
         verdict.violations.append(f"{type(error).__name__}: {error}")
     return verdict
 
 
 def _judge(case: Case, verdict: Verdict) -> None:
+    verdict.kind |= case.kind
     found = adasdca.solve(case.X, case.y, **case.options, **case.how)
     near = found
     if found.relative_gap > NEAR and found.status is not Status.STALLED:
-        near = adasdca.solve(case.X, case.y, **case.options, tol=NEAR, random_state=0)
+        how = {"tol": NEAR, "random_state": 0, "max_time": MAX_TIME}
+        near = adasdca.solve(case.X, case.y, **case.options, **how)
     oracle = Oracle(case, near)
     verdict.decided, verdict.status = oracle.decided, found.status.value
     verdict.violations += oracle.solution(found, case.how["tol"])
+    verdict.early += oracle.early(found, case.how["tol"])
     rng = np.random.default_rng(case.number)
     more = case.number[1] % 4
     if more == 0:
@@ -87,7 +103,7 @@ def _judge(case: Case, verdict: Verdict) -> None:
 
 def run(seed: int, numbers: Iterable[int]) -> list[Verdict]:
     """Judge the cases of these numbers."""
-    return [judge(make(seed, k)) for k in numbers]
+    return [judge(seed, k) for k in numbers]
 
 
 def run_all(seed: int, problems: int, jobs: int, part: int = 500) -> Iterator[list[Verdict]]:
@@ -104,32 +120,35 @@ def run_all(seed: int, problems: int, jobs: int, part: int = 500) -> Iterator[li
 
 
 class Tally:
-    """Counts verdicts by kind."""
+    """Counts verdicts by kind: all, violated, stalled early, undecided."""
 
     def __init__(self) -> None:
-        self.all: Counter[tuple[str, str]] = Counter()
-        self.bad: Counter[tuple[str, str]] = Counter()
-        self.open: Counter[tuple[str, str]] = Counter()
-        self.problems = self.violated = self.undecided = 0
+        self.counts: dict[str, Counter[str]] = {}
 
     def add(self, verdict: Verdict) -> None:
         """Count one."""
-        self.problems += 1
-        self.violated += bool(verdict.violations)
-        self.undecided += not verdict.decided
-        for kind in [*verdict.kind.items(), ("status", verdict.status)]:
-            self.all[kind] += 1
-            self.bad[kind] += bool(verdict.violations)
-            self.open[kind] += not verdict.decided
+        flags = {
+            "problems": True,
+            "violations": bool(verdict.violations),
+            "early": bool(verdict.early),
+            "undecided": not verdict.decided,
+        }
+        kinds = [f"{key}: {value}" for key, value in verdict.kind.items()]
+        for kind in ["all", *kinds, f"status: {verdict.status}"]:
+            self.counts.setdefault(kind, Counter()).update(k for k, on in flags.items() if on)
+
+    def total(self, flag: str) -> int:
+        """Return how many problems there were of a column."""
+        return self.counts.get("all", Counter())[flag]
 
     def show(self) -> str:
-        """Return a table by kind, and the totals."""
+        """Return a table by kind."""
+        head = ["problems", "violations", "early", "undecided"]
         rows = [
-            [f"{key}: {value}", str(count), str(self.bad[key, value]), str(self.open[key, value])]
-            for (key, value), count in sorted(self.all.items())
+            [kind, *(str(count[column]) for column in head)]
+            for kind, count in sorted(self.counts.items())
         ]
-        last = f"{self.problems} problems, {self.violated} violations, {self.undecided} undecided"
-        return f"{table(['kind', 'problems', 'violations', 'undecided'], rows)}\n\n{last}"
+        return table(["kind", *head], rows)
 
 
 def main() -> int:
@@ -141,22 +160,23 @@ def main() -> int:
     parser.add_argument("--case", type=int, nargs=2, metavar=("SEED", "INDEX"))
     args = parser.parse_args()
     if args.case:
-        verdict = judge(make(*args.case))
+        verdict = judge(*args.case)
         print(verdict.kind, verdict.status, "" if verdict.decided else "undecided", sep="\n")
-        print(*verdict.violations, sep="\n")
+        print(*verdict.violations, *verdict.early, sep="\n")
         return int(bool(verdict.violations))
     tally, began, last = Tally(), time.monotonic(), time.monotonic()
     for part in run_all(args.seed, args.problems, args.jobs):
         for verdict in part:
             tally.add(verdict)
-            for each in verdict.violations:
+            for each in verdict.violations + verdict.early:
                 seed, index = verdict.number
                 print(f"--case {seed} {index}: {each}", flush=True)
         if time.monotonic() > last + 30:
             last = time.monotonic()
-            print(f"{tally.problems} of {args.problems}", file=sys.stderr, flush=True)
-    print(f"{tally.show()} in {seconds(time.monotonic() - began)}")
-    return int(tally.violated > 0)
+            done = tally.total("problems")
+            print(f"{done} of {args.problems}", file=sys.stderr, flush=True)
+    print(f"\n{tally.show()}\n\n{seconds(time.monotonic() - began)}")
+    return int(tally.total("violations") > 0)
 
 
 if __name__ == "__main__":

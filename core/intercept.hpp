@@ -163,12 +163,18 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
     const double lambda_total = problem.lambda * problem.total;
     std::vector<double> u(static_cast<std::size_t>(problem.d));
     Buffer<double> own;
-    const ScoreError error = score_error(problem, w, b, exact);
+    ScoreError error = score_error(problem, w, b, exact);
     double shift = b;
+    // All but the logistic loss are functions of z - t = sign (score - y): where targets and scores
+    // cancel, that has digits which neither has.
+    const bool residuals = exact && !std::holds_alternative<Logistic>(problem.loss);
     if (exact) {
         combine_exactly(it, beta, u.data(), threads, pulse);
         own.resize(static_cast<std::size_t>(problem.n));
-        score_exactly(it, w, b, own.data(), threads, pulse);
+        if (residuals)
+            for (std::int64_t i = 0; i < problem.n; ++i)
+                error.inner = std::max(error.inner, std::abs(b) + std::abs(problem.y[i]));
+        score_exactly(it, w, b, own.data(), threads, pulse, residuals ? problem.y : nullptr);
         scores = own.data();
         shift = 0;
     } else {
@@ -179,38 +185,37 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
     std::vector<double> far(static_cast<std::size_t>(blocks.count)), square(far);
     std::visit(
         [&](const auto& rows, const auto& loss) {
-            blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
-                        [&](std::int64_t begin, std::int64_t count, const double* weight) {
-                            RowBlock block;
-                            block.count = count;
-                            double farthest = 0, longest = 0;
-                            for (std::int64_t k = 0; k < count; ++k) {
-                                const std::int64_t i = begin + k;
-                                const auto row = rows[i];
-                                const Label l = label(loss.margin, problem.y[i]);
-                                block.sign[k] = l.sign;
-                                block.target[k] = l.target;
-                                block.z[k] = l.sign * (scores[i] + shift);
-                                block.b[k] = l.sign * beta[i];
-                                block.q[k] = row.state.q;
-                                block.c[k] = weight[k];
-                                block.length[k] = static_cast<double>(row.size);
-                                farthest = std::max(farthest, std::abs(l.target - block.z[k]));
-                                longest =
-                                    std::max(longest, row.state.q / std::max(weight[k], 1e-300));
-                            }
-                            parts[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
-                            far[begin / block_rows] = farthest;
-                            square[begin / block_rows] = longest * lambda_total;
-                        });
+            blocks.each(
+                worthwhile(10.0 * static_cast<double>(problem.n), threads), pulse,
+                [&](std::int64_t begin, std::int64_t count, const double* weight) {
+                    RowBlock block;
+                    block.count = count;
+                    double farthest = 0, longest = 0;
+                    for (std::int64_t k = 0; k < count; ++k) {
+                        const std::int64_t i = begin + k;
+                        const auto row = rows[i];
+                        const Label l = label(loss.margin, problem.y[i]);
+                        block.sign[k] = l.sign;
+                        block.target[k] = residuals ? 0.0 : l.target;
+                        block.z[k] = l.sign * (scores[i] + shift);
+                        block.b[k] = l.sign * beta[i];
+                        block.q[k] = row.state.q;
+                        block.c[k] = weight[k];
+                        block.length[k] = static_cast<double>(row.size);
+                        farthest = std::max(farthest, std::abs(block.target[k] - block.z[k]));
+                        longest = std::max(longest, row.state.q / std::max(weight[k], 1e-300));
+                    }
+                    parts[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
+                    far[begin / block_rows] = farthest;
+                    square[begin / block_rows] = longest * lambda_total;
+                });
         },
         it.rows, problem.loss);
     Certified result = certified(problem, total_of(parts), w, u.data(), exact);
     if (problem.fit_intercept) {
-        const double price =
-            price_of_imbalance(problem, result, w, imbalance(problem, beta),
-                               *std::max_element(far.begin(), far.end()),
-                               std::sqrt(*std::max_element(square.begin(), square.end())));
+        const double price = price_of_imbalance(
+            problem, result, w, imbalance(problem, beta), *std::max_element(far.begin(), far.end()),
+            std::sqrt(*std::max_element(square.begin(), square.end())));
         result.rounding += price;
         result.gap += price;
     }

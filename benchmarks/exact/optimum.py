@@ -21,7 +21,8 @@ from benchmarks.exact.numbers import MARGIN, ONE, ZERO, Vector, clip, dot, elimi
 
 Array = NDArray[np.float64]
 INFINITY = Decimal("Infinity")
-ROUNDS = 12  # of guesses; more than five were never needed where any helped
+ROUNDS, MOST_ROUNDS = 10, 60  # of guesses, and of steps that may be cut
+STIFFNESSES = tuple(Decimal(x) for x in ("1", "1e-4", "1e4", "1e-8", "1e8"))
 CLOSE = Decimal("1e-45")  # relative width of a bracket that is good enough
 
 
@@ -204,8 +205,7 @@ class Problem:
     def dual(self, beta: Vector) -> Decimal:
         """Return D at feasible duals, less what its digits can have lost."""
         losses = [
-            c * self.conjugate(b, t)
-            for c, b, t in zip(self.weight, beta, self.target, strict=True)
+            c * self.conjugate(b, t) for c, b, t in zip(self.weight, beta, self.target, strict=True)
         ]
         parts = []
         for v, lo, hi in zip(self.sums(beta), self.low, self.high, strict=True):
@@ -238,25 +238,42 @@ class Problem:
         """
         duals = [s * b for s, b in zip(self.sign, vector(beta), strict=True)]
         start = Point(vector(coef), Decimal(float(intercept)), duals)
-        brackets: list[Bracket] = []
-        for stiffness in (ONE, Decimal("1e-4"), Decimal("1e4")):
-            brackets.append(self.bracket(self._descend(start, stiffness)))
+        brackets = []
+        for stiffness in STIFFNESSES[:1] if self.smooth else STIFFNESSES:
+            brackets.append(self.bracket(self._descend(start, stiffness, damped=False)))
             if brackets[-1].width < CLOSE:
                 return brackets[-1]
-            if self.smooth:
-                break
+        if self.smooth:
+            brackets.append(self.bracket(self._descend(start, ONE, damped=True)))
         return min([*brackets, self.bracket(start)], key=lambda each: each.width)
 
-    def _descend(self, point: Point, stiffness: Decimal) -> Point:
-        """Guess and solve until a guess comes back."""
+    def _descend(self, point: Point, stiffness: Decimal, damped: bool) -> Point:
+        """Guess and solve until a guess comes back, or as long as steps that may be cut gain."""
         seen: list[Guess] = []
-        for _ in range(ROUNDS):
+        for _ in range(MOST_ROUNDS if damped else ROUNDS):
             guess = self._guess(point, stiffness)
-            moved, point = self._step(point, guess)
-            if guess in seen and (moved < CLOSE or not self.is_logistic):
+            moved, new = self._step(point, guess)
+            if damped:
+                cut = self._cut(point, new)
+                if cut is None:
+                    return point
+                new = cut
+            point = new
+            if moved < CLOSE or (guess in seen and not self.is_logistic and not damped):
                 break
             seen.append(guess)
         return point
+
+    def _cut(self, at: Point, to: Point) -> Point | None:
+        """Return the first point of halved steps where P is less; None if there is none."""
+        value, share = self.primal(at.coef, at.intercept), ONE
+        while share > CLOSE:
+            w = [x + share * (y - x) for x, y in zip(at.coef, to.coef, strict=True)]
+            b = at.intercept + share * (to.intercept - at.intercept)
+            if self.primal(w, b) < value:
+                return Point(w, b, to.beta)
+            share /= 2
+        return None
 
     def _guess(self, at: Point, stiffness: Decimal) -> Guess:
         """Guess which duals and coefficients are free, and the values of the others."""

@@ -84,6 +84,7 @@ class LocalBackend:
             problem,
             rows=problem.rows.take_columns(features),
             bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+            constant=0.0,  # what a part of the features is told as is no model
         )
         return LocalBackend(part, self._threads, pack=False)
 
