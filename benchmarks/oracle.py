@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -85,7 +86,7 @@ def _judge(case: Case, verdict: Verdict) -> None:
     found = adasdca.solve(case.X, case.y, **case.options, **case.how)
     near = found
     if found.relative_gap > NEAR and found.status is not Status.STALLED:
-        how = {"tol": NEAR, "random_state": 0, "max_time": MAX_TIME}
+        how: dict[str, Any] = {"tol": NEAR, "random_state": 0, "max_time": MAX_TIME}
         near = adasdca.solve(case.X, case.y, **case.options, **how)
     oracle = Oracle(case, near)
     verdict.decided, verdict.status = oracle.decided, found.status.value

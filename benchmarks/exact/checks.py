@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from benchmarks.exact.problems import MAX_TIME, Case
 
 #: A solve has stalled early if a gap this much smaller can be certified at its optimum in doubles.
 EARLY = 100.0
+
+MODEL = ("coef", "intercept", "dual_coef")
 
 #: An answer of the checks: what does not hold, in words.
 Findings = Iterator[str]
@@ -171,15 +175,10 @@ class Oracle:
             warnings.simplefilter("ignore", ConvergenceWarning)
             fitted.fit(case.X, case.y, sample_weight=weight)
         # The strength is 1/(C·N), rounded: the problem is another one by a digit.
-        lam = 1.0 / (fitted.C * total)
-        oracle = self
+        oracle, lam = self, 1.0 / (fitted.C * total)
         if lam != options["lam"]:
-            near = Case(case.number, case.kind, case.X, case.y, options | {"lam": lam}, case.how)
-            oracle = Oracle.__new__(Oracle)
-            oracle.case, oracle.exact = near, near.exactly()
-            at = self.optimum.at
-            beta = [s * b for s, b in zip(self.exact.sign, at.beta, strict=True)]
-            oracle.optimum = oracle.exact.optimum(at.coef, at.intercept, beta)
+            model_of = SimpleNamespace(**dict(zip(MODEL, self.rounded(), strict=True)))
+            oracle = Oracle(replace(case, options=options | {"lam": lam}), model_of)
         coef, b = np.ravel(fitted.coef_), float(np.ravel(fitted.intercept_)[0])
         for each in oracle.certificate(fitted.certificate_, coef, b):
             yield f"estimator: {each}"

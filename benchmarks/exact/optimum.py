@@ -226,7 +226,7 @@ class Problem:
         most = self.primal(at.coef, at.intercept) * (ONE + MARGIN)
         return Bracket(self.dual(self.feasible(at.beta)), most, at)
 
-    def optimum(self, coef: Any, intercept: float, beta: Any) -> Bracket:
+    def optimum(self, coef: Any, intercept: Any, beta: Any) -> Bracket:
         """Return a bracket of min P, as narrow as could be found from this start.
 
         Parameters
@@ -277,7 +277,8 @@ class Problem:
 
     def _guess(self, at: Point, stiffness: Decimal) -> Guess:
         """Guess which duals and coefficients are free, and the values of the others."""
-        beta, rows, sides = at.beta, [None] * self.n, [ZERO] * self.n
+        beta, sides = at.beta, [ZERO] * self.n
+        rows: list[Decimal | None] = [None] * self.n
         if not self.is_logistic:
             z = self.margins(at.coef, at.intercept)
             off = [t - a for t, a in zip(self.target, z, strict=True)]

@@ -233,7 +233,7 @@ def _weights(rng: Any, n: int, y: Array, loss: Loss, pick: Any) -> Array | None:
     which = pick("none", "counts", "tenths", "decades", "some", p=(0.5, 0.15, 0.1, 0.15, 0.1))
     if which == "none":
         return None
-    counts = rng.integers(1, 4, n).astype(float)
+    counts: Array = rng.integers(1, 4, n).astype(float)
     if which == "tenths":
         return np.asarray(0.1 * counts)
     if which == "decades":
