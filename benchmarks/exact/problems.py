@@ -72,7 +72,7 @@ KINKED: tuple[Loss, ...] = (
 )
 #: Seconds of a solve. Whether it takes longer is not the question here: all that is said of a point
 #: must hold of that of an early end as well.
-MAX_TIME = 1.0
+MAX_TIME = 5.0
 METHODS = ("adasdca+", "sdca-perm", "iprox-sdca", "adasdca")  # beside auto, for a few epochs
 
 
