@@ -199,3 +199,15 @@ def test_ordinary_data_need_plain_sums_only(monkeypatch):
         assert found.converged
     assert asked
     assert not any(asked)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+@pytest.mark.parametrize("loss", ["absolute", "quantile"])
+def test_rounding_is_no_part_of_the_gap_where_rows_are_at_their_kinks(loss, scale):
+    # The objective is tiny, scores and targets are not: their difference keeps its own digits.
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = scale * (X @ [1.0, -2.0, 0.5])
+    found = adasdca.solve(X, y, loss=loss, lam=1e-8 / scale, tol=1e-6, random_state=0)
+    assert found.converged
+    assert found.certificate.rounding < 1e-12 * found.primal

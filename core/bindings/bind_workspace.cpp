@@ -122,6 +122,10 @@ void bind_workspace(nb::module_& m) {
         .def_prop_rw(
             "multiplier", [](const Workspace& ws) { return ws.iterate.multiplier; },
             [](Workspace& ws, double b) { ws.iterate.multiplier = b; })
+        .def_prop_rw(
+            "constant", [](const Workspace& ws) { return ws.problem.constant; },
+            [](Workspace& ws, double value) { ws.problem.constant = value; },
+            "The last column, if it stands for an intercept, which is rounded when it is told.")
         .def_prop_ro("bias", [](const Workspace& ws) { return ws.iterate.bias(); })
         .def(
             "curvature",

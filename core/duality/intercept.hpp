@@ -217,7 +217,7 @@ inline void charge_imbalance(const Problem& problem, const double* w, const doub
     const double longest = std::sqrt(all.square * problem.lambda * problem.total);
     const double stray = std::visit(
         [&](const auto& g) {
-            return regularizer_stray(g, w, problem.d, result.primal / problem.lambda);
+            return regularizer_stray(g, w, problem.d, (result.primal + result.blur) / problem.lambda);
         },
         problem.regularizer);
     const double price =
@@ -234,12 +234,18 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
     const double lambda_total = problem.lambda * problem.total;
     std::vector<double> u(static_cast<std::size_t>(problem.d));
     Buffer<double> own;
-    const ScoreError error = score_error(problem, w, b, exact);
+    ScoreError error = score_error(problem, w, b, exact);
     double shift = b;
+    // All but the logistic loss are functions of z - t = sign (score - y): where targets and scores
+    // cancel, that has digits which neither has.
+    const bool residuals = exact && !std::holds_alternative<Logistic>(problem.loss);
     if (exact) {
         combine_exactly(it, beta, u.data(), threads, token);
         own.resize(static_cast<std::size_t>(problem.n));
-        score_exactly(it, w, b, own.data(), threads, token);
+        if (residuals)
+            for (std::int64_t i = 0; i < problem.n; ++i)
+                error.inner = std::max(error.inner, std::abs(b) + std::abs(problem.y[i]));
+        score_exactly(it, w, b, own.data(), threads, token, residuals ? problem.y : nullptr);
         scores = own.data();
         shift = 0;
     } else {
@@ -259,7 +265,7 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
                                 const auto row = rows[i];
                                 const Label l = label(loss.margin, problem.y[i]);
                                 block.sign[k] = l.sign;
-                                block.target[k] = l.target;
+                                block.target[k] = residuals ? 0.0 : l.target;
                                 block.z[k] = l.sign * (scores[i] + shift);
                                 block.b[k] = l.sign * beta[i];
                                 block.q[k] = row.state.q;

@@ -14,7 +14,8 @@
 //   metric(j)     m_j > 0 such that g is 1-strongly convex in |w|_M = sqrt(sum_j m_j w_j^2) where
 //                 it is curved. Rows are measured by the dual norm sqrt(sum_j x_j^2 / m_j): exact
 //                 steps, bounds of rounding and the price of an intercept all use this pair.
-//   reach(w,u,j)  where g_j is curved, 0; else how far from w_j a maximiser can be for u's near u_j
+//   reach(w,u,off,j)  where g_j is curved, 0; else how far from w_j a maximiser can be for u's
+//                 within `off` of u_j; infinite as g* there is
 //   stray(w, j)   where g_j is curved, 0; else how far from w_j its bounds allow any w_j* to be,
 //                 times sqrt(m_j)
 //   roundings     units of roundoff by which u_j, rounded and read, can seem to be off
@@ -46,7 +47,7 @@ concept RegularizerLike = requires(const G& g, double x, std::int64_t j) {
     { g.value(x, j) } -> std::same_as<double>;
     { g.excess(x, x, j) } -> std::same_as<double>;
     { g.metric(j) } -> std::same_as<double>;
-    { g.reach(x, x, j) } -> std::same_as<double>;
+    { g.reach(x, x, x, j) } -> std::same_as<double>;
     { g.stray(x, j) } -> std::same_as<double>;
 };
 
@@ -60,7 +61,7 @@ struct Ridge {
     double value(double w, std::int64_t) const { return 0.5 * w * w; }
     double excess(double w, double u, std::int64_t) const { return 0.5 * (w - u) * (w - u); }
     double metric(std::int64_t) const { return 1.0; }
-    double reach(double, double, std::int64_t) const { return 0.0; }
+    double reach(double, double, double, std::int64_t) const { return 0.0; }
     double stray(double, std::int64_t) const { return 0.0; }
 };
 
@@ -111,11 +112,9 @@ struct SeparableBox {
         return u > slope ? upper[j] : u < -slope ? lower[j] : inside(0.0, j);
     }
     double width(double w, std::int64_t j) const { return std::max(upper[j] - w, w - lower[j]); }
-    // With both bounds finite the corner may jump from one to the other: then the farther one.
-    double reach(double w, double u, std::int64_t j) const {
+    double reach(double w, double u, double off, std::int64_t j) const {
         if (curved(j)) return 0.0;
-        const double farthest = width(w, j);
-        return std::isinf(farthest) ? std::abs(w - corner(u, j)) : farthest;
+        return std::max(std::abs(w - corner(u - off, j)), std::abs(w - corner(u + off, j)));
     }
     double stray(double w, std::int64_t j) const {
         return curved(j) ? 0.0 : std::sqrt(metric(j)) * width(w, j);
@@ -172,13 +171,14 @@ double regularizer_norm(const G& g, const double* w, std::int64_t d) {
     return std::sqrt(square);
 }
 
-// The norm of reach, in the metric.
+// The norm of reach, in the metric, for u's that are off by a norm; infinite as g* there is.
 template <RegularizerLike G>
-double regularizer_reach(const G& g, const double* w, const double* u, std::int64_t d) {
+double regularizer_reach(const G& g, const double* w, const double* u, std::int64_t d,
+                         double off) {
     double sum = 0;
     if constexpr (!G::identity)
         for (std::int64_t j = 0; j < d; ++j) {
-            const double apart = g.reach(w[j], u[j], j);
+            const double apart = g.reach(w[j], u[j], std::sqrt(g.metric(j)) * off, j);
             sum += g.metric(j) * apart * apart;
         }
     return std::sqrt(sum);

@@ -184,11 +184,12 @@ inline bool score(const Iterate& it, const double* w, double* out, int threads, 
 }
 
 // score_i = x_i.w + b in twice the digits, rounded once: features far from 0 and the intercept that
-// takes them back cancel.
+// takes them back cancel. With targets, less these: so do scores and targets.
 inline bool score_exactly(const Iterate& it, const double* w, double b, double* out, int threads,
-                          StopToken& token) {
+                          StopToken& token, const double* targets = nullptr) {
     return for_all_rows(it, threads, token, [&](std::int64_t i, const auto& row) {
         Twofold sum{b};
+        if (targets) sum.add(-targets[i]);
         for_each_entry(row, [&](std::int64_t j, double x) { sum.add_product(x, w[j]); });
         out[i] = sum.value();
     });

@@ -66,6 +66,7 @@ struct Problem {
     double total;  // N, the sum of the weights
     bool fit_intercept;
     double intercept_scale = 0;  // s of the constant feature, 0 without an intercept
+    double constant = 0;         // the last column, if it stands for a penalised intercept
 
     double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
 };

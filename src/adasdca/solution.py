@@ -44,6 +44,16 @@ _MESSAGES = {
 }
 
 
+def stalled_at(certificate: Certificate) -> str:
+    """Return what a stalled solve has to say, in numbers."""
+    rounding = relative_gap(certificate.rounding, certificate.primal)
+    return (
+        f"The data allow no certificate below {certificate.relative_gap:.1e} (relative) in double "
+        f"precision, as far as this solve found; bounds of rounding are {rounding:.1e} of it. "
+        "Raise tol, or scale the data."
+    )
+
+
 class Record(NamedTuple):
     """One survey, as a callback sees it."""
 
@@ -214,8 +224,15 @@ class Solution(Certified):
             f"{self.n_epochs} epochs, {self.n_updates} updates, n={n}, d={d})"
         )
 
+    @property
+    def message(self) -> str:
+        """The status in a sentence, with the numbers of this solve."""
+        if self.status is Status.STALLED:
+            return stalled_at(self.certificate)
+        return self.status.message
+
     def __str__(self) -> str:
-        return f"{self!r}\n{self.status.message}"
+        return f"{self!r}\n{self.message}"
 
 
 def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:

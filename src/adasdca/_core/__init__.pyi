@@ -155,6 +155,15 @@ class Workspace:
     def multiplier(self, arg: float, /) -> None: ...
 
     @property
+    def constant(self) -> float:
+        """
+        The last column, if it stands for an intercept, which is rounded when it is told.
+        """
+
+    @constant.setter
+    def constant(self, arg: float, /) -> None: ...
+
+    @property
     def bias(self) -> float: ...
 
     def curvature(self, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:

@@ -87,6 +87,7 @@ class LocalBackend:
             rows=problem.rows.take_columns(features),
             bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
             penalty_factors=None if factors is None else factors[features],
+            constant=0.0,  # what a part of the features is told as is no model
         )
         return LocalBackend(part, self._threads, pack=False)
 
@@ -169,6 +170,7 @@ class LocalBackend:
             candidates = [balanced(beta, self._weight), *(candidates if self._careful else [])]
         if self.problem.regularizer.eta == 0:
             candidates = [self._feasible(each) for each in candidates]
+            candidates.append(np.zeros_like(beta))  # is feasible, whatever rounding does to others
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
         return self._certificate(min(found, key=lambda each: each.gap))
 

@@ -30,13 +30,16 @@ def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspa
         upper,
         problem.fit_intercept,
     )
-    if isinstance(problem.rows, DenseRows):
-        return _core.Workspace.dense(problem.rows.values, *common, g.factors)
-    packed = _packing_fits(problem.rows) if pack == "auto" else bool(pack)
     rows = problem.rows
-    return _core.Workspace.csr(
-        rows.values, rows.columns, rows.start, rows.shape[1], *common, packed, g.factors
-    )
+    if isinstance(rows, DenseRows):
+        workspace = _core.Workspace.dense(rows.values, *common, g.factors)
+    else:
+        packed = _packing_fits(rows) if pack == "auto" else bool(pack)
+        workspace = _core.Workspace.csr(
+            rows.values, rows.columns, rows.start, rows.shape[1], *common, packed, g.factors
+        )
+    workspace.constant = problem.constant
+    return workspace
 
 
 def _packing_fits(rows: CsrRows) -> bool:

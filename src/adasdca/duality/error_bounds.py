@@ -116,7 +116,9 @@ class Region:
         else:
             apart = distances(rows, lengths, self.centre)
         blur = rounding(lengths[:, None], coef, intercept)
-        return np.asarray(np.outer(apart, self.radius) + self.slack + blur)
+        # Of a row at the centre the scores are known whatever the radius is.
+        reach = np.where(apart[:, None] > 0, apart[:, None], 1e-300) * self.radius
+        return np.asarray(reach + self.slack + blur)
 
 
 class Cloud:

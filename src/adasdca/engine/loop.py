@@ -10,6 +10,7 @@ from adasdca.ascent.plans import Epoch
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend
+from adasdca.duality.certificate import CertificateError
 from adasdca.engine.stop import StopRule
 from adasdca.solution import Phase, Record, State, Status
 
@@ -113,7 +114,12 @@ class Loop:
             clock = "ascent" if isinstance(plan, Epoch) else "second order"
             self._timings["plan"] += planned - began
             self._timings[clock] += time.perf_counter() - planned
-            if not self._look(stop.seconds_left()):
+            try:
+                seen = self._look(stop.seconds_left())
+            except CertificateError:  # the way led beyond double precision
+                self._seen = True
+                return Status.STALLED
+            if not seen:
                 return Status.TIME_LIMIT
 
     def _look(self, seconds: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adasdca.duality.certificate import relative_gap
-from adasdca.solution import History, Status
+from adasdca.solution import History, Status, stalled_at
 
 
 def reached(solution: Any, tol: float) -> bool:
@@ -51,10 +51,7 @@ def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_
     )
     words = [ended, meaning]
     if solution.status is Status.STALLED:
-        words.append(
-            "This is as far as double precision goes on these data: raise tol or scale them."
-        )
-        return " ".join(words)
+        return " ".join([*words, stalled_at(solution.certificate)])
     more = epochs_to_go(solution.history, tol)
     if more is None:
         words.append("The last epochs show no rate to count on:")

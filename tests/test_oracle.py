@@ -1,0 +1,148 @@
+"""Certificates against the oracle of benchmarks/exact: over random problems nothing is claimed
+that does not hold in real numbers. `python -m benchmarks.oracle` does the same for any number.
+"""
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from benchmarks import attack
+from benchmarks.exact.checks import Oracle
+from benchmarks.exact.numbers import digits, eliminate
+from benchmarks.exact.optimum import CLOSE
+from benchmarks.exact.problems import KINKED, SMOOTH, make
+from benchmarks.oracle import Tally, Verdict, judge, run
+
+import adasdca
+from adasdca import Status
+from adasdca.problem.losses import LOSSES
+
+SEED, PROBLEMS, PARTS = 0, 20_000, 40
+
+
+@pytest.fixture(autouse=True)
+def many_digits():
+    with digits():
+        yield
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_certificate_claims_too_much(part):
+    tally = Tally()
+    for verdict in run(SEED, range(part, PROBLEMS, PARTS)):
+        assert not verdict.violations, verdict
+        tally.add(verdict)
+    # Or the oracle would have had nothing to say.
+    assert tally.total("undecided") <= 0.02 * tally.total("problems")
+    assert tally.total("early") <= 0.02 * tally.total("problems")
+
+
+def test_every_loss_is_among_the_problems():
+    names = {make(SEED, k).kind["loss"] for k in range(1000)}
+    assert names == {loss.name for loss in (*SMOOTH, *KINKED)} | {"logistic"}
+    assert names >= set(LOSSES)
+
+
+def plain(loss, **options):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(12, 2)) + 3.0
+    y = X @ [1.0, -2.0] + rng.normal(size=12)
+    kind = LOSSES[loss].kind
+    case = make(SEED, 0)
+    standard = {"l1_ratio": 0.0, "bounds": None, "sample_weight": None, "fit_intercept": True}
+    standard |= {"intercept_scaling": None, "loss": LOSSES[loss](), "lam": 0.01, **options}
+    target = np.where(y > np.median(y), 1.0, -1.0) if kind == "classification" else y
+    return replace(case, X=X, y=target, options=standard, how={"tol": 1e-9})
+
+
+def solved(case):
+    found = adasdca.solve(case.X, case.y, **case.options, **case.how)
+    return found, Oracle(case, found)
+
+
+def test_the_optimum_is_that_of_fractions():
+    case = plain("squared")
+    _, oracle = solved(case)
+    rows = [[Fraction(x) for x in row] + [Fraction(1)] for row in case.X.tolist()]
+    y, n, lam = [Fraction(t) for t in case.y.tolist()], len(case.y), Fraction(0.01)
+    right = [sum(row[i] * t for row, t in zip(rows, y, strict=True)) for i in range(3)]
+    A = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
+    for j in range(2):
+        A[j][j] += n * lam
+    at = [Fraction(x) for x in (*oracle.optimum.at.coef, oracle.optimum.at.intercept)]
+    left = [sum(a * x for a, x in zip(line, at, strict=True)) for line in A]
+    assert all(abs(a - r) <= abs(r) / 10**60 for a, r in zip(left, right, strict=True))
+    scores = [sum(a * x for a, x in zip(row, at, strict=True)) for row in rows]
+    losses = sum((a - t) ** 2 for a, t in zip(scores, y, strict=True)) / (2 * n)
+    value = losses + lam / 2 * (at[0] ** 2 + at[1] ** 2)
+    assert Fraction(oracle.optimum.least) <= value <= Fraction(oracle.optimum.most)
+
+
+@pytest.mark.parametrize("penalty", [{}, {"l1_ratio": 0.5}, {"l1_ratio": 1.0}, {"bounds": (0, 2)}])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_an_oracle_knows_the_optimum(loss, penalty):
+    found, oracle = solved(plain(loss, **penalty))
+    least, most = oracle.optimum.least, oracle.optimum.most
+    assert least <= most
+    assert (most - least) < CLOSE * most
+    assert not list(oracle.solution(found, 1e-9))
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge", "quantile", "huber"])
+def test_claims_that_are_false_are_found(loss):
+    case = plain(loss)
+    case = replace(case, how={"tol": 1e-2, "random_state": 0})
+    found, oracle = solved(case)
+    coef, b = found.coef, found.intercept
+    truth = oracle.exact.primal(*oracle.point(coef, b)) - oracle.optimum.most
+    assert truth > 0
+
+    def findings(**changes):
+        wrong = replace(found.certificate, **changes)
+        return [each.split()[0] for each in oracle.certificate(wrong, coef, b)]
+
+    assert findings() == []
+    share = 1 - 1e-9
+    assert "gap" in findings(gap=float(truth) * share)
+    assert "dual" in findings(dual=float(oracle.optimum.most) * (1 + 1e-9))
+    assert "primal" in findings(primal=found.primal * (1 + 1e-3), dual=found.dual * (1 + 1e-3))
+    apart = float(oracle.distance(oracle.point(coef, b)[0]))
+    assert "radius" in findings(radius=apart * share)
+    assert list(oracle.solution(replace(found, status=Status.CONVERGED), 0.1 * found.relative_gap))
+
+
+def test_elimination_leaves_what_is_not_determined_at_0():
+    one, two = Decimal(1), Decimal(2)
+    assert eliminate([[one, one], [one, one]], [two, two]) == [two, 0]
+
+
+def test_an_error_and_a_warning_are_violations(monkeypatch):
+    monkeypatch.setattr("adasdca.solve", lambda *_, **__: 1 / 0)
+    assert judge(SEED, 0).violations == ["ZeroDivisionError: division by zero"]
+    tally = Tally()
+    tally.add(judge(SEED, 0))
+    tally.add(Verdict((0, 1), {"loss": "squared"}, status="converged"))
+    assert tally.total("violations") == 1
+    assert tally.total("problems") == 2
+    assert "loss: squared" in tally.show()
+
+
+def test_a_stalled_solve_says_where():
+    case = plain("squared")
+    found = adasdca.solve(case.X, case.y, **case.options, tol=0.0)
+    assert found.status is Status.STALLED
+    assert f"no certificate below {found.relative_gap:.1e}" in found.message
+
+
+def test_attacks_are_reproducible_and_failures_are_shown(monkeypatch):
+    first, second = attack.make(0, 3), attack.make(0, 3)
+    assert first.options.keys() == second.options.keys()
+    np.testing.assert_array_equal(first.y, second.y)
+    assert attack.run((0, 3, False)).failure is None
+    assert attack.run((0, 3, True)).failure is None
+    monkeypatch.setattr("adasdca.solve", lambda *_, **__: 1 / 0)
+    failed = attack.run((0, 3, False))
+    assert failed.failure.startswith("ZeroDivisionError")
+    assert "1 solves and 0 fits failed" in attack.show([failed])
