@@ -56,6 +56,7 @@ class Barrier:
     ) -> None:
         m = len(weight)
         lower, upper = np.broadcast_to(lower, m), np.broadcast_to(upper, m)
+        self.lower, self.upper = lower, upper
         moves = (weight > 0) & (lower < upper)
         self.weight, self.q, self.target = np.where(moves, weight, 1.0), q, target
         kink = (lower < 0) & (upper > 0) & (epsilon > 0)
@@ -95,6 +96,7 @@ class Barrier:
         wanted = np.maximum(self.sign * (s - self.offset), 0.0)
         inside = np.clip(wanted, INSIDE * self.width, (1.0 - INSIDE) * self.width)
         self.p = np.where(self.capped, inside, np.maximum(wanted, size))
+        self._room = np.where(self.capped, self.width - self.p, 1.0)
         self._unbounded = np.where(self.free, s, 0.0)
         self._add_up()
         pull = self.sign * (force - self.q * self.s + self.target) - self.cost
@@ -103,9 +105,9 @@ class Barrier:
         self.high = np.where(self.capped, np.maximum(least / self._room, pull), 0.0)
 
     def _add_up(self) -> None:
-        self._room = np.where(self.capped, self.width - self.p, 1.0)
         parts = np.where(self.has, self.sign * self.p, 0.0)
-        self.s = self.offset + parts.sum(axis=0) + self._unbounded
+        s = self.offset + parts.sum(axis=0) + self._unbounded
+        self.s = np.clip(s, self.lower, self.upper)
 
     def linearise(self, force: Array, tau: float, corrected: bool) -> None:
         """Find h and κ of Δs = h Δa + κ.
@@ -162,6 +164,8 @@ class Barrier:
     def move(self, length: float) -> None:
         """Go along the step."""
         self.p = self.p + length * self._dp
+        # Not from p, whose digits would hide it.
+        self._room = np.where(self.capped, self._room - length * self._dp, 1.0)
         self.low = self.low + length * self._dlow
         self.high = self.high + length * self._dhigh
         self._unbounded = self._unbounded + length * self._ds

@@ -26,15 +26,13 @@ Array = NDArray[np.float64]
 #: The share of the way to the nearest bound that a step goes.
 NEARLY = 0.995
 #: The products of the beginning, in units of a row's mean residual.
-FIRST = 0.1
+FIRST = 1.0
 #: The scores that the coefficients of the beginning make, in units of the mean residual.
-SMALL = 0.1
+SMALL = 1.0
 #: The share of the residuals of the beginning that is none any more.
 FEASIBLE = 1e-12
-#: Steps in a row without them that do not lessen the gap, after which others take over; most steps.
+#: Steps in a row that do not lessen the gap, where nothing but rounding is left; and most steps.
 IDLE, MOST = 5, 100
-import os
-DEBUG='DEBUG' in os.environ
 
 
 def follow_the_path(
@@ -71,33 +69,33 @@ def follow_the_path(
     tau = FIRST * mean_weight * spread
     squares = backend.column_squares() / problem.total
     size = SMALL * spread / np.sqrt(np.where(squares > 0, squares, 1.0) * d)
-    zero, rest = np.zeros(d), g.primal(np.zeros(d))
+    zero, resting = np.zeros(d), g.primal(np.zeros(d))
     features.start(zero, zero, size, tau)
     u = rows.start(features.s, b, tau)
     features.start(zero, u, size, tau)
     count = rows.count + features.count
     least, idle, infeasible = math.inf, 0, 1.0
     for _ in range(MOST):
-        w = features.s if g.bounds is None else np.clip(features.s, lower, upper)
-        found = backend.certify(w, b, rows.duals())
+        w, duals = features.s, rows.duals()
+        found = backend.certify(w, b, duals)
         if not g.is_ridge:
             # Inside of its bounds no coefficient is at rest; the dual point says which ones are.
-            settled = np.where(g.primal(u) == rest, rest, w)
-            snapped = backend.certify(settled, b, rows.duals())
+            settled = np.where(g.primal(u) == resting, resting, w)
+            snapped = backend.certify(settled, b, duals)
             if snapped.gap <= found.gap or snapped.relative_gap <= target:
                 w, found = settled, snapped
         if found.gap < best.certificate.gap:
-            best = Best(w, b, rows.duals(), found)
+            best = Best(w, b, duals, found)
         if best.certificate.relative_gap <= target:
             return best, Ending.REACHED
         if time.perf_counter() >= deadline:
             return best, Ending.TIME
         products, aim = rows.products(0.0) + features.products(0.0), 0.0
-        still = found.gap > 0.9 * least and infeasible < FEASIBLE
-        idle = idle + 1 if still else 0
+        rest = infeasible < FEASIBLE and products < least * problem.total
+        idle = idle + 1 if rest and found.gap > 0.9 * least else 0
         least = min(least, found.gap)
-        if DEBUG: print(_,f'{found.relative_gap:.2e}',f'{found.primal:.3e}',products/problem.total, snapped.relative_gap if not g.is_ridge else '', length if _ else '')
-        if idle >= IDLE or not math.isfinite(found.gap):
+        hidden = best.certificate.gap <= 2.0 * best.certificate.rounding
+        if hidden or idle >= IDLE or not math.isfinite(found.gap):
             break
         for corrected in (False, True):
             features.linearise(u, aim, corrected)
