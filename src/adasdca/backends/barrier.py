@@ -109,7 +109,7 @@ class Barrier:
         s = self.offset + parts.sum(axis=0) + self._unbounded
         self.s = np.clip(s, self.lower, self.upper)
 
-    def linearise(self, force: Array, tau: float, corrected: bool) -> None:
+    def linearise(self, force: Array, tau: float, corrected: float) -> None:
         """Find h and κ of Δs = h Δa + κ.
 
         Parameters
@@ -118,12 +118,13 @@ class Barrier:
             a.
         tau : float
             The products to go for, times c.
-        corrected : bool
-            Whether the products of the step before, which began here, are taken into account.
+        corrected : float
+            The share of the products of the step before, which began here, to take into account.
         """
         product = least = tau / self.weight
         if corrected:
-            product, least = product - self._dlow * self._dp, least + self._dhigh * self._dp
+            product = product - corrected * self._dlow * self._dp
+            least = least + corrected * self._dhigh * self._dp
         self._rise = np.where(self.has, product / self.p - self.low, 0.0)
         self._fall = np.where(self.capped, least / self._room - self.high, 0.0)
         away = self.sign * (force - self.q * self.s + self.target) - self.cost

@@ -186,10 +186,11 @@ class InteriorTerm(Protocol):
     def products(self, length: float) -> float:
         """Return the sum of the products at a length along the step."""
 
-    def linearise(self, tau: float, corrected: bool) -> None:
+    def linearise(self, tau: float, corrected: float) -> None:
         """Prepare a step that goes for products τ.
 
-        Corrected: by what the step before, which began at the same point, would have left.
+        Corrected: by this share of what the step before, which began at the same point, would
+        have left.
         """
 
     def factorise(self, diagonal: float | Array, deadline: float) -> bool:

@@ -76,7 +76,7 @@ class CpuInterior:
         """Return the sum of the products at a length along the step."""
         return self._barrier.products(length)
 
-    def linearise(self, tau: float, corrected: bool) -> None:
+    def linearise(self, tau: float, corrected: float) -> None:
         """Prepare a step that goes for products τ."""
         self._barrier.linearise(self._force, tau, corrected)
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.base import Backend, InteriorTerm
+from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.linear import Best
 from adasdca.newton.newton import Ending
 
@@ -29,6 +31,8 @@ NEARLY = 0.995
 FIRST = 1.0
 #: The scores that the coefficients of the beginning make, in units of the mean residual.
 SMALL = 1.0
+#: The products of a step that has done well, in units of those before.
+FALLING = 0.9
 #: The share of the residuals of the beginning that is none any more.
 FEASIBLE = 1e-12
 #: Steps in a row that do not lessen the gap, where nothing but rounding is left; and most steps.
@@ -74,44 +78,48 @@ def follow_the_path(
     u = rows.start(features.s, b, tau)
     features.start(zero, u, size, tau)
     count = rows.count + features.count
-    least, idle, infeasible = math.inf, 0, 1.0
+    least, before, idle, infeasible = math.inf, math.inf, 0, 1.0
     for _ in range(MOST):
         w, duals = features.s, rows.duals()
-        found = backend.certify(w, b, duals)
+        points = [w]
         if not g.is_ridge:
             # Inside of its bounds no coefficient is at rest; the dual point says which ones are.
-            settled = np.where(g.primal(u) == resting, resting, w)
-            snapped = backend.certify(settled, b, duals)
-            if snapped.gap <= found.gap or snapped.relative_gap <= target:
-                w, found = settled, snapped
+            points = [np.where(g.primal(u) == resting, resting, w), w]
+        w, found = _certified(backend, points, b, duals, target)
         if found.gap < best.certificate.gap:
             best = Best(w, b, duals, found)
         if best.certificate.relative_gap <= target:
             return best, Ending.REACHED
         if time.perf_counter() >= deadline:
             return best, Ending.TIME
-        products, aim = rows.products(0.0) + features.products(0.0), 0.0
+        products = rows.products(0.0) + features.products(0.0)
         rest = infeasible < FEASIBLE and products < least * problem.total
         idle = idle + 1 if rest and found.gap > 0.9 * least else 0
         least = min(least, found.gap)
         hidden = best.certificate.gap <= 2.0 * best.certificate.rounding
-        if hidden or idle >= IDLE or not math.isfinite(found.gap):
+        if hidden or idle >= IDLE:
             break
-        for corrected in (False, True):
+        diagonal: float | Array = mu
+        aim = corrected = 0.0
+        for stage in ("predictor", "corrector"):
             features.linearise(u, aim, corrected)
             rows.linearise(aim, corrected)
-            diagonal: float | Array = mu / features.h
-            if g.is_ridge:
-                diagonal = mu
-            if not corrected and not rows.factorise(diagonal, deadline):
-                return best, Ending.TIME if time.perf_counter() >= deadline else Ending.EXHAUSTED
+            if stage == "predictor":
+                if not g.is_ridge:
+                    diagonal = mu / features.h
+                if not rows.factorise(diagonal, deadline):
+                    late = time.perf_counter() >= deadline
+                    return best, Ending.TIME if late else Ending.EXHAUSTED
             dw, db, most = rows.aim(diagonal * features.kappa)
             most = min(most, features.aim(dw))
-            if not corrected and count > 0:
+            if stage == "predictor" and count > 0:
                 full = min(most, 1.0)
                 left = rows.products(full) + features.products(full)
                 aim = max(left / products, 0.0) ** 3 * products / count
+                # Of a step that is cut short most is never made: all of it may lead into circles.
+                corrected = 1.0 if products < FALLING * before else full**2
         length = min(NEARLY * most, 1.0)
+        before = products
         if not (np.isfinite(dw).all() and math.isfinite(db) and length > 0):
             break
         infeasible *= 1.0 - length  # as linear residuals do
@@ -119,3 +127,23 @@ def follow_the_path(
         b += length * db
         u = rows.move(length, features.s, b)
     return best, Ending.EXHAUSTED
+
+
+def _certified(
+    backend: Backend, points: list[Array], b: float, duals: Any, target: float
+) -> tuple[Array, Certificate]:
+    """Return the first point that reaches the target, or that of the least gap.
+
+    Far from the end a dual point may be beyond what can be certified.
+    """
+    least = points[-1], Certificate(math.inf, -math.inf, math.inf, math.inf)
+    for w in points:
+        try:
+            found = backend.certify(w, b, duals)
+        except CertificateError:
+            continue
+        if found.gap < least[1].gap:
+            least = w, found
+        if found.relative_gap <= target:
+            break
+    return least
