@@ -187,7 +187,10 @@ def run(case: Case, tol: float = TOL, max_time: float = 20.0) -> Result:
         failure = f"wrong primal: {solution.primal:.17g} is {primal:.17g}"
     elif caught:
         failure = f"{caught[0].category.__name__}: {caught[0].message}"
-    work = ", ".join(f"{phase.rounds} {phase.name}" for phase in solution.phases)
+    rounds: Counter[str] = Counter()
+    for phase in solution.phases:
+        rounds[phase.name] += phase.rounds
+    work = ", ".join(f"{count} {name}" for name, count in rounds.items())
     return Result(case, tol, status.value, solution.relative_gap, spent, failure, work)
 
 
@@ -253,7 +256,7 @@ def show(results: list[Result], examples: int = 3) -> str:
     if rows:
         head = [f"slow ({len(laggards)})", "status", "gap", "time", "times the median", "phases"]
         parts.append(table(head, rows, (0, 1, 5)))
-        reasons = Counter(" then ".join(re.findall("[a-zA-Z]+", r.work)) for _, r in laggards)
+        reasons = Counter(", ".join(re.findall("[a-zA-Z]+", r.work)) for _, r in laggards)
         lines = [[reason, str(count)] for reason, count in reasons.most_common()]
         parts.append(table(["slow by phases", "cases"], lines))
     hidden = sum(not r.failure and r.gap > max(r.tol, ARRIVAL) for r in results)
@@ -289,7 +292,8 @@ def main() -> int:
     tols = FINE_TOLS if args.fine else (TOL,)
     results = run_all([(case, tol, args.max_time) for case in grid for tol in tols], args.jobs)
     rows = [asdict(r) | {"case": r.case.name} for r in results]
-    path = save({"machine": machine(), "share": share, "part": args.part, "cases": rows}, args.out, "sturdiness.json")
+    facts = {"machine": machine(), "share": share, "part": args.part}
+    path = save(facts | {"cases": rows}, args.out, "sturdiness.json")
     print(f"written to {path}\n\n{show(results)}")
     return int(any(r.failure for r in results))
 

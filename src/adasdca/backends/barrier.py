@@ -103,6 +103,7 @@ class Barrier:
         least = tau / self.weight
         self.low = np.where(self.has, np.maximum(least / self.p, -pull), 0.0)
         self.high = np.where(self.capped, np.maximum(least / self._room, pull), 0.0)
+        self._dp = self._dlow = self._dhigh = np.zeros_like(self.p)
 
     def _add_up(self) -> None:
         parts = np.where(self.has, self.sign * self.p, 0.0)
@@ -121,12 +122,10 @@ class Barrier:
         corrected : float
             The share of the products of the step before, which began here, to take into account.
         """
-        product = least = tau / self.weight
-        if corrected:
-            product = product - corrected * self._dlow * self._dp
-            least = least + corrected * self._dhigh * self._dp
-        self._rise = np.where(self.has, product / self.p - self.low, 0.0)
-        self._fall = np.where(self.capped, least / self._room - self.high, 0.0)
+        product = tau / self.weight
+        of_low, of_high = corrected * self._dlow * self._dp, corrected * self._dhigh * self._dp
+        self._rise = np.where(self.has, (product - of_low) / self.p - self.low, 0.0)
+        self._fall = np.where(self.capped, (product + of_high) / self._room - self.high, 0.0)
         away = self.sign * (force - self.q * self.s + self.target) - self.cost
         self._right = away + self.low - self.high + self._rise - self._fall
         self._give = np.where(self.has, 1.0, 0.0) / (
