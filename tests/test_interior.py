@@ -11,7 +11,7 @@ import cases
 from adasdca import Status, solve
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.interior import CpuInterior
+from adasdca.backends.interior import CpuInterior, _factorise
 from adasdca.newton.interior import follow_the_path
 from adasdca.newton.linear import Best
 from adasdca.newton.newton import Ending, minimise
@@ -132,6 +132,12 @@ def test_time_runs_out():
 def test_not_for_a_loss_whose_curvature_varies():
     X, y = cases.make_data("logistic")
     assert LocalBackend(Problem.checked(X, y, loss="logistic", lam=1.0)).interior() is None
+
+
+def test_a_square_that_rounding_has_made_negative():
+    """As of a constant sparse column, less its mean; what it has left is on the diagonal."""
+    solve_with = _factorise(np.array([[-1e-17, 0.0], [0.0, 3.0]]), np.array([1e-20, 1.0]))
+    np.testing.assert_allclose(solve_with(np.array([1e-20, 4.0])), [1.0, 1.0])
 
 
 def counted_steps(monkeypatch, X, y, **options):

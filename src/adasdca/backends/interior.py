@@ -171,7 +171,8 @@ def _factorise(matrix: Array, diagonal: float | Array) -> Callable[[Array], Arra
 
     None if its numbers are beyond double precision.
     """
-    root = 1.0 / np.sqrt(matrix.diagonal() + diagonal)
+    # (A square that rounding has made negative is none.)
+    root = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), 0.0) + diagonal)
     if not np.isfinite(root).all():
         return None
     matrix *= root
