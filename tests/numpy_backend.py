@@ -104,6 +104,9 @@ class TwoParts:
             gamma=self.loss.smoothness, curvature=None, weight=None,
         )  # fmt: skip
 
+    def interior(self):
+        return None
+
     def freedom(self, w, b, duals):
         lower, upper = self.loss.domain
         sign = [y if self.loss.kind == "classification" else 1.0 for y in self.y]

@@ -41,6 +41,39 @@ def test_a_share_is_reproducible_and_within_a_larger_one():
     assert all("/hinge/" in c.name for c in chosen(GRID, 1.0, ["iris", "/hinge/"]))
 
 
+def test_a_part_is_kept_apart():
+    develop, report = (set(chosen(GRID, 0.1, (), part)) for part in ("develop", "report"))
+    assert develop | report == set(chosen(GRID, 0.1))
+    assert not develop & report
+    assert len(report) == pytest.approx(len(develop) / 2, rel=0.1)
+
+
+def test_what_was_slow_tells_its_phases():
+    result = run(NAMES[CHEAP[0]])
+    assert result.work == "1 Newton"
+    late = replace(result, seconds=0.2)
+    text = show([replace(result, seconds=0.01)] * 9 + [late])
+    assert "slow by phases" in text
+    assert "1 Newton" in text
+
+
+def test_a_stalled_solve_has_arrived_only_where_rounding_hides_the_rest(monkeypatch):
+    solve = adasdca.solve
+
+    def stalls(share):
+        def stalled(*args, **keywords):
+            solution = solve(*args, **keywords)
+            certificate = replace(solution.certificate, rounding=share * solution.gap)
+            return replace(solution, status=adasdca.Status.STALLED, certificate=certificate)
+
+        return stalled
+
+    monkeypatch.setattr("adasdca.solve", stalls(0.5))
+    assert run(NAMES[CHEAP[2]]).failure is None
+    monkeypatch.setattr("adasdca.solve", stalls(0.1))
+    assert run(NAMES[CHEAP[2]]).failure == "stalled"
+
+
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_cheap_case_is_solved(name):
     result = run(NAMES[name])

@@ -217,7 +217,8 @@ inline void charge_imbalance(const Problem& problem, const double* w, const doub
     const double longest = std::sqrt(all.square * problem.lambda * problem.total);
     const double stray = std::visit(
         [&](const auto& g) {
-            return regularizer_stray(g, w, problem.d, (result.primal + result.blur) / problem.lambda);
+            return regularizer_stray(g, w, problem.d,
+                                     (result.primal + result.blur) / problem.lambda);
         },
         problem.regularizer);
     const double price =

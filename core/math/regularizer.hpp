@@ -173,8 +173,7 @@ double regularizer_norm(const G& g, const double* w, std::int64_t d) {
 
 // The norm of reach, in the metric, for u's that are off by a norm; infinite as g* there is.
 template <RegularizerLike G>
-double regularizer_reach(const G& g, const double* w, const double* u, std::int64_t d,
-                         double off) {
+double regularizer_reach(const G& g, const double* w, const double* u, std::int64_t d, double off) {
     double sum = 0;
     if constexpr (!G::identity)
         for (std::int64_t j = 0; j < d; ++j) {

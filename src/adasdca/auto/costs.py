@@ -63,9 +63,9 @@ class Costs:
         facts = self.facts
         if facts.dense:
             return self.rates.dense_pair * facts.squared_length
-        # The kernel gathers the commonest columns, in tiles of eight, into lines. As it does
-        # (`core/rows/dense_panels.hpp`), take their best number: tiles in the line's product, the line met by
-        # other entries, pairs of those, and sorting all into place; in units of a pair.
+        # The kernel gathers the commonest columns, in tiles of eight, into dense panels. As it does
+        # (core/rows/dense_panels.hpp), take their best number: tiles in the panel's product, the
+        # panel met by other entries, pairs of those, and sorting all into place; in units of a pair.
         share = facts.column_shares
         rest = np.append(share.sum() - np.append(0.0, share.cumsum())[: len(share) : 8], 0.0)
         tiles = np.arange(len(rest))

@@ -181,7 +181,7 @@ class SecondOrder:
                     backend, self.problem, survey, tol, deadline, self._choice_for
                 )
             else:
-                rounds = Multipliers(backend, self.problem, solve, self.exact)
+                rounds = Multipliers(backend, self.problem, solve, self.exact, smooth)
                 best, ending = rounds.run(survey, tol, deadline)
             self.exhausted = ending is Ending.EXHAUSTED
             backend.place(best.duals, best.w, best.b)

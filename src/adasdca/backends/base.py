@@ -169,6 +169,54 @@ class RowTerm(Protocol):
         """Return the dual point −φ' of all rows."""
 
 
+class InteriorTerm(Protocol):
+    """The rows' part of an interior-point method: dual variables inside their bounds.
+
+    Their products with the multipliers of the bounds are led to 0 together with those of the
+    coefficients, which are not the rows'.
+    """
+
+    @property
+    def count(self) -> int:
+        """Number of products."""
+
+    def start(self, w: Array, b: float, tau: float) -> Array:
+        """Begin near β = 0, at these scores and with products of τ at least; return u."""
+
+    def products(self, length: float) -> float:
+        """Return the sum of the products at a length along the step."""
+
+    def linearise(self, tau: float, corrected: float) -> None:
+        """Prepare a step that goes for products τ.
+
+        Corrected: by this share of what the step before, which began at the same point, would
+        have left.
+        """
+
+    def factorise(self, diagonal: float | Array, deadline: float) -> bool:
+        """Factorise the equations of steps from here; False if that could not be done.
+
+        Parameters
+        ----------
+        diagonal : float or (d,) array
+            The curvature of the features.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        """
+
+    def aim(self, f: Array) -> tuple[Array, float, float]:
+        """Choose the step, f the features' right-hand side.
+
+        Return Δw, Δb, and the length at which a dual variable or a multiplier meets its bound.
+        """
+
+    def move(self, length: float, w: Array, b: float) -> Array:
+        """Go along the step, to these w and b; return u."""
+
+    def duals(self) -> RowVector:
+        """Return the dual point."""
+
+
 class Facts(Protocol):
     """What the cost model asks; `backends.facts.RowFacts` says what each is."""
 
@@ -279,6 +327,13 @@ class Backend(Protocol):
         exact : bool
             Plain sums have hidden what is left: a wish for sums in twice the digits, which a
             backend may ignore.
+        """
+
+    def interior(self) -> InteriorTerm | None:
+        """Return the rows' part of an interior-point method.
+
+        None if there is none: the loss is not piecewise quadratic, or there are too many rows and
+        features to factorise their equations.
         """
 
     def freedom(self, w: Array, b: float, duals: RowVector) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from adasdca.backends.base import FOREVER, ScaleError
 from adasdca.backends.cpu_term import CpuTerm, column_squares
 from adasdca.backends.epochs import CpuEpochs, RowFigures
 from adasdca.backends.facts import RowFacts
+from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.backends.working_set import WorkingSet, can_balance, free_duals, near_kinks
 from adasdca.backends.workspace import make_workspace
@@ -227,6 +228,13 @@ class LocalBackend:
             return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
         u = self.combine(centre)
         return WorkingSet(problem, chosen, centre, u, length, threads, self.kernel)
+
+    def interior(self) -> CpuInterior | None:
+        """Return the rows' part of an interior-point method."""
+        too_many = min(self.workspace.n, self.workspace.d) > MOST_UNKNOWNS
+        if too_many or self.problem.loss.curvature_varies:
+            return None
+        return CpuInterior(CpuTerm(self.problem, self.workspace, self._threads, kernel=self.kernel))
 
     def freedom(self, w: Array, b: float, beta: Array) -> tuple[float, float]:
         """Return the weight of the rows whose duals are free, and the mean residual."""

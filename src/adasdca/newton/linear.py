@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.base import RowTerm
+from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope
 from adasdca.newton.moreau import Penalty
@@ -37,6 +39,16 @@ class Point(NamedTuple):
     w: Array
     u: Array
     duals: Any
+
+
+@dataclass
+class Best:
+    """The best certified point so far."""
+
+    w: Array
+    b: float
+    duals: Any
+    certificate: Certificate
 
 
 class LinearObjective:

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate
-from adasdca.newton.linear import LinearObjective, Point, Solver
+from adasdca.newton.interior import follow_the_path
+from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
@@ -32,12 +33,17 @@ Array = NDArray[np.float64]
 FIRST = 5.0
 #: The largest and the least γ, in units of the mean residual; below the least, duals are rounding.
 WIDEST, NARROWEST = 4.0, 1e-7
+#: The least γ, in units of |x|²/(λN), where there are more features than equations can have.
+HIDDEN, MOST_FEATURES = 1e-10, 3000
 #: How exactly a round is solved, in units of the gap.
 SHARE, FINEST = 0.03, 1e-6
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 #: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
 HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
+#: Steps after which rounds give way to the central path, half of what that takes, in units of steps
+#: that all rows take part in; and what the cheapest step is.
+PATIENCE, CHEAPEST = 12.0, 0.1
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -45,16 +51,6 @@ NEAR = 5.0
 #: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further;
 #: twice as many at others.
 IDLE = 3
-
-
-@dataclass
-class Best:
-    """The best certified point so far."""
-
-    w: Array
-    b: float
-    duals: Any
-    certificate: Certificate
 
 
 def best_point(
@@ -66,6 +62,27 @@ def best_point(
         for point in objective.points(deadline)
     )
     return min(certified, key=lambda pair: pair[1].gap)
+
+
+@dataclass
+class Patience:
+    """What rounds may cost: about as much as the central path does.
+
+    Attributes
+    ----------
+    left : float
+        In units of a Newton step that all rows take part in.
+    """
+
+    left: float = PATIENCE
+
+    def most(self, share: float) -> int:
+        """Return the most steps of a round in which such a share of the rows takes part."""
+        return int(min(max(self.left, 0.0) / max(share, CHEAPEST) + 1.0, HARD))
+
+    def lose(self, steps: int, share: float) -> None:
+        """Take note of a round of so many steps."""
+        self.left -= steps * max(share, CHEAPEST)
 
 
 class Multipliers:
@@ -81,27 +98,74 @@ class Multipliers:
         How the equations of Newton steps are solved.
     exact : bool
         Whether sums are to be taken in twice the digits.
+    hard : bool
+        Whether steps have been too many already: the central path is then gone at once.
     """
 
     def __init__(
-        self, backend: Backend, problem: Problem, solve: Solver, exact: bool = False
+        self,
+        backend: Backend,
+        problem: Problem,
+        solve: Solver,
+        exact: bool = False,
+        hard: bool = False,
     ) -> None:
-        self.backend, self.problem, self.solve, self.exact = backend, problem, solve, exact
+        self.backend, self.problem, self.solve = backend, problem, solve
+        self.exact, self.hard = exact, hard
         self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
-        self.rounds = not problem.loss.curvature_varies
+        self.can_round = not problem.loss.curvature_varies
         self.plain, self.units = problem.regularizer.is_quadratic, problem.regularizer.metric
         self.mass = problem.total
 
     def run(self, survey: Survey, target: float, deadline: float) -> tuple[Best, Ending]:
-        """Improve a survey's point until gap ≤ target·primal or double precision shows no more."""
-        backend, problem = self.backend, self.problem
+        """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
+
+        Where rounds are hard, along the central path; what that leaves, rounds mend.
+        """
         best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
-        v, b, centre, u = best.w, best.b, survey.beta, backend.combine(survey.beta)
-        widest, floor = self._lengths(survey)
+        path = None if self.exact else self.backend.interior()
+        if path is None:
+            return self.rounds(best, survey.beta, target, deadline)
+        ending = Ending.STEPS
+        if not self.hard:
+            patience = Patience()
+            best, ending = self.rounds(best, survey.beta, target, deadline, patience)
+        if ending is Ending.STEPS:
+            best, ending = follow_the_path(self.backend, path, best, target, deadline)
+            if ending is Ending.EXHAUSTED:
+                best, ending = self.rounds(best, best.duals, target, deadline)
+        return best, ending
+
+    def rounds(
+        self,
+        best: Best,
+        centre: Any,
+        target: float,
+        deadline: float,
+        patience: Patience | None = None,
+    ) -> tuple[Best, Ending]:
+        """Improve a point round by round.
+
+        Parameters
+        ----------
+        best : Best
+            The point.
+        centre : dual point
+            The centre of the first round.
+        target : float
+            The relative gap to reach.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        patience : Patience, optional
+            When it is lost, rounds end for the number of their steps.
+        """
+        backend, problem = self.backend, self.problem
+        v, b, u = best.w, best.b, backend.combine(centre)
+        widest, floor = self._lengths(best, centre)
         length = widest if self.kinked else 0.0
         rho = first = self._stiffness(length)
-        reach, idle, hard, dual, share = None, 0, 0, survey.dual, SHARE
+        reach, idle, hard, dual, share = None, 0, 0, best.certificate.dual, SHARE
         while True:
             known = best.certificate
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
@@ -119,10 +183,16 @@ class Multipliers:
                 problem.total * known.primal,
             )
             enough *= problem.total
-            ending, steps = minimise(objective, enough, deadline, HARD)
+            active = term.curved / backend.facts.n
+            most = HARD if patience is None else patience.most(active)
+            ending, steps = minimise(objective, enough, deadline, most)
             v, b = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
-            if ending is Ending.STEPS and self.rounds and hard <= BLUNTEST:
+            if patience is not None and ending is not Ending.TIME:
+                patience.lose(steps, max(active, term.curved / backend.facts.n))
+                if patience.left < 0:
+                    return best, Ending.STEPS
+            if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
                 length = BLUNTER * length if length > 0 else widest
                 rho = np.maximum(rho / BLUNTER, self.units)
@@ -157,19 +227,23 @@ class Multipliers:
                 length = floor
             centre, u = duals, here.u
 
-    def _lengths(self, survey: Survey) -> tuple[float, float]:
+    def _lengths(self, best: Best, centre: Any) -> tuple[float, float]:
         """Return the first length and the least one; 0 for a loss that cannot be rounded."""
         loss, backend = self.problem.loss, self.backend
-        if not self.rounds:
+        if not self.can_round:
             return 0.0, 0.0
         lower, upper = loss.domain
-        mass, spread = backend.freedom(survey.coef, survey.intercept, survey.beta)
+        mass, spread = backend.freedom(best.w, best.b, centre)
         width = upper - lower
         if not self.kinked:
             width = min(width, 2.0 * spread / loss.smoothness)
         mass = self._mass(mass)
-        length = 2.0 * FIRST * survey.gap * self.problem.total / mass
+        length = 2.0 * FIRST * best.certificate.gap * self.problem.total / mass
         floor = NARROWEST * spread if self.kinked else 0.0
+        if self.kinked and backend.facts.d > MOST_FEATURES:
+            # Steps solve for the duals of rows: what these weigh, |x|²/(λN), must not hide γ.
+            squares = float(backend.column_squares().sum()) / self.problem.total
+            floor = max(floor, HIDDEN * squares / self.mu)
         if spread > 0:
             length = max(min(length, WIDEST * spread / width), floor)
         self.mass = mass

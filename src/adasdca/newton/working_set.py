@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend, Facts
-from adasdca.newton.linear import Solver
-from adasdca.newton.multipliers import Best, Multipliers
+from adasdca.newton.interior import follow_the_path
+from adasdca.newton.linear import Best, Solver
+from adasdca.newton.multipliers import Multipliers, Patience
 from adasdca.newton.newton import Ending
 from adasdca.problem.problem import Problem
 
@@ -61,6 +62,7 @@ def solve_on_features(
     rest = regularizer.primal(np.zeros_like(w))
     u = backend.term().place(w, b).u
     size, idle = FIRST, 0
+    path, patience = backend.interior(), Patience()
     while True:
         before = best.certificate.gap
         features = _choose(w, regularizer.primal(u), rest, size)
@@ -71,7 +73,11 @@ def solve_on_features(
         goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
         relative = min(goal / max(seen.primal, 1e-300), 1.0)
         method = Multipliers(part, part.problem, solver(part.facts))
-        found, ending = method.run(seen, relative, deadline)
+        if path is None:
+            found, ending = method.run(seen, relative, deadline)
+        else:
+            start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+            found, ending = method.rounds(start, seen.beta, relative, deadline, patience)
         w = rest.copy()
         w[features] = found.w
         b, duals = found.b, found.duals
@@ -79,6 +85,11 @@ def solve_on_features(
         certificate = backend.certify(w, b, duals)
         if certificate.gap < best.certificate.gap:
             best = Best(w, b, duals, certificate)
+        if ending is Ending.STEPS and path is not None:
+            # Sets are hard; all features together are not, and no set is left to be found.
+            best, ending = follow_the_path(backend, path, best, target, deadline)
+            path, (w, b, duals) = None, (best.w, best.b, best.duals)
+            u = backend.combine(duals)
         if best.certificate.relative_gap <= target:
             return best, Ending.REACHED
         if ending is Ending.TIME or time.perf_counter() >= deadline:

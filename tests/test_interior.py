@@ -1,0 +1,177 @@
+"""The central path: to the optimum of every piecewise quadratic problem in few steps."""
+
+import functools
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import cases
+from adasdca import Status, solve
+from adasdca.backends.barrier import Barrier
+from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.interior import CpuInterior, _factorise
+from adasdca.newton.interior import follow_the_path
+from adasdca.newton.linear import Best
+from adasdca.newton.newton import Ending, minimise
+from adasdca.problem.problem import Problem
+
+FOREVER = 1e18
+INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+PIECEWISE = [name for name in cases.LOSSES if name != "logistic"]
+REGULARISERS = {
+    "l2": {},
+    "elastic net": {"l1_ratio": 0.5},
+    "lasso": {"l1_ratio": 1.0},
+    "non-negative": {"bounds": (0.0, None)},
+    "at most": {"bounds": (None, 0.1), "l1_ratio": 0.3},
+    "far from 0": {"bounds": (0.5, 2.0), "l1_ratio": 0.3},
+    "fixed": {"bounds": (0.1, 0.1)},
+}
+
+
+def on_the_path(problem, target=1e-6, deadline=FOREVER):
+    """What the method finds from β = 0, how it ended, and its factorisations."""
+    backend = LocalBackend(problem)
+    seen = backend.survey(frozenset())
+    rows, steps = backend.interior(), 0
+    factorise = rows.factorise
+
+    def counted(*arguments):
+        nonlocal steps
+        steps += 1
+        return factorise(*arguments)
+
+    rows.factorise = counted
+    start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+    best, ending = follow_the_path(backend, rows, start, target, deadline)
+    return best, ending, steps
+
+
+@pytest.mark.parametrize(
+    ("q", "epsilon", "lower", "upper"),
+    [
+        (1.0, 0.0, -np.inf, np.inf),
+        (0.0, 0.0, -1.0, 1.0),
+        (0.5, 0.0, 0.0, np.inf),
+        (0.5, 0.0, -np.inf, 0.3),
+        (0.0, 0.1, -1.0, 1.0),
+        (1.0, 0.7, -np.inf, np.inf),
+        (1.0, 0.7, 0.2, np.inf),
+        (1.0, 0.7, -np.inf, -0.2),
+        (1.0, 0.7, 0.4, 0.4),
+    ],
+)
+def test_a_separable_function_by_itself(q, epsilon, lower, upper):
+    """Its least point under a constant force is known."""
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 3, 50).astype(float)
+    force, target = rng.normal(size=(2, 50))
+    barrier = Barrier(weight, q, target, epsilon, lower, upper)
+    barrier.start(np.zeros(50), force, 1.0, 1.0)
+    products, steps = np.inf, 0
+    while products > 1e-14:
+        products = barrier.products(0.0)
+        barrier.linearise(force, 0.1 * products / max(barrier.count, 1), corrected=False)
+        barrier.move(min(0.99 * barrier.aim(barrier.kappa), 1.0))
+        steps += 1
+    assert steps <= 40
+    pull = force + target
+    shrunk = np.sign(pull) * np.maximum(np.abs(pull) - epsilon, 0.0)
+    best = np.clip(shrunk / q if q > 0 else np.sign(shrunk) * 1e9, lower, upper)
+    moves = weight > 0
+    np.testing.assert_allclose(barrier.s[moves], best[moves], atol=1e-8)
+    assert (barrier.s >= lower).all()
+    assert (barrier.s <= upper).all()
+
+
+@functools.cache
+def data(loss, wide):
+    X, y = cases.make_data(loss, n=20 if wide else 60, d=40 if wide else 7, seed=1)
+    return X, y if cases.is_classification(loss) else 3.0 + y
+
+
+@INTERCEPT
+@pytest.mark.parametrize("wide", [False, True], ids=["", "wide"])
+@pytest.mark.parametrize("regulariser", REGULARISERS)
+@pytest.mark.parametrize("loss", PIECEWISE)
+def test_it_arrives(loss, regulariser, wide, intercept):
+    X, y = data(loss, wide)
+    weight = np.random.default_rng(2).integers(0, 3, len(y)).astype(float)
+    for C, form in ((1e-2, sp.csr_matrix), (1e4, np.asarray)):
+        problem = Problem.checked(
+            form(X), y, loss=loss, lam=1 / (C * len(y)), sample_weight=weight,
+            fit_intercept=intercept, **REGULARISERS[regulariser],
+        )  # fmt: skip
+        best, ending, steps = on_the_path(problem)
+        certificate = best.certificate
+        hidden = certificate.gap <= 10 * certificate.rounding
+        assert ending is Ending.REACHED or hidden, (certificate, C)
+        assert steps <= 60
+        lower, upper = problem.bounds or (-np.inf, np.inf)
+        assert ((best.w >= lower) & (best.w <= upper)).all()
+
+
+def test_coefficients_rest_where_the_dual_point_says():
+    X, y = cases.make_data("hinge", n=60, d=30, seed=0)
+    problem = Problem.checked(X, y, loss="hinge", lam=0.1, l1_ratio=0.5)
+    best, ending, _ = on_the_path(problem)
+    assert ending is Ending.REACHED
+    assert 0 < np.count_nonzero(best.w == 0) < 30
+
+
+def test_time_runs_out():
+    X, y = data("hinge", False)
+    problem = Problem.checked(X, y, loss="hinge", lam=1e-4)
+    best, ending, steps = on_the_path(problem, deadline=time.perf_counter() - 1)
+    assert (ending, steps) == (Ending.TIME, 0)
+    assert best.certificate.gap <= LocalBackend(problem).survey(frozenset()).gap
+
+
+def test_not_for_a_loss_whose_curvature_varies():
+    X, y = cases.make_data("logistic")
+    assert LocalBackend(Problem.checked(X, y, loss="logistic", lam=1.0)).interior() is None
+
+
+def test_a_square_that_rounding_has_made_negative():
+    """As of a constant sparse column, less its mean; what it has left is on the diagonal."""
+    solve_with = _factorise(np.array([[-1e-17, 0.0], [0.0, 3.0]]), np.array([1e-20, 1.0]))
+    np.testing.assert_allclose(solve_with(np.array([1e-20, 4.0])), [1.0, 1.0])
+
+
+def counted_steps(monkeypatch, X, y, **options):
+    """Newton steps and factorisations of a solve."""
+    count = 0
+
+    def steps(*arguments):
+        nonlocal count
+        found = minimise(*arguments)
+        count += found[1]
+        return found
+
+    factorise = CpuInterior.factorise
+
+    def counted(*arguments):
+        nonlocal count
+        count += 1
+        return factorise(*arguments)
+
+    monkeypatch.setattr("adasdca.newton.multipliers.minimise", steps)
+    monkeypatch.setattr("adasdca.auto.second_order.minimise", steps)
+    monkeypatch.setattr(CpuInterior, "factorise", counted)
+    sol = solve(X, y, tol=1e-6, random_state=0, **options)
+    assert sol.status is Status.CONVERGED, sol
+    return count
+
+
+@pytest.mark.parametrize("options", [{"l1_ratio": 0.5}, {"bounds": (0.0, None)}])
+@pytest.mark.parametrize("loss", ["smoothed_hinge", "hinge", "absolute", "epsilon_insensitive"])
+def test_hard_problems_take_few_steps(loss, options, monkeypatch):
+    """Standardised counts with next to no regularisation: many kinks are crossed one by one."""
+    rng = np.random.default_rng(0)
+    X = sp.random(300, 600, 0.02, random_state=rng, data_rvs=lambda k: rng.poisson(1, k) + 1.0)
+    X = sp.csr_matrix(X.multiply(1 / (0.1 + X.toarray().std(axis=0))))
+    y = np.where(X @ rng.normal(size=600) + rng.normal(size=300) > 0, 1.0, -1.0)
+    options = {"loss": loss, "lam": 1 / (1e6 * 300), "fit_intercept": True, **options}
+    assert counted_steps(monkeypatch, X, y, **options) <= 150
