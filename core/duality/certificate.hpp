@@ -147,7 +147,8 @@ double lost_in_telling(const G& g, const double* w, const double* u, std::int64_
     const double last = w[d - 1], off = 2.0 * unit_roundoff * std::abs(last);
     const double most =
         std::max(g.excess(last - off, u[d - 1], d - 1), g.excess(last + off, u[d - 1], d - 1));
-    return std::max(most - g.excess(last, u[d - 1], d - 1), 0.0);
+    const double here = g.excess(last, u[d - 1], d - 1);
+    return std::isinf(here) ? 0.0 : std::max(most - here, 0.0);
 }
 
 // `u` is the sum of the rows by their duals.
@@ -167,11 +168,15 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
         problem.regularizer);
     const double terms = 256.0 + 0.5 * static_cast<double>(problem.d);  // in one chain of a sum
     const double relative = 4.0 * unit_roundoff * terms;
+    // What may have underflowed on the way, unless all terms are 0: far more than is lost by it.
+    const bool nothing = sums.value == 0 && sums.mass == 0 &&
+                         std::all_of(w, w + problem.d, [](double x) { return x == 0; });
+    const double tiny = nothing ? 0.0 : 1e-300;
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + apart;
-    result.rounding = 1.001 * (sums.slip / n + off + told + relative * gap);
+    result.rounding = 1.001 * (sums.slip / n + off + told + relative * gap) + tiny;
     result.gap = gap + result.rounding;
-    result.blur = 1.001 * (sums.blur / n + relative * result.primal);
+    result.blur = 1.001 * (sums.blur / n + relative * result.primal) + tiny;
     return result;
 }
 

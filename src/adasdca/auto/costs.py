@@ -65,7 +65,7 @@ class Costs:
             return self.rates.dense_pair * facts.squared_length
         # The kernel gathers the commonest columns, in tiles of eight, into dense panels. As it does
         # (core/rows/dense_panels.hpp), take their best number: tiles in the panel's product, the
-        # panel met by other entries, pairs of those, and sorting all into place; in units of a pair.
+        # panel met by other entries, pairs of those, and sorting all into place; in pairs.
         share = facts.column_shares
         rest = np.append(share.sum() - np.append(0.0, share.cumsum())[: len(share) : 8], 0.0)
         tiles = np.arange(len(rest))
