@@ -118,7 +118,11 @@ class LocalBackend:
         if self.problem.regularizer.eta > 0:
             certificate = self._certificate(seen.certificate)
         else:
-            certificate = self.certify(coef, seen.intercept, certified)
+            # The core takes the slopes for the dual point; that of a second-order phase may be
+            # feasible where these are not.
+            points = [certified] if certified is beta else [certified, beta]
+            found = [(self.certify(coef, seen.intercept, each), each) for each in points]
+            certificate, certified = min(found, key=lambda pair: pair[0].gap)
         return Survey(
             n=n,
             certificate=certificate,
