@@ -39,6 +39,15 @@ def test_no_certificate_claims_too_much(part):
     assert tally.total("early") <= 0.02 * tally.total("problems")
 
 
+# Features and targets far from 0, a free intercept, little penalty: lasso, elastic net, bounds, L2.
+@pytest.mark.parametrize("index", [200, 1385, 1541, 3310, 3752, 4776, 5038])
+def test_what_can_be_certified_is_found(index):
+    verdict = judge(SEED, index)
+    assert verdict.decided
+    assert not verdict.violations
+    assert not verdict.early
+
+
 def test_every_loss_is_among_the_problems():
     names = {make(SEED, k).kind["loss"] for k in range(1000)}
     assert names == {loss.name for loss in (*SMOOTH, *KINKED)} | {"logistic"}

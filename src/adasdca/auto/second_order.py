@@ -252,7 +252,7 @@ class SecondOrder:
             found, _ = best_point(backend, objective, deadline)
             backend.place(found.duals, found.w, found.b)
         else:
-            backend.place(term.duals(), objective.v, objective.b)
+            backend.place(None, objective.v, objective.b)
         return True
 
     def cost(self, survey: Survey, steps: float) -> float:
