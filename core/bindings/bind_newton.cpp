@@ -141,9 +141,8 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                 expect_rows(ws, beta, "beta");
                 expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
                        "w: one entry per feature");
-                released(1e18, [&](StopToken&) {
-                    place(ws.iterate, beta.data(), w.data(), multiplier);
-                });
+                released(1e18,
+                         [&](StopToken&) { place(ws.iterate, beta.data(), w.data(), multiplier); });
             },
             "beta"_a, "w"_a, "multiplier"_a,
             "Take over beta, and for the next survey any w and intercept at all.")
