@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
-from adasdca.duality.certificate import Certificate
+from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.interior import follow_the_path
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
@@ -201,7 +201,18 @@ class Multipliers:
                 continue
             if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
                 return best, Ending.EXHAUSTED
-            here, found = best_point(backend, objective, deadline)
+            try:
+                here, found = best_point(backend, objective, deadline)
+            except CertificateError:
+                # A point so far off says that the round was too sharp: back to the best one.
+                hard += 1
+                if hard > BLUNTEST:
+                    return best, Ending.EXHAUSTED
+                v, b, centre = best.w, best.b, best.duals
+                u = backend.combine(centre)
+                length = BLUNTER * length if length > 0 else widest
+                rho = np.maximum(rho / BLUNTER, self.units)
+                continue
             v, b, duals = here.v, here.b, here.duals
             if found.gap < known.gap:
                 best = Best(here.w, b, duals, found)
