@@ -19,7 +19,7 @@ import adasdca
 from adasdca import Status
 from adasdca.problem.losses import LOSSES
 
-SEED, PROBLEMS, PARTS = 0, 20_000, 40
+SEED, PROBLEMS, PARTS = 0, 10_000, 20
 
 
 @pytest.fixture(autouse=True)
