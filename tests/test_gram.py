@@ -75,7 +75,7 @@ def test_gram(d, density, values):
             found, sums = np.empty((d, d)), np.empty((2, d))
             workspace = make_workspace(problem, pack)
             workspace.pack()
-            assert workspace.gram(h, factors, found, sums, 1, FOREVER)
+            assert workspace.gram(h, factors, None, found, sums, 1, FOREVER)
             np.testing.assert_allclose(np.tril(found), expected, rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(sums, (factors * h) @ X, rtol=1e-12, atol=1e-12)
 
@@ -91,7 +91,7 @@ def test_gram_in_parts():
     sums = np.empty((3, 1, 11))
     for threads, matrix in enumerate(found, 1):
         workspace = make_workspace(problem, False)
-        assert workspace.gram(h, factor, matrix, sums[threads - 1], threads, FOREVER)
+        assert workspace.gram(h, factor, None, matrix, sums[threads - 1], threads, FOREVER)
     expected = np.tril((X.T @ X.multiply(h[:, None])).toarray())
     np.testing.assert_allclose(np.tril(found[0]), expected, rtol=1e-12)
     assert all((np.tril(matrix) == np.tril(found[0])).all() for matrix in found)
