@@ -81,6 +81,16 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
         .def(
+            "squares",
+            [](Workspace& ws, Vector<double> h, Output out, int threads) {
+                expect_rows(ws, h, "h");
+                double* to = pointer(out, ws.problem.d);
+                released(1e18, [&](StopToken& token) {
+                    return sum_squares(ws.iterate, h.data(), to, threads, token);
+                });
+            },
+            "h"_a, "out"_a, "threads"_a, "Write sum_i h_i x_ij^2 for every feature.")
+        .def(
             "combine_exactly",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {
                 expect_rows(ws, beta, "beta");

@@ -13,7 +13,7 @@ from adasdca import _core
 from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
-from adasdca.problem.data import DenseRows, Rows
+from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -279,7 +279,9 @@ class CpuTerm:
 
     def diagonal(self) -> tuple[Array, float]:
         """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
-        return column_squares(self.problem.rows, self.curvature), float(self.curvature.sum())
+        squares = np.empty(self.workspace.d)
+        self.workspace.squares(self.curvature, squares, self.threads)
+        return squares, float(self.curvature.sum())
 
     def solve_by_rows(
         self,
@@ -382,13 +384,3 @@ def _dense_gram(
             side += ((most if even else root) * f[part]) @ block
     # The upper triangle in Fortran order is the lower one in C order.
     return np.asarray(matrix).T, sides
-
-
-def column_squares(rows: Rows, h: Array) -> Array:
-    """Return Σ_i h_i x_ij² for every feature."""
-    if isinstance(rows, DenseRows):
-        sums = np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
-    else:
-        weights = np.repeat(h, np.diff(rows.start)) * rows.values.astype(np.float64) ** 2
-        sums = np.bincount(rows.columns, weights=weights, minlength=rows.shape[1])
-    return np.asarray(sums, dtype=np.float64)
