@@ -166,8 +166,8 @@ def solve(
     if not isinstance(pack, bool) and pack != "auto":
         raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
-    # (A product too small for doubles is 0, and no error.)
-    with interruption() as around, np.errstate(under="ignore"):
+    # A product too small for doubles is 0; a point too large for them gets no certificate.
+    with interruption() as around, np.errstate(all="ignore"):
         stop = StopRule(start, tol, max_epochs, max_time, callback, around)
         epoch = 0
         rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)

@@ -30,6 +30,7 @@ from adasdca.engine.interruption import interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
+from adasdca.problem.data import refuse_masked
 from adasdca.problem.losses import LOSSES, Loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Solution, Status
@@ -282,6 +283,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, **options: Any) -> Any:
         """Return the rows and the targets, checked."""
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         with interruption() as around, around.opened():
             return validate_data(
                 self,
@@ -297,6 +300,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _weights(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:
             return None
+        refuse_masked(sample_weight, "sample_weight")
         weight: Array = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
@@ -304,6 +308,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _rows_to_predict(self, X: Any) -> Any:
         check_is_fitted(self)
+        refuse_masked(X, "X")
         return validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
         )
