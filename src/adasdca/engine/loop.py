@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from adasdca import _core
-from adasdca.ascent.plans import Epoch
+from adasdca.ascent.plans import Epoch, Leave
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend
@@ -104,6 +104,8 @@ class Loop:
             planned = time.perf_counter()
             if plan is None:
                 return Status.STALLED
+            if isinstance(plan, Leave):
+                return Status.INTERRUPTED
             self._label = plan.label
             self._epoch += 1
             self._seen = False
