@@ -27,7 +27,7 @@ from adasdca.solution import History, Record, Solution, State, Status, as_beta
 
 Array = NDArray[np.float64]
 
-#: Seconds past the deadline that the first survey may take; after that the model 0 is returned.
+#: Seconds past the deadline that a first certificate may take; after that it is the model 0.
 FIRST = 0.1
 
 #: Rows whose losses at 0 are summed at a time, in the cache.
@@ -176,9 +176,10 @@ def solve(
             state = State(*as_beta(warm_start, problem.weight, len(problem.y)), seed)
         bounds = problem.bounds
         allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
-        first = FIRST if allowed else FOREVER
+        first = max(stop.seconds_left(), 0.0) + FIRST if allowed else FOREVER
+        begun = time.perf_counter()
         try:
-            with around.heeded(max(stop.seconds_left(), 0.0) + first):
+            with around.heeded(first):
                 rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
                 if state is not None:
                     rows.restart(state.beta, state.multiplier)
@@ -191,7 +192,7 @@ def solve(
             schedule = method.schedule(problem, rows.facts, tol, threads)
             around.check()
             loop = Loop(rows, schedule, stop, seed, 0 if state is None else state.epoch)
-            return _solution(problem, rows, loop.run(first))
+            return _solution(problem, rows, loop.run(first - (time.perf_counter() - begun)))
         except _core.Expired:
             return unsolved(
                 problem.y,

@@ -71,10 +71,10 @@ class Loop:
         """Run to the end; Ctrl-C is an end like any other once there is a certificate.
 
         Without a first certificate there is nothing to return. KeyboardInterrupt is raised then, or
-        Expired if the first survey takes more than `first` seconds past the deadline.
+        Expired if the first survey takes more than `first` seconds.
         """
         stop = self._stop
-        with stop.interruption.heeded(max(stop.seconds_left(), 0.0) + first):
+        with stop.interruption.heeded(first):
             self._look(FOREVER)
         try:
             with stop.interruption.heeded(stop.seconds_left() + GRACE):
