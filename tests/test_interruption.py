@@ -245,7 +245,7 @@ def test_an_estimator_in_threads(name, monkeypatch):
             done.append(True)
 
     monkeypatch.setattr("adasdca.estimators._base.solve", counted)
-    for _, line, turn in places(lines, ("estimators", "engine"), sample=40):
+    for _, line, turn in places(lines, ("estimators", "engine"), sample=40, both=name != "CV"):
         fresh = clone(model)
         ended(lambda: at_line(lambda: fresh.fit(X, y), line, turn, press))  # noqa: B023
         assert len(begun) == len(done)  # no worker goes on
