@@ -73,6 +73,8 @@ def solve(
     X : (n, d) array or sparse matrix
         C-ordered arrays and CSR matrices of float32 or float64 are used without a copy; everything
         else is converted, with a copy.
+        Nothing may change them before the end: indices that another thread writes out of range are
+        read as they are then.
     y : (n,) array
         Labels −1 and +1 for classification losses, real targets for regression losses.
     loss : str or Loss
