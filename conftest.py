@@ -3,6 +3,7 @@
 import functools
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
         "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("any machine")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Remove what tests leave behind: memory maps of joblib's, sockets of processes killed."""
+    tmp_path_factory.getbasetemp()  # stays where it is
+    # The path is short: those of sockets have a limit.
+    with (
+        tempfile.TemporaryDirectory(prefix="adasdca-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,12 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 SCRIPT = Path(__file__).with_name("writers.py")
 
 
-def outcomes(how, folder):
+def outcomes(how, parent):
+    folder, elsewhere = parent / "files", parent / "elsewhere"
+    for each in (folder, elsewhere):
+        each.mkdir()
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment |= {"TMPDIR": str(elsewhere)}
     command = [sys.executable, str(SCRIPT), how, str(folder)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -22,6 +26,8 @@ def outcomes(how, folder):
     # The points are such that a careless writer does damage at most of them.
     careless = found.pop("careless")
     assert careless["neither"] > careless["old"] + careless["new"]
+    # What took long to compute is kept in another place where the disk does not take it.
+    assert how != "denied" or any(elsewhere.iterdir())
     return found
 
 

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
+from adasdca.estimators._labels import encoded
 from bundled import cancer, diabetes, iris
 
 
@@ -201,3 +202,24 @@ def test_bad_parameters_of_regression(bad):
 def test_parameters_are_keywords_only():
     with pytest.raises(TypeError):
         AdaSDCAClassifier("hinge")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([-128, 127, 5, 127], np.int8),
+        np.array([255, 0, 3, 3], np.uint8),
+        np.array([True, False, True]),
+        np.array([2**62, -(2**62), 0, 0]),
+        np.array([2**64 - 1, 2**64 - 3, 2**64 - 1], np.uint64),
+        np.array([7, 70_007, 7, 8]),
+        np.array([1.0, 3.0, 2.0, 1.0]),
+        np.array(["b", "a", "c", "b"]),
+    ],
+    ids=lambda labels: f"{labels.dtype}-{labels[0]}",
+)
+def test_labels_are_encoded_as_numpy_would(labels):
+    classes, codes = encoded(labels)
+    expected, inverse = np.unique(labels, return_inverse=True)
+    np.testing.assert_array_equal(classes, expected, strict=True)
+    np.testing.assert_array_equal(codes, inverse)

@@ -151,6 +151,7 @@ def test_one_warning_for_all_fits():
         search.fit(X, y)
     texts = [str(w.message) for w in caught]
     assert sum("6 of 6 fits along C did not reach tol=1.0e-08" in text for text in texts) == 1
+    assert any("whose relative duality gaps are up to" in text for text in texts)
     assert len(texts) == 2  # and that of the final fit
     assert not search.converged_
 

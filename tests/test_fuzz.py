@@ -9,6 +9,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from tools.fuzz import files_hold
 from tools.fuzz_files import fuzz, make
 
 from adasdca import files, models
@@ -18,6 +19,12 @@ from adasdca.storage import FileError, damage
 
 #: Damaged files of each format.
 COUNT = 300
+
+
+def test_the_command_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert files_hold(0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_only_our_errors(tmp_path):

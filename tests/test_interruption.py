@@ -245,7 +245,7 @@ def test_an_estimator_in_threads(name, monkeypatch):
             done.append(True)
 
     monkeypatch.setattr("adasdca.estimators._base.solve", counted)
-    for _, line, turn in places(lines, ("estimators", "engine"), sample=40):
+    for _, line, turn in places(lines, ("estimators", "engine"), sample=40, both=name != "CV"):
         fresh = clone(model)
         ended(lambda: at_line(lambda: fresh.fit(X, y), line, turn, press))  # noqa: B023
         assert len(begun) == len(done)  # no worker goes on
@@ -531,6 +531,37 @@ def test_a_first_certificate_of_a_multinomial_model_that_takes_too_long(monkeypa
     whole = solve_multinomial(X, CLASSES, tol=1e-9, **options)
     assert solution.dual <= whole.primal <= solution.primal
     assert np.linalg.norm(whole.coef) <= solution.radius
+
+
+def test_a_backend_that_takes_too_long_to_make(monkeypatch):
+    """By one that is never done but looks at the clock, as all kernels do."""
+
+    def endless(*_):
+        while True:
+            _core.check()
+
+    monkeypatch.setattr("adasdca.solver.LocalBackend", endless)
+    solution = solve(X, SIGNS, loss="logistic", lam=LAM, max_time=0.0)
+    assert solution.status is Status.TIME_LIMIT
+    assert not solution.coef.any()
+
+
+@pytest.mark.parametrize("y", [SIGNS, CLASSES], ids=["two", "three"])
+@pytest.mark.parametrize("seconds", [0.0, 1e6])
+def test_margins_are_certified_after_ctrl_c_if_there_is_time(y, seconds, monkeypatch):
+    monkeypatch.setattr("adasdca.estimators._base.HURRY", seconds)
+    rows, labels = np.repeat(X, 15_000, axis=0), np.repeat(y, 15_000)
+    assert rows.size > 10**6
+
+    def press(record):
+        if record.gap < 1e-2 * record.primal:
+            raise KeyboardInterrupt
+
+    model = AdaSDCAClassifier(tol=0.0, callback=press, C=1e-5)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows, labels)
+    sure = model.certified_margin(X) > 0
+    assert sure.any() if seconds else not sure.any()
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

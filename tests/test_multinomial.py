@@ -156,6 +156,9 @@ def test_ends_and_their_reasons():
     assert solve_multinomial(X, codes, **problem, callback=interrupt).status is Status.INTERRUPTED
     exact = solve_multinomial(X, codes, **problem, tol=0.0)
     assert exact.gap <= 1e-14 * exact.primal
+    assert exact.status is Status.STALLED
+    assert f"no certificate below {exact.relative_gap:.1e}" in exact.message
+    assert exact.message in str(exact)
 
 
 def test_warm_start_goes_on():

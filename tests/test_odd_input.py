@@ -14,6 +14,12 @@ X = RNG.standard_normal((40, 4))
 Y = np.where(X[:, 0] + 0.3 * RNG.standard_normal(40) > 0, 1.0, -1.0)
 BASE = {"X": X, "y": Y, "loss": "logistic", "lam": 0.1}
 HUGE = 10**400
+MODELS = [
+    adasdca.AdaSDCAClassifier,
+    adasdca.AdaSDCARegressor,
+    adasdca.AdaSDCAClassifierCV,
+    adasdca.AdaSDCARegressorCV,
+]
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -81,6 +87,19 @@ def test_masks_are_not_ignored(name):
         solve(**(BASE | {"loss": "squared", name: masked(given)}))
 
 
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+@pytest.mark.parametrize("model", MODELS)
+def test_estimators_do_not_ignore_masks(model, name):
+    given = {"X": X, "y": Y, "sample_weight": np.ones(40)}
+    with pytest.raises(ValueError, match=f"{name} is a masked array, and . of its entries"):
+        model().fit(**(given | {name: masked(given[name])}))
+    if name == "X":
+        fitted = model().fit(np.ma.array(X), Y)
+        for use in (fitted.predict, getattr(fitted, "certified_margin", fitted.predict)):
+            with pytest.raises(ValueError, match="X is a masked array, and 4 of its entries"):
+                use(masked(X))
+
+
 def test_masked_arrays_without_masked_entries_are_arrays():
     plain = solve(**BASE, tol=1e-9)
     other = solve(**(BASE | {"X": np.ma.array(X), "y": np.ma.array(Y)}), tol=1e-9)
@@ -135,6 +154,37 @@ def test_errors_of_numpy_raised_are_none_of_ours(loss):
         certify(X * scale, Y, point.coef, loss=loss, lam=1e-6, dual_coef=point.dual_coef)
         model = adasdca.AdaSDCAClassifier(multi_class="multinomial", C=1e4, max_iter=500)
         model.fit(X * 100, labels)
+
+
+@pytest.mark.parametrize("labels", [Y, np.arange(40) % 3], ids=["two", "three"])
+@pytest.mark.parametrize("options", [{}, {"multi_class": "ovr"}, {"loss": "modified_huber"}])
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e3, 1e160, 1e300])
+def test_predictions_at_any_scale_raise_no_errors_of_numpy(options, labels, scale):
+    with np.errstate(all="raise"):
+        model = adasdca.AdaSDCAClassifier(C=1e4, **options).fit(X, labels)
+        probabilities = model.predict_proba(X * scale)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        assert not np.isnan(model.predict_log_proba(X * scale)).any()
+        assert not np.isnan(model.certified_margin(X * scale)).any()
+        assert not np.isnan(model.decision_function(X * scale)).any()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e100, 1e150])
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
+def test_solves_at_any_scale_raise_no_errors_of_numpy(loss, scale):
+    with np.errstate(all="raise"):
+        found = solve(X * scale, X[:, 0] * scale, loss=loss, lam=1 / 40, fit_intercept=True)
+        fitted = adasdca.AdaSDCARegressor(max_iter=5).fit(X, X[:, 0])
+        assert not np.isnan(fitted.certified_error(X * scale)).any()
+    assert 0 <= found.gap < np.inf
+
+
+def test_rows_whose_squares_underflow_are_not_certified_by_that():
+    model = adasdca.AdaSDCAClassifier(tol=0.5, method="sdca-perm", C=100.0, fit_intercept=False)
+    model.set_params(random_state=0).fit(X, Y)
+    sure = model.certified_margin(X) > 0
+    assert not sure.all()
+    assert not (model.certified_margin(1e-170 * X) > 0)[~sure].any()
 
 
 @pytest.mark.parametrize("give", ["picker", "rule"])

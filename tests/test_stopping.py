@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import pytest
 import reference as ref
 from adasdca import AdaSDCAPlus, Status, solve
 from adasdca.auto.schedule import AutoSchedule
+from adasdca.backends.cpu import LocalBackend
+from adasdca.duality.certificate import Certificate
 from adasdca.methods import METHODS
 from cases import LOSSES, SMOOTH, make_data
 
@@ -156,6 +159,21 @@ def test_updates_are_counted(method, epoch):
         method = AdaSDCAPlus(epoch=epoch)
     solution = solve(X, y, method=method, **options)
     assert solution.n_updates == 4 * 60 * (epoch if isinstance(method, AdaSDCAPlus) else 1)
+
+
+def test_what_is_returned_is_the_point_that_converged(monkeypatch):
+    """One before may have a smaller gap, of a smaller objective, which is a larger part of it."""
+    X, y, options = problem("logistic", tol=0.00995, method="sdca", max_epochs=5)
+    numbers = iter([(100.0, 99.0, 1.0, 0.1), (100.9, 99.8995, 1.0005, 0.1)])
+    survey = LocalBackend.survey
+
+    def told(*args):
+        return replace(survey(*args), certificate=Certificate(*next(numbers)))
+
+    monkeypatch.setattr(LocalBackend, "survey", told)
+    found = solve(X, y, **options)
+    assert found.status is Status.CONVERGED
+    assert found.gap <= options["tol"] * found.primal
 
 
 def test_a_failing_callback_is_not_swallowed():

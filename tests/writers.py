@@ -36,7 +36,7 @@ from adasdca_reproduce.store import compress
 POINTS = {"killed": 50, "interrupted": 30, "denied": 20, "limited": 20}
 #: Calls that touch the disk.
 TOUCHING = {"open", "write", "flush", "fstat", "replace", "close", "unlink", "fchmod", "chmod"}
-N = 800
+N = 200
 
 
 def rows(version):

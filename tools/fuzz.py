@@ -65,6 +65,12 @@ def fuzz(name: str, seconds: int) -> dict[str, Any]:
     }
 
 
+def files_hold(seconds: int) -> bool:
+    """Damage files of the formats that Python reads; return whether all were refused by us."""
+    command = [sys.executable, str(FILES), str(seconds)]
+    return subprocess.run(command, check=False).returncode == 0
+
+
 def main() -> None:
     """Run the targets one after another, and say what was found."""
     names = sorted(path.stem for path in SOURCES.glob("*.cpp"))
@@ -80,8 +86,7 @@ def main() -> None:
         found.append(fuzz(name, share))
         print("{target}: {inputs} inputs, {edges} edges, failed: {failed}".format(**found[-1]))
     if files:
-        run = subprocess.run([sys.executable, str(FILES), "--time", str(share)], check=False)
-        found.append({"target": "files", "seconds": share, "failed": run.returncode != 0})
+        found.append({"target": "files", "seconds": share, "failed": not files_hold(share)})
     failures = sum(entry["failed"] for entry in found)
     inputs = sum(entry.get("inputs", 0) for entry in found)
     print(f"{inputs} inputs in {sum(entry['seconds'] for entry in found)} s, {failures} failures")

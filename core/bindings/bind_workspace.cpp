@@ -49,10 +49,8 @@ std::unique_ptr<Workspace> make_workspace(
                                                   .total = total,
                                                   .fit_intercept = fit_intercept});
     ws->keep = std::move(keep);
-    {
-        nb::gil_scoped_release release;
-        ws->iterate = make_iterate(ws->problem, packing);
-    }
+    released(1e18,
+             [&](StopToken& token) { ws->iterate = make_iterate(ws->problem, packing, token); });
     return ws;
 }
 
@@ -131,9 +129,12 @@ void bind_workspace(nb::module_& m) {
             "curvature",
             [](const Workspace& ws, Output out) {
                 double* q = pointer(out, ws.problem.n);
-                released(1e18, [&](StopToken&) {
+                released(1e18, [&](StopToken& token) {
                     with_rows(ws.iterate, [&](const auto& rows) {
-                        for (std::int64_t i = 0; i < ws.problem.n; ++i) q[i] = rows[i].state.q;
+                        for (std::int64_t i = 0; i < ws.problem.n; ++i) {
+                            if (i % (1 << 16) == 0 && token.stop()) return;
+                            q[i] = rows[i].state.q;
+                        }
                     });
                 });
             },

@@ -175,8 +175,9 @@ NB_MODULE(ADASDCA_MODULE, m) {
     m.def(
         "plan",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(released(
-                1e18, [&](StopToken&) { return Planner().plan(view(weight), m, count, key); }));
+            return own(released(1e18, [&](StopToken& token) {
+                return Planner().plan(view(weight), m, count, key, token);
+            }));
         },
         "weight"_a, "m"_a, "count"_a, "key"_a,
         "Draw Algorithm 2's picks as an ordered set of rings.");
@@ -186,8 +187,9 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "plan",
             [](Planner& planner, Vector<double> weight, double m, std::int64_t count,
                std::uint64_t key) {
-                return own(released(
-                    1e18, [&](StopToken&) { return planner.plan(view(weight), m, count, key); }));
+                return own(released(1e18, [&](StopToken& token) {
+                    return planner.plan(view(weight), m, count, key, token);
+                }));
             },
             "weight"_a, "m"_a, "count"_a, "key"_a);
     m.def(

@@ -154,7 +154,7 @@ double squared_length(const Row& row, const AnyRegularizer& regularizer) {
 
 }  // namespace
 
-Iterate make_iterate(Problem& problem, bool packing) {
+Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
     Iterate it;
     it.problem = &problem;
     it.packing = packing;
@@ -166,7 +166,8 @@ Iterate make_iterate(Problem& problem, bool packing) {
     double squares = 0;
     std::visit(
         [&](const auto& rows) {
-            for (std::int64_t begin = 0; begin < problem.n; begin += block_rows)
+            for (std::int64_t begin = 0; begin < problem.n; begin += block_rows) {
+                if (begin % rows_per_check == 0 && token.stop()) return;
                 for_rows(it, rows, begin, std::min(problem.n, begin + block_rows),
                          [&](std::int64_t i) {
                              auto row = rows[i];
@@ -176,8 +177,10 @@ Iterate make_iterate(Problem& problem, bool packing) {
                              squares += square;
                              row.state = {0.0, problem.y[i], scale * square, scale};
                          });
+            }
         },
         it.rows);
+    if (token.stopped()) return it;
     if (problem.fit_intercept) {
         // Half as long as a row: with it an intercept costs hardly any more epochs.
         const double mean = squares / static_cast<double>(problem.n);

@@ -148,8 +148,9 @@ inline void read_primal(Iterate& it) {
 }
 
 // Start at beta = 0 (u = 0), on the rows as they are given.
-// The problem gets its constant feature, half as long as rows are.
-Iterate make_iterate(Problem& problem, bool packing);
+// The problem gets its constant feature, half as long as rows are. What a token has stopped is of
+// no use.
+Iterate make_iterate(Problem& problem, bool packing, StopToken& token);
 
 // Copy the rows into records if that was asked for and is possible. It costs as much as a survey
 // or two and only visits in random order are the faster for it, so it waits for the first of them:

@@ -17,6 +17,7 @@
 
 #include "sampling/random.hpp"
 #include "system/memory_pool.hpp"
+#include "system/parallel.hpp"
 
 namespace adasdca::clocks {
 
@@ -88,8 +89,9 @@ class ExponentialClocks {
   public:
     // All rings before `time`, level by level: all first rings, then the second rings of the clocks
     // that had a first one, and so on; returns their number. The unit of time is the horizon.
-    std::size_t draw(std::span<const double> rate, double m, double time, std::uint64_t key) {
-        constexpr std::size_t block = 512;
+    std::size_t draw(std::span<const double> rate, double m, double time, std::uint64_t key,
+                     StopToken& token) {
+        constexpr std::size_t block = 512, blocks_per_check = 128;
         for (std::size_t k = all_.size(); k < rate.size(); ++k)
             all_.push_back(static_cast<std::int32_t>(k));
         reserve(gap_, rate.size() + lanes);
@@ -106,6 +108,7 @@ class ExponentialClocks {
             const Real* before = level == 0 ? nullptr : time_.data() + size_ - count;
             std::size_t kept = 0;
             for (std::size_t begin = 0; begin < count; begin += block) {
+                if (begin % (block * blocks_per_check) == 0 && token.stop()) return 0;
                 const std::size_t length = std::min(block, count - begin);
                 Real next[block], gap[block];
                 exponentials(stream, clock + begin, length, next);

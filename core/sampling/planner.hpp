@@ -16,6 +16,7 @@
 #include "sampling/exponential_clocks.hpp"
 #include "sampling/horizon.hpp"
 #include "sampling/random.hpp"
+#include "system/parallel.hpp"
 
 namespace adasdca {
 
@@ -24,8 +25,9 @@ namespace adasdca {
 class Planner {
   public:
     // `count` picks of Algorithm 2 from unnormalised weights; rows of weight 0 are never picked.
-    // At least one weight must be positive.
-    Picks plan(std::span<const double> weight, double m, std::int64_t count, std::uint64_t key) {
+    // At least one weight must be positive. What a token has stopped is of no use.
+    Picks plan(std::span<const double> weight, double m, std::int64_t count, std::uint64_t key,
+               StopToken& token) {
         gather(weight);
         Picks picks(static_cast<std::size_t>(count), row_[0]);
         if (active_ == 1) return picks;
@@ -42,9 +44,10 @@ class Planner {
             // The fastest clock has rate 1: its first ring is near 1/time of the horizon. Floats
             // can tell that, and (unless m is almost 1) the many rings of a clock, from each other.
             if (time < 1e20 && m > 1.001)
-                ring(single_, m, time, subkey(key, stages), part);
+                ring(single_, m, time, subkey(key, stages), part, token);
             else
-                ring(double_, m, time, subkey(key, stages), part);
+                ring(double_, m, time, subkey(key, stages), part, token);
+            if (token.stopped()) break;
             done += wanted;
             if (done < picks.size()) slow(weight, m, part, stages == 0);
             if (active_ < weight.size())
@@ -57,10 +60,13 @@ class Planner {
     // Picks as numbers of clocks, in the order of `row_`.
     template <class Real>
     void ring(clocks::ExponentialClocks<Real>& rings, double m, double time, std::uint64_t key,
-              std::span<std::int32_t> picks) {
+              std::span<std::int32_t> picks, StopToken& token) {
         // The same clocks run on to a later horizon: the draws depend on the key, not on the time.
-        while (rings.draw({rate_.data(), active_}, m, time, key) < picks.size()) time *= 1.5;
-        rings.order(picks);
+        while (rings.draw({rate_.data(), active_}, m, time, key, token) < picks.size()) {
+            if (token.stopped()) return;
+            time *= 1.5;
+        }
+        if (!token.stop()) rings.order(picks);
     }
 
     // The rows of positive weight, and their rates as multiples of the largest.

@@ -112,7 +112,8 @@ def certify(
     workspace.scores(w, scores, 1)
     # The slope's dual point; with an intercept the best b for these scores makes it feasible.
     best = workspace.best_intercept(scores, b, 1) if problem.fit_intercept else 0.0
-    with np.errstate(under="ignore"):  # a product too small for doubles is 0, and no error
+    # A product too small for doubles is 0; a point too large for them gets no certificate.
+    with np.errstate(all="ignore"):
         candidates = [-problem.loss.slope(scores + best, problem.y)]
         if dual_coef is not None:
             candidates.append(_check_dual(dual_coef, problem))

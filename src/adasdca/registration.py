@@ -104,7 +104,8 @@ def register_method(name: str, method: Any = None) -> Any:
     method : callable, class or method object
         ``method(survey, rng) -> rows``: the rows that the coming epoch visits, in order, from a
         `Survey` with all its arrays and a `numpy.random.Generator` that depends on the seed and the
-        epoch alone. Each visit is an exact coordinate step. No rows at all ends the solve.
+        epoch alone. Each visit is an exact coordinate step. No rows at all end the solve, as
+        interrupted.
         Of a class, one object is made for each solve, which may remember what it saw. A method
         object, such as ``AdaSDCAPlus(m=4)``, gets a second name.
 

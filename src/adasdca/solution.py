@@ -169,8 +169,29 @@ class State:
         return cls(dual, float(multiplier), int(epoch), int(seed))
 
 
+class Solved(Certified):
+    """What a solve has come to says how it ended."""
+
+    status: Status
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap asked for was reached."""
+        return self.status is Status.CONVERGED
+
+    @property
+    def message(self) -> str:
+        """The status in a sentence, with the numbers of this solve."""
+        if self.status is Status.STALLED:
+            return stalled_at(self.certificate)
+        return self.status.message
+
+    def __str__(self) -> str:
+        return f"{self!r}\n{self.message}"
+
+
 @dataclass(frozen=True)
-class Solution(Certified):
+class Solution(Solved):
     """A point with its certificate.
 
     Attributes
@@ -211,11 +232,6 @@ class Solution(Certified):
     timings: dict[str, float] = field(repr=False)
     state: State = field(repr=False)
 
-    @property
-    def converged(self) -> bool:
-        """Whether the gap asked for was reached."""
-        return self.status is Status.CONVERGED
-
     def __repr__(self) -> str:
         n, d = len(self.dual_coef), len(self.coef)
         return (
@@ -223,16 +239,6 @@ class Solution(Certified):
             f"(relative {self.relative_gap:.1e}), radius {self.radius:.2e}, "
             f"{self.n_epochs} epochs, {self.n_updates} updates, n={n}, d={d})"
         )
-
-    @property
-    def message(self) -> str:
-        """The status in a sentence, with the numbers of this solve."""
-        if self.status is Status.STALLED:
-            return stalled_at(self.certificate)
-        return self.status.message
-
-    def __str__(self) -> str:
-        return f"{self!r}\n{self.message}"
 
 
 def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:

@@ -27,9 +27,11 @@ from adasdca.solution import History, Record, Solution, State, Status, as_beta
 
 Array = NDArray[np.float64]
 
-#: Seconds past the deadline that the first survey may take; after that the model 0 is returned.
+#: Seconds past the deadline that a first certificate may take; after that it is the model 0.
 FIRST = 0.1
 
+#: Rows whose losses at 0 are summed at a time, in the cache.
+BLOCK = 1 << 15
 #: More threads than any machine has processors.
 MOST_THREADS = 1 << 16
 
@@ -71,6 +73,8 @@ def solve(
     X : (n, d) array or sparse matrix
         C-ordered arrays and CSR matrices of float32 or float64 are used without a copy; everything
         else is converted, with a copy.
+        Nothing may change them before the end: indices that another thread writes out of range are
+        read as they are then.
     y : (n,) array
         Labels −1 and +1 for classification losses, real targets for regression losses.
     loss : str or Loss
@@ -166,27 +170,31 @@ def solve(
     if not isinstance(pack, bool) and pack != "auto":
         raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
-    # (A product too small for doubles is 0, and no error.)
-    with interruption() as around, np.errstate(under="ignore"):
+    # A product too small for doubles is 0; a point too large for them gets no certificate.
+    with interruption() as around, np.errstate(all="ignore"):
         stop = StopRule(start, tol, max_epochs, max_time, callback, around)
-        epoch = 0
-        rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
-        if not rows.facts.ascends and method.ascends:
-            raise ValueError(
-                f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
-                f"{l1_ratio!r}, a penalty factor of 0 or this backend does not allow; choose "
-                "method='auto', or an l1_ratio below 1 and penalty_factors above 0."
-            )
-        schedule = method.schedule(problem, rows.facts, tol, threads)
+        state = None
         if warm_start is not None:
-            beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
-            rows.restart(beta, multiplier)
-        around.check()
-        loop = Loop(rows, schedule, stop, seed, epoch)
+            state = State(*as_beta(warm_start, problem.weight, len(problem.y)), seed)
         bounds = problem.bounds
         allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
+        first = max(stop.seconds_left(), 0.0) + FIRST if allowed else FOREVER
+        begun = time.perf_counter()
         try:
-            return _solution(problem, rows, loop.run(FIRST if allowed else FOREVER))
+            with around.heeded(first):
+                rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+                if state is not None:
+                    rows.restart(state.beta, state.multiplier)
+            if not rows.facts.ascends and method.ascends:
+                raise ValueError(
+                    f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
+                    f"{l1_ratio!r}, a penalty factor of 0 or this backend does not allow; choose "
+                    "method='auto', or an l1_ratio below 1 and penalty_factors above 0."
+                )
+            schedule = method.schedule(problem, rows.facts, tol, threads)
+            around.check()
+            loop = Loop(rows, schedule, stop, seed, 0 if state is None else state.epoch)
+            return _solution(problem, rows, loop.run(first - (time.perf_counter() - begun)))
         except _core.Expired:
             return unsolved(
                 problem.y,
@@ -195,7 +203,7 @@ def solve(
                 loss=problem.loss,
                 strength=problem.strength,
                 status=Status.TIME_LIMIT,
-                state=None if warm_start is None else State(beta, multiplier, epoch, seed),
+                state=state,
             )
 
 
@@ -230,7 +238,7 @@ def unsolved(
 ) -> Solution:
     """Return the model 0 for a solve that was never begun: its certificate needs no row of X.
 
-    At w = 0, b = 0 and β = 0 the gap is Σ c_i (φ(0) + φ*(0))/N. Bounds must allow for 0.
+    At w = 0, b = 0 and β = 0 the gap is P, as φ*(0) = 0 and g*(0) = 0. Bounds must allow for 0.
 
     Parameters
     ----------
@@ -247,15 +255,18 @@ def unsolved(
     state : State, optional
         Where it would have begun.
     """
-    none = np.zeros(len(y))
-    c = np.broadcast_to(np.float64(1.0), len(y)) if weight is None else weight
+    n, none = len(y), np.zeros(len(y))
+    total = float(n if weight is None else weight.sum())
     if loss.kind == "classification":  # all rows of a label have the same loss
-        y, c = np.array([-1.0, 1.0]), np.array([c[y < 0].sum(), c[y > 0].sum()])
-    origin = np.zeros(len(y))
-    values = loss.value(origin, y), loss.excess(origin, origin, y)
-    primal, gap = (float(c @ each / c.sum()) for each in values)
-    blur = 4 * len(none) * sys.float_info.epsilon * primal
-    found = Certificate.of(primal, gap + blur, blur, blur, strength)
+        plus = float(np.count_nonzero(y > 0) if weight is None else weight.sum(where=y > 0))
+        y, weight = np.array([-1.0, 1.0]), np.array([total - plus, plus])
+    primal = 0.0
+    for first in range(0, len(y), BLOCK):
+        part = slice(first, first + BLOCK)
+        values = loss.value(0.0, y[part])
+        primal += float(values.sum() if weight is None else weight[part] @ values) / total
+    blur = 4 * n * sys.float_info.epsilon * primal
+    found = Certificate.of(primal, primal + blur, blur, blur, strength)
     record = Record(0, 0, 0.0, found.primal, found.dual, found.gap, 0)
     return Solution(
         coef=np.zeros(d),

@@ -86,3 +86,8 @@ class AdaptiveSteps:
 
 
 Epoch = Permutations | Draws | ThinnedDraws | Visits | AveragedDraws | AdaptiveSteps
+
+
+@dataclass(frozen=True)
+class Leave:
+    """No epoch at all: a method of somebody's own wants the solve to end where it is."""

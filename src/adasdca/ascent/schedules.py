@@ -14,6 +14,7 @@ from adasdca.ascent.plans import (
     AveragedDraws,
     Draws,
     Epoch,
+    Leave,
     Permutations,
     Probabilities,
     ThinnedDraws,
@@ -34,7 +35,7 @@ class Schedule(Protocol):
         """Arrays of the survey, beyond `beta` and `coef`, that the plans are made from."""
 
     def plan(self, survey: Survey, key: int) -> Any:
-        """Plan what comes next: an `Epoch`, a phase, or None if nothing is left to do."""
+        """Plan what comes next: an `Epoch`, a phase, `Leave`, or None if nothing is left to do."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,11 @@ class AdaptiveSchedule:
         needs = builtin.get(option, {"adaptive", "score", "residue", "share"})
         self.needs = frozenset(needs | ({"adaptive"} if m == "auto" else set()))
 
-    def plan(self, survey: Survey, key: int) -> Epoch | None:
-        """Plan the next epoch; None if all probabilities are 0 and will stay so."""
+    def plan(self, survey: Survey, key: int) -> Epoch | Leave | None:
+        """Plan the next epoch; None if all probabilities are 0 and will stay so.
+
+        A rule of somebody's own may have other reasons for that than an optimum.
+        """
         probabilities: Probabilities
         if self._option == "I":
             probabilities, idle = "adaptive", survey.active == 0
@@ -134,7 +138,7 @@ class AdaptiveSchedule:
             idle = not probabilities.any()
         if idle:
             if not self._intercept:
-                return None
+                return None if self._option == "I" else Leave()
             # The multiplier moves on when the epoch begins: all rows may have to follow.
             probabilities = "uniform"
         return ThinnedDraws(probabilities, self._m, self._epoch, key, self._tree)
@@ -149,11 +153,11 @@ class PickSchedule:
         self._name = name
         self._pick = picker
 
-    def plan(self, survey: Survey, key: int) -> Epoch | None:
-        """Plan the next epoch; None if no row was picked."""
+    def plan(self, survey: Survey, key: int) -> Epoch | Leave:
+        """Plan the next epoch; an end if no row was picked."""
         rows = self._pick(survey.read_only(), np.random.default_rng(key))
         picks = check_picks(rows, survey.n, self._name)
-        return Visits(picks) if len(picks) else None
+        return Visits(picks) if len(picks) else Leave()
 
 
 def check_picks(rows: object, n: int, name: str) -> NDArray[np.int32]:

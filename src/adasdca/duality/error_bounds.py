@@ -23,6 +23,8 @@ from adasdca.problem.products import RowProducts
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
+#: More than the length of any row whose squares are too small for doubles.
+TINY = 1e-150
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class Region:
         cloud = Cloud(X)
         return cls(each, np.full(count, (count - 1) * cloud.reach * radius), cloud.centre)
 
+    @np.errstate(all="ignore")  # what is too large for doubles is an infinite error
     def errors(self, X: Any, coef: Array, intercept: Array) -> Array:
         """Return how far scores of the exact models can be from those of these, rounding included.
 
@@ -110,15 +113,13 @@ class Region:
         (n, k) array
         """
         rows = RowProducts(X)
-        lengths = rows.norms()
+        lengths = _lengths(rows)
         if self.centre is None:
             apart = np.hypot(lengths, self.constant)
         else:
             apart = distances(rows, lengths, self.centre)
         blur = rounding(lengths[:, None], coef, intercept)
-        # Of a row at the centre the scores are known whatever the radius is.
-        reach = np.where(apart[:, None] > 0, apart[:, None], 1e-300) * self.radius
-        return np.asarray(reach + self.slack + blur)
+        return np.asarray(apart[:, None] * self.radius + self.slack + blur)
 
 
 class Cloud:
@@ -129,19 +130,21 @@ class Cloud:
     centre : (d,) array
         The mean of the rows.
     lengths, apart : (n,) array
-        ‖x_i‖, and upper bounds on ‖x_i − m‖.
+        Upper bounds on ‖x_i‖ and ‖x_i − m‖.
     reach : float
         The largest of the latter.
     """
 
+    @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
         self.rows = RowProducts(X)
         n = X.shape[0]
         self.centre = self.rows.transposed(np.full((n, 1), 1.0 / n))[0]
-        self.lengths = self.rows.norms()
+        self.lengths = _lengths(self.rows)
         self.apart = distances(self.rows, self.lengths, self.centre)
         self.reach = float(self.apart.max())
 
+    @np.errstate(all="ignore")
     def intercept_error(
         self,
         targets: Array,
@@ -164,6 +167,11 @@ class Cloud:
         blur = float(rounding(self.lengths, coef[None], intercept).max())
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach
+
+
+def _lengths(rows: RowProducts) -> Array:
+    """Return upper bounds on ‖x_i‖ that are above 0."""
+    return rows.norms() + TINY
 
 
 def distances(rows: RowProducts, lengths: Array, centre: Array) -> Array:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from adasdca import _core
-from adasdca.ascent.plans import Epoch
+from adasdca.ascent.plans import Epoch, Leave
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend
@@ -71,10 +71,10 @@ class Loop:
         """Run to the end; Ctrl-C is an end like any other once there is a certificate.
 
         Without a first certificate there is nothing to return. KeyboardInterrupt is raised then, or
-        Expired if the first survey takes more than `first` seconds past the deadline.
+        Expired if the first survey takes more than `first` seconds.
         """
         stop = self._stop
-        with stop.interruption.heeded(max(stop.seconds_left(), 0.0) + first):
+        with stop.interruption.heeded(first):
             self._look(FOREVER)
         try:
             with stop.interruption.heeded(stop.seconds_left() + GRACE):
@@ -104,6 +104,8 @@ class Loop:
             planned = time.perf_counter()
             if plan is None:
                 return Status.STALLED
+            if isinstance(plan, Leave):
+                return Status.INTERRUPTED
             self._label = plan.label
             self._epoch += 1
             self._seen = False

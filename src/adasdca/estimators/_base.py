@@ -10,7 +10,8 @@ import math
 import time
 import warnings
 from collections import ChainMap
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import suppress
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -25,11 +26,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from adasdca import _core
 from adasdca.duality.error_bounds import Region
-from adasdca.engine.interruption import interruption
+from adasdca.engine.interruption import Interruption, interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
+from adasdca.problem.data import refuse_masked
 from adasdca.problem.losses import LOSSES, Loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Solution, Status
@@ -37,13 +40,24 @@ from adasdca.solver import solve, unsolved
 
 Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
-#: Values that are passed over after Ctrl-C; more take too long.
-HURRY = 1e6
+#: Seconds after Ctrl-C for the passes that bound the errors of intercepts.
+HURRY = 0.1
 
 
 def losses_of(kind: str) -> list[str]:
     """Return the names of the losses of that kind."""
     return [name for name, loss in LOSSES.items() if loss.kind == kind]
+
+
+def bounded(make: Callable[[], Region], unknown: Region) -> Region:
+    """Return the region within which the optimum is; the unknown one if Ctrl-C leaves no time."""
+    with interruption() as around:
+        with suppress(KeyboardInterrupt), around.heeded():
+            return make()
+        # A wish of its own, which nobody makes: only the time ends this.
+        with suppress(_core.Expired), Interruption().heeded(HURRY):
+            return make()
+    return unknown
 
 
 class LossNames(Set[str]):
@@ -223,19 +237,15 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             radius = np.array([s.radius for s in solutions])
             if not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
-            elif self._hurried(X, len(targets)):
-                self._region = Region(radius, np.full_like(radius, np.inf), None)
             else:
-                self._region = Region.of_models(solutions, X, targets, weight, loss)
+                self._region = bounded(
+                    lambda: Region.of_models(solutions, X, targets, weight, loss),
+                    Region(radius, np.full_like(radius, np.inf)),
+                )
             self.coef_ = np.array([s.coef for s in solutions])
             self.intercept_ = np.array([s.intercept for s in solutions])
             self._adopt(solutions, [s.state for s in solutions])
         self._conclude(solutions, names, monitor)
-
-    def _hurried(self, X: Any, count: int) -> bool:
-        """Whether Ctrl-C leaves no time for the passes that bound the errors of intercepts."""
-        with interruption() as around:
-            return around.wished and math.prod(X.shape) * count > HURRY
 
     def _starts(self, count: int, n: int) -> list[Any]:
         """Return the states of the last fit if they fit this one: as many, and no more rows."""
@@ -282,6 +292,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, **options: Any) -> Any:
         """Return the rows and the targets, checked."""
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         with interruption() as around, around.opened():
             return validate_data(
                 self,
@@ -297,6 +309,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _weights(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:
             return None
+        refuse_masked(sample_weight, "sample_weight")
         weight: Array = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
@@ -304,6 +317,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _rows_to_predict(self, X: Any) -> Any:
         check_is_fitted(self)
+        refuse_masked(X, "X")
         return validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
         )

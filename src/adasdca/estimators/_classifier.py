@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from adasdca.duality.error_bounds import Region
-from adasdca.estimators._base import LinearModel, LossNames
+from adasdca.estimators._base import LinearModel, LossNames, bounded
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
@@ -257,10 +257,9 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
             self.coef_, self.intercept_ = solution.coef, solution.intercept
             if constant:
                 self.coef_, self.intercept_ = solution.coef[:, :-1], constant * solution.coef[:, -1]
-            if free and self._hurried(X, 1):
-                unknown = np.full(len(solution.coef), np.inf)
-                self._region = Region(unknown, unknown, None)
-            else:
-                self._region = Region.of_multinomial(solution, X, free, constant)
+            unknown = np.full(len(solution.coef), np.inf)
+            self._region = bounded(
+                lambda: Region.of_multinomial(solution, X, free, constant), Region(unknown, unknown)
+            )
             self._adopt([solution], (solution.coef, solution.intercept))
         self._conclude([solution], [""], monitor)

@@ -28,11 +28,11 @@ TIE = 1e-10
 
 @dataclass(frozen=True)
 class Walk:
-    """One walk along C on the training rows of one fold."""
+    """One walk along C on the training rows of one fold; `short` are gaps not as asked for."""
 
     scores: list[float]
     coefs: list[Array]
-    unfinished: int
+    short: list[float]
 
 
 class Search:
@@ -120,7 +120,7 @@ class Search:
         self.C_ = float(cs[c_index[pick]])
         self.l1_ratio_ = float(ratios[ratio_index[pick]])
         self.best_score_ = float(mean[ratio_index[pick], c_index[pick]])
-        self._warn_of_unfinished(sum(walk.unfinished for walk in walks), len(jobs) * len(cs))
+        self._warn_of_unfinished([gap for walk in walks for gap in walk.short], len(jobs) * len(cs))
         final = self._candidate(**changes, C=self.C_, l1_ratio=self.l1_ratio_)
         try:
             _fit_under(context, len(jobs), "refit", self, final, X, y, sample_weight)
@@ -158,7 +158,7 @@ class Search:
             weight_train, weight_test = sample_weight[train], sample_weight[test]
         scores: list[float] = []
         coefs: list[Array] = []
-        unfinished = 0
+        short: list[float] = []
         model = self._candidate(
             **changes, l1_ratio=ratio, warm_start=True, n_jobs=1, callback=None, verbose=0
         )
@@ -169,7 +169,8 @@ class Search:
         for c in cs.tolist():
             model.set_params(C=c)
             _fit_under(context, None, "C", self, model, X_train, y_train, weight_train)
-            unfinished += not model.converged_
+            if not model.converged_:
+                short.append(max(c.relative_gap for c in np.ravel(model.certificate_)))
             scores.append(_score(self.scoring, model, X_test, y_test, weight_test))
             coefs.append(np.atleast_2d(model.coef_))
             if self.verbose:
@@ -184,14 +185,14 @@ class Search:
                 )
         if context is not None:
             context.call_on_fit_task_end(estimator=self)
-        return Walk(scores, coefs, unfinished)
+        return Walk(scores, coefs, short)
 
-    def _warn_of_unfinished(self, unfinished: int, total: int) -> None:
-        if unfinished:
+    def _warn_of_unfinished(self, short: list[float], total: int) -> None:
+        if short:
             warnings.warn(
-                f"{unfinished} of {total} fits along C did not reach tol={self.tol:.1e}; their "
-                "scores are those of the points reached. Raise max_iter or tol, or scale the "
-                "features.",
+                f"{len(short)} of {total} fits along C did not reach tol={self.tol:.1e}; their "
+                "scores are those of the points reached, whose relative duality gaps are up to "
+                f"{max(short):.1e}. Raise max_iter or tol, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=6,
             )

@@ -11,11 +11,21 @@ from sklearn.utils.multiclass import check_classification_targets
 
 Array = NDArray[np.float64]
 
+#: Integers from the least label to the largest that are counted.
+RANGE = 1 << 16
+
 
 def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
     """Return the sorted classes, and for each label its place among them."""
-    if y.dtype.kind not in "iub":  # integers are labels, whatever their values
+    kind = y.dtype.kind
+    if kind not in "iub":  # integers are labels, whatever their values
         check_classification_targets(y)
+    elif kind != "u" or y.dtype.itemsize < 8:
+        low, high = int(y.min()), int(y.max())
+        if high - low < RANGE:  # counting them takes a tenth of the time of sorting
+            place = y.astype(np.intp) - low
+            seen = np.bincount(place) > 0
+            return (np.flatnonzero(seen) + low).astype(y.dtype), (np.cumsum(seen) - 1)[place]
     classes = np.unique(y)
     # For two classes a comparison does; the inverse of np.unique would sort all the rows.
     codes = (y == classes[-1]) * 1 if len(classes) == 2 else np.searchsorted(classes, y)

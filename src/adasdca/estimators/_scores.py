@@ -53,6 +53,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
 
     @available_if(_gives_probabilities)
+    @np.errstate(under="ignore")  # a probability too small for doubles is 0
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, for the logistic and the modified Huber loss.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from adasdca.duality.certificate import Certificate
 from adasdca.multinomial.intercept import LONGEST, InterceptObjective, flow, hard_cost
-from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.multinomial.margins import Multinomial, RowLosses, blocks
 from adasdca.newton.newton import minimise
 
 Array = NDArray[np.float64]
@@ -70,7 +70,11 @@ def feasible(problem: Multinomial, losses: RowLosses, enough: float, deadline: f
     k, n = alpha.shape
     unit = ROUNDOFF * (math.log2(n) + k + 8.0)
     if math.isfinite(cost):
-        alpha = alpha - losses.curved(np.broadcast_to(objective.flow.step[:, None], alpha.shape))
+        before, alpha, step = alpha, np.empty_like(alpha), objective.flow.step[:, None]
+        for part in blocks(n):
+            here = before[:, part]
+            bend = losses.curved(np.broadcast_to(step, here.shape), part)
+            np.subtract(here, bend, out=alpha[:, part])
         left = np.abs(alpha.sum(axis=1)) + unit * np.abs(alpha).sum(axis=1)
         # Another move of this kind would take the rest away.
         rest = flow(objective.coupling, left)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,15 @@ from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 
-ALL = slice(None)
+#: Rows that are taken at a time: their arrays fit a cache, and a solve can be left between two.
+BLOCK = 1 << 14
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield the rows in blocks, as long as nobody wants the solve to end."""
+    for first in range(0, n, BLOCK):
+        _core.check()
+        yield slice(first, min(n, first + BLOCK))
 
 
 class Multinomial:
@@ -76,7 +85,10 @@ class Multinomial:
 
     def shifts(self, intercept: Array) -> Array:
         """Return the margins of an intercept alone."""
-        return np.asarray(intercept[:, None] - intercept[self.codes])
+        out = np.empty((self.n_classes, len(self.codes)))
+        for part in blocks(len(self.codes)):
+            np.subtract(intercept[:, None], intercept[self.codes[part]], out=out[:, part])
+        return out
 
     def basis(self, deadline: float) -> tuple[Array, Array] | None:
         """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out."""
@@ -121,16 +133,22 @@ class Chances(NamedTuple):
 
 def chances(problem: Multinomial, margins: Array) -> Chances:
     """Return probabilities and losses at some margins."""
-    _core.check()
-    top = margins.max(axis=0)
-    p = np.exp(margins - top)
-    first = p[problem.own]  # exp(−top): 1 where the own class is the likeliest
-    p[problem.own] = 0.0
-    others = p.sum(axis=0)
-    p[problem.own] = first
-    whole = others + first
-    p /= whole
-    return Chances(p, others / whole, top + np.log1p(others + np.expm1(-top)))
+    n = margins.shape[1]
+    found = Chances(np.empty_like(margins), np.empty(n), np.empty(n))
+    for part in blocks(n):
+        t, codes = margins[:, part], problem.codes[part]
+        own = codes, np.arange(len(codes))
+        top = t.max(axis=0)
+        p = np.exp(t - top)
+        first = p[own]  # exp(−top): 1 where the own class is the likeliest
+        p[own] = 0.0
+        others = p.sum(axis=0)
+        p[own] = first
+        whole = others + first
+        np.divide(p, whole, out=found.p[:, part])
+        np.divide(others, whole, out=found.short[part])
+        found.loss[part] = top + np.log1p(others + np.expm1(-top))
+    return found
 
 
 class RowLosses:
@@ -157,7 +175,9 @@ class RowLosses:
 
     def alpha(self) -> Array:
         """Return α: c_i (e_{k_i} − p_i), a column each."""
-        alpha = -self.at.p
+        alpha = np.empty_like(self.at.p)
+        for part in blocks(alpha.shape[1]):
+            np.negative(self.at.p[:, part], out=alpha[:, part])
         alpha[self.problem.own] = self.at.short
         return self.problem.weighted(alpha)
 
@@ -168,24 +188,30 @@ class RowLosses:
 
     def _try(self, length: float) -> tuple[float, Array, Chances]:
         if self._tried is None or self._tried[0] != length:
-            margins = self.margins + length * self.change
+            margins = np.empty_like(self.margins)
+            for part in blocks(margins.shape[1]):
+                np.add(self.margins[:, part], length * self.change[:, part], out=margins[:, part])
             self._tried = length, margins, chances(self.problem, margins)
         return self._tried
 
     def slope(self, length: float) -> Slope:
         """Return the slope along the line."""
-        pull = self._try(length)[2].p * self.change
-        mean, size = pull.sum(axis=0), np.abs(pull).sum(axis=0)
-        pull *= self.change
-        bend = self.problem.sum(np.maximum(pull.sum(axis=0) - mean * mean, 0.0))
-        return Slope(self.problem.sum(mean), bend, self.problem.sum(size))
+        p, change = self._try(length)[2].p, self.change
+        mean, size, bend = (np.empty(p.shape[1]) for _ in range(3))
+        for part in blocks(len(mean)):
+            pull = p[:, part] * change[:, part]
+            pull.sum(axis=0, out=mean[part])
+            np.abs(pull).sum(axis=0, out=size[part])
+            pull *= change[:, part]
+            bend[part] = np.maximum(pull.sum(axis=0) - mean[part] ** 2, 0.0)
+        return Slope(*map(self.problem.sum, (mean, bend, size)))
 
     def move(self, length: float) -> None:
         """Go along the line; what the search has tried last is known."""
         _, self.margins, self.at = self._try(length)
         self._tried = None
 
-    def curved(self, scores: Array, part: slice = ALL) -> Array:
+    def curved(self, scores: Array, part: slice) -> Array:
         """Return c_i (diag p_i − p_i p_iᵀ) times the columns of `scores`, for some rows."""
         p, weight = self.at.p[:, part], self.problem.weight
         # From the own class on, differences keep their digits.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.blas import one_thread
-from adasdca.duality.certificate import Certificate, Certified
+from adasdca.duality.certificate import Certificate
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import GRACE
 from adasdca.engine.stop import Callback, StopRule
@@ -34,7 +34,7 @@ from adasdca.multinomial.objective import MultinomialObjective
 from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_weights
 from adasdca.problem.products import RowProducts
-from adasdca.solution import History, Record, Status
+from adasdca.solution import History, Record, Solved, Status
 from adasdca.solver import FIRST
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ ENDINGS = {
 
 
 @dataclass(frozen=True)
-class MultinomialSolution(Certified):
+class MultinomialSolution(Solved):
     """A multinomial model with its certificate.
 
     Attributes
@@ -77,11 +77,6 @@ class MultinomialSolution(Certified):
     n_epochs: int
     n_updates: int
     history: History = field(repr=False)
-
-    @property
-    def converged(self) -> bool:
-        """Whether the gap asked for was reached."""
-        return self.status is Status.CONVERGED
 
 
 def solve_multinomial(

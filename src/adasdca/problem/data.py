@@ -218,13 +218,18 @@ def _laid_out(array: NDArray[Any]) -> NDArray[Any]:
     return np.require(array, requirements=["C", "A", "E"])
 
 
-def _as_array(x: Any, name: str) -> NDArray[Any]:
+def refuse_masked(x: Any, name: str) -> None:
+    """Refuse an array with masked entries: nothing below would see the mask."""
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         count = np.count_nonzero(np.ma.getmaskarray(x))
         raise ValueError(
             f"{name} is a masked array, and {count} of its entries are masked; drop such rows or "
             "fill the values first, e.g. with numpy.ma.filled."
         )
+
+
+def _as_array(x: Any, name: str) -> NDArray[Any]:
+    refuse_masked(x, name)
     try:
         return np.asarray(x)
     except (TypeError, ValueError) as error:

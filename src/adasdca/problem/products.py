@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 
 #: Values converted at a time: 2 MB of doubles, which is next to nothing beside the rows.
 BLOCK = 1 << 18
+#: Doubles that are multiplied at a time, as they are: some milliseconds.
+LARGE = 1 << 22
 #: Values that a cache holds while they are used twice.
 CACHED = 1 << 16
 
@@ -41,8 +43,8 @@ class RowProducts:
         stored = X.nnz if self._sparse else n * d
         self.stored = int(stored)
         # An empty matrix has one empty block.
-        whole = X.dtype == np.float64 or stored <= BLOCK
-        self._height = max(1, n if whole else n * BLOCK // stored)
+        most = LARGE if X.dtype == np.float64 else BLOCK
+        self._height = max(1, n if stored <= most else n * most // stored)
 
     def _blocks(self) -> Iterator[tuple[slice, Any]]:
         self.passes += 1
@@ -55,13 +57,13 @@ class RowProducts:
             elif self._sparse:
                 start, end = self._X.indptr[part.start], self._X.indptr[part.stop]
                 arrays = (
-                    self._X.data[start:end].astype(np.float64),
+                    self._X.data[start:end].astype(np.float64, copy=False),
                     self._X.indices[start:end],
                     self._X.indptr[part.start : part.stop + 1] - start,
                 )
                 yield part, sp.csr_array(arrays, shape=(part.stop - part.start, self._X.shape[1]))
             else:
-                yield part, self._X[part].astype(np.float64)
+                yield part, self._X[part].astype(np.float64, copy=False)
 
     def _squared(self, rows: Any) -> Any:
         if not self._sparse:
@@ -117,14 +119,14 @@ class RowProducts:
 
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""
-        if not self._sparse:
-            # einsum converts in small pieces by itself.
-            self.passes += 1
-            return np.asarray(np.sqrt(np.einsum("ij,ij->i", self._X, self._X, dtype=np.float64)))
         out, ones = np.empty(self._X.shape[0]), np.ones(self._X.shape[1])
-        for part, rows in self._blocks():
-            out[part] = self._squared(rows) @ ones
-        return np.sqrt(out)
+        if self._sparse:
+            for part, rows in self._blocks():
+                out[part] = self._squared(rows) @ ones
+        else:
+            for part, rows in self.dense_blocks(self.shape[1]):
+                np.einsum("ij,ij->i", rows, rows, out=out[part])
+        return np.sqrt(out, out=out)
 
     def gram(self, weight: Array) -> Array:
         """Return [X 1]ᵀ diag(weight) [X 1]."""
