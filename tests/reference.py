@@ -118,6 +118,23 @@ def relaxed(problem, survey):
     return np.abs(survey.residue) * np.sqrt(problem.c * (problem.q + problem.loss.gamma))
 
 
+def gains(problem, survey):
+    """What the exact step on each row adds to N/c_i times the dual (with L2, exactly that)."""
+    loss, y = problem.loss, problem.y
+    beta = survey.residue - loss.slope(survey.score, y)
+    new = [loss.step(*row) for row in zip(beta, survey.score, y, problem.q, strict=True)]
+    change = np.array(new, float) - beta
+    fall = loss.conjugate(beta, y) - loss.conjugate(beta + change, y)
+    return np.maximum(fall - survey.score * change - problem.q * change**2 / 2, 0.0)
+
+
+def step(problem, survey):
+    """Rule: the relaxed one with sqrt(2 (q + gamma) gain) / gamma in place of the residue."""
+    gamma = problem.loss.gamma or problem.q.mean()
+    residue = np.sqrt(2 * (problem.q + gamma) * gains(problem, survey)) / gamma
+    return residue * np.sqrt(problem.c * (problem.q + gamma))
+
+
 def ascend(problem, beta, rows, offset=0.0):
     """Exact coordinate steps at ``rows``, one after the other."""
     beta, u = beta.copy(), problem.average(beta)

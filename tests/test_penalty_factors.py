@@ -262,7 +262,7 @@ def test_quartz_and_algorithm_1_equal_the_oracle(loss, regularizer):
             agrees(workspace, oracle, beta, 1e-11)
             workspace = make_workspace(problem, packed)
             workspace.set_beta(start, 1)
-            assert workspace.ascend_adaptively(False, 60, key, FOREVER) == 60
+            assert workspace.ascend_adaptively("relaxed", 60, key, FOREVER) == 60
             agrees(workspace, oracle, stepped, 1e-11)
 
 

@@ -114,18 +114,19 @@ class AdaSDCA:
 
     Parameters
     ----------
-    rule : {"relaxed", "optimal"}
+    rule : {"relaxed", "optimal", "step"}
         ``"relaxed"``: p_i ∝ |κ_i|√(v_i + nλγ), eq. (optipsdf), which the theory supports for
         quadratic losses. ``"optimal"``: the exact solution of eq. (optp), supported for every
-        smooth loss.
+        smooth loss. ``"step"``: the relaxed rule with what the exact steps gain in place of the
+        residues, supported for every smooth loss, and the same for quadratic ones.
     """
 
-    rule: Literal["relaxed", "optimal"] = "relaxed"
+    rule: Literal["relaxed", "optimal", "step"] = "relaxed"
     name: ClassVar[str] = "adasdca"
     ascends: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_choice("AdaSDCA", "rule", self.rule, ("relaxed", "optimal"))
+        _check_choice("AdaSDCA", "rule", self.rule, ("relaxed", "optimal", "step"))
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve; an error says what does not fit."""
@@ -140,9 +141,9 @@ class AdaSDCAPlus:
 
     Parameters
     ----------
-    option : "I", "II", the name of a registered rule, or a callable
-        The probabilities at the start of an epoch: adaptive (I), importance (II), or your own
-        function from a survey to weights.
+    option : "I", "II", "III", the name of a registered rule, or a callable
+        The probabilities at the start of an epoch: by the residues (I), importance (II), by the
+        gains of the exact steps (III), or your own function from a survey to weights.
     m : float or "auto", default 2.0
         How much less likely a row becomes after a visit, above 1. ``"auto"`` follows the decay of
         the residues seen from survey to survey.
@@ -177,9 +178,7 @@ class AdaSDCAPlus:
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
-        return AdaptiveSchedule(
-            self.option, self.m, self.epoch, self.sampler, problem.fit_intercept
-        )
+        return AdaptiveSchedule(problem, self.option, self.m, self.epoch, self.sampler)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class AveragedDraws:
 class AdaptiveSteps:
     """n steps of Algorithm 1, each row drawn from the probabilities at that moment."""
 
-    optimal: bool
+    rule: Literal["relaxed", "optimal", "step"]
     key: int
     label: str = "adaptive steps"
 

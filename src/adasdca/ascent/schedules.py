@@ -19,8 +19,9 @@ from adasdca.ascent.plans import (
     ThinnedDraws,
     Visits,
 )
-from adasdca.ascent.sampling import Rule, check_probabilities, get_rule
+from adasdca.ascent.sampling import Rule, StepResidue, check_probabilities, get_rule
 from adasdca.ascent.survey import Survey
+from adasdca.problem.problem import Problem
 
 #: From a survey and a generator to the rows that the next epoch visits, in order.
 Picker = Callable[[Survey, np.random.Generator], Any]
@@ -86,12 +87,12 @@ class QuartzSchedule:
 class StepwiseSchedule:
     """Algorithm 1: n steps between two surveys."""
 
-    rule: str
+    rule: Literal["relaxed", "optimal", "step"]
     needs = frozenset[str]()
 
     def plan(self, survey: Survey, key: int) -> Epoch:
         """Plan the next epoch."""
-        return AdaptiveSteps(self.rule == "optimal", key)
+        return AdaptiveSteps(self.rule, key)
 
 
 class AdaptiveSchedule:
@@ -99,25 +100,26 @@ class AdaptiveSchedule:
 
     Parameters
     ----------
+    problem : Problem
+        The problem whose rows are drawn.
     option, m, epoch, sampler
         The parameters of `AdaSDCAPlus`.
-    intercept : bool
-        Whether an intercept is fitted.
     """
 
     def __init__(
         self,
+        problem: Problem,
         option: str | Rule = "I",
         m: float | Literal["auto"] = 2.0,
         epoch: float = 1.0,
         sampler: str = "plan",
-        intercept: bool = False,
     ) -> None:
-        self._intercept = intercept
+        self._intercept = problem.fit_intercept
         self._option = option
-        self._rule = get_rule(option)
+        rule = get_rule(option)
+        self._rule: Rule = rule(problem) if rule is StepResidue else rule
         self._m, self._epoch, self._tree = m, epoch, sampler == "tree"
-        builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set()}
+        builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set(), "III": {"score"}}
         needs = builtin.get(option, {"adaptive", "score", "residue", "share"})
         self.needs = frozenset(needs | ({"adaptive"} if m == "auto" else set()))
 

@@ -111,7 +111,7 @@ class CpuEpochs:
         seconds -= self.drawing
         if isinstance(plan, AdaptiveSteps):
             n = self.workspace.n
-            return self.workspace.ascend_adaptively(plan.optimal, n, plan.key, seconds)
+            return self.workspace.ascend_adaptively(plan.rule, n, plan.key, seconds)
         assert rows is not None
         if isinstance(plan, AveragedDraws):
             weights = self._table(plan.probabilities)[0]
