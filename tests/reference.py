@@ -177,12 +177,12 @@ def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
     return beta, offset
 
 
-def quartz(problem, steps, rng, weights):
-    """QUARTZ with p proportional to ``weights``; returns beta and its own primal point."""
+def quartz(problem, rows, weights):
+    """QUARTZ at ``rows`` drawn from p ~ ``weights``; returns beta and its own primal point."""
     p = weights / weights.sum()
     theta = np.min(p * problem.loss.gamma / (problem.loss.gamma + problem.q))
     beta, w = np.zeros(problem.n), np.zeros(problem.d + 1)
-    for i in rng.choice(problem.n, size=steps, p=p):
+    for i in rows:
         w = (1 - theta) * w + theta * problem.primal_point(problem.average(beta))
         slope = problem.loss.slope(problem.A[i] @ w, problem.y[i])
         beta[i] = (1 - theta / p[i]) * beta[i] - theta / p[i] * slope

@@ -173,9 +173,9 @@ def test_quartz_equals_the_oracle(loss, regularizer, sampling):
         X, y = make_data(loss, values)
         oracle = ref.Problem(X, y, loss, **options)
         weights = np.ones(N) if sampling == "uniform" else ref.importance(oracle)
-        rng, p = np.random.default_rng(5), weights / weights.sum()
-        beta, _ = ref.quartz(oracle, 300, np.random.default_rng(5), weights)
-        picks = rng.choice(N, size=300, p=p).astype(np.int32)
+        p = weights / weights.sum()
+        picks = np.random.default_rng(5).choice(N, size=300, p=p).astype(np.int32)
+        beta, _ = ref.quartz(oracle, picks, weights)
         theta = float(np.min(p * oracle.loss.gamma / (oracle.loss.gamma + oracle.q)))
         for rows, packed in stored(X):
             workspace = make_workspace(Problem.checked(rows, y, loss=loss, **options), packed)

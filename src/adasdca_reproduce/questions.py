@@ -9,7 +9,7 @@ from adasdca_reproduce.results import Measure
 from adasdca_reproduce.verdicts import Verdict
 
 _FIXED = ("sdca", "iprox-sdca")
-_MEASURES: tuple[Measure, ...] = ("epochs", "seconds")
+_MEASURES: tuple[Measure, ...] = ("epochs", "seconds", "own seconds")
 
 QUESTIONS: tuple[Claim, ...] = (
     *(
@@ -49,7 +49,7 @@ QUESTIONS: tuple[Claim, ...] = (
     ),
     *(
         First(
-            f"option-I-before-permutation-{measure}",
+            f"option-I-before-permutation-{measure.replace(' ', '-')}",
             "methods",
             f"Option I needs fewer {measure} than a fresh random permutation each epoch.",
             "option I",
