@@ -177,15 +177,19 @@ def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
     return beta, offset
 
 
-def quartz(problem, rows, weights):
+def quartz(problem, rows, weights, exact=False):
     """QUARTZ at ``rows`` drawn from p ~ ``weights``; returns beta and its own primal point."""
     p = weights / weights.sum()
     theta = np.min(p * problem.loss.gamma / (problem.loss.gamma + problem.q))
     beta, w = np.zeros(problem.n), np.zeros(problem.d + 1)
     for i in rows:
         w = (1 - theta) * w + theta * problem.primal_point(problem.average(beta))
-        slope = problem.loss.slope(problem.A[i] @ w, problem.y[i])
-        beta[i] = (1 - theta / p[i]) * beta[i] - theta / p[i] * slope
+        score, y = problem.A[i] @ w, problem.y[i]
+        if exact:
+            beta[i] = problem.loss.step(beta[i], score, y, problem.q[i])
+        else:
+            slope = problem.loss.slope(score, y)
+            beta[i] = (1 - theta / p[i]) * beta[i] - theta / p[i] * slope
     return beta, w[:-1]
 
 

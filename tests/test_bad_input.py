@@ -176,6 +176,7 @@ PARAMETERS = [
     *((AdaSDCAPlus, "sampler", bad, "'plan', 'tree'") for bad in ("x", None, [])),
     *((AdaSDCAPlus, "option", bad, "'I', 'II', 'III'") for bad in ("IV", 1, None, [])),
     *((Quartz, "sampling", bad, "'uniform', 'importance'") for bad in ("x", None)),
+    *((Quartz, "step", bad, "'averaged', 'exact'") for bad in ("x", None, True)),
     *((AdaSDCA, "rule", bad, "'relaxed', 'optimal', 'step'") for bad in ("x", None)),
     *((losses.Squared, "gamma", bad, "above 0") for bad in (0, -1, np.nan, "x", None)),
     *((SmoothedHinge, "gamma", bad, "0 or more") for bad in (-1, np.inf, "x", None)),

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import reference as ref
-from adasdca import SDCA, AdaSDCA, AdaSDCAPlus, IProxSDCA, Quartz, SDCAPerm, _core
+from adasdca import SDCA, AdaSDCA, AdaSDCAPlus, IProxSDCA, Quartz, SDCAPerm, _core, solve
 from adasdca.ascent.plans import AdaptiveSteps, AveragedDraws, ThinnedDraws
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.problem import Problem
@@ -142,19 +142,50 @@ def test_algorithm_1_takes_the_steps_of_its_rule(rule, point):
     assert all((mine != other).any() for other in found.values())
 
 
+@pytest.mark.parametrize("step", ["averaged", "exact"])
 @pytest.mark.parametrize("sampling", ["uniform", "importance"])
-def test_quartz_has_the_theta_of_the_theory(sampling, point):
+def test_quartz_has_the_theta_of_the_theory(sampling, step, point):
     """The same rows by the oracle, whose θ is min p_i γ/(γ + q_i), end at the same duals."""
     problem, _, oracle, _ = point
     backend = LocalBackend(problem)
-    plan = plans(Quartz(sampling), problem, backend)
+    plan = plans(Quartz(sampling, step), problem, backend)
     rows = []
     for key in range(3):
-        assert plan(key) == AveragedDraws(sampling, key)
+        assert plan(key) == AveragedDraws(sampling, key, step == "exact")
         rows += backend.epochs.draw(plan(key), FOREVER).tolist()
         assert backend.ascend(plan(key)) == N
         seen = backend.survey(frozenset())
     weights = np.ones(N) if sampling == "uniform" else ref.importance(oracle)
-    beta, w = ref.quartz(oracle, rows, weights)
+    beta, w = ref.quartz(oracle, rows, weights, step == "exact")
     np.testing.assert_allclose(seen.beta, beta, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(seen.coef, w, rtol=1e-9, atol=1e-12)
+
+
+def by_residues(survey):
+    return np.abs(survey.residue) ** 0.5 + (survey.residue != 0)
+
+
+def test_algorithm_1_with_probabilities_of_ones_own(point):
+    """A step at a time, from these probabilities; it arrives."""
+    problem, backend, oracle, beta = point
+    backend.restart(beta, 0.0)
+    plan = plans(AdaSDCA(by_residues), problem, backend)
+    rows = [plan(key).rows for key in range(KEYS)]
+    assert {len(row) for row in rows} == {1}
+    weights = by_residues(ref.survey(oracle, beta))
+    seen = np.bincount(np.concatenate(rows), minlength=N)
+    assert luck(seen, KEYS * weights / weights.sum()) > RARE
+    found = solve(
+        *(np.asarray(oracle.X), oracle.y), loss="smoothed_hinge", lam=LAM, random_state=0,
+        method=AdaSDCA(by_residues), tol=1e-4, max_epochs=4000,
+    )  # fmt: skip
+    assert found.converged
+    assert found.n_updates == found.n_epochs
+
+
+def test_probabilities_that_are_not_coherent_are_refused(point):
+    problem, backend, _, beta = point
+    backend.restart(beta, 0.0)
+    plan = plans(AdaSDCA(lambda survey: survey.adaptive * (np.arange(N) != 7)), problem, backend)
+    with pytest.raises(ValueError, match=r"weight 0 for row 7, which has a residue: .* coherent"):
+        plan(0)

@@ -220,16 +220,16 @@ void bind_workspace(nb::module_& m) {
         .def(
             "quartz",
             [](Workspace& ws, Vector<std::int32_t> picks, Vector<double> probability, double theta,
-               double seconds) {
+               double seconds, bool exact) {
                 ws.average.lag.resize(ws.problem.d, 0.0);
                 return released(seconds, [&](StopToken& token) {
                     settle(ws.iterate);
                     pack_if_wanted(ws.iterate, token);
                     return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
-                                  token);
+                                  exact, token);
                 });
             },
-            "picks"_a, "probability"_a, "theta"_a, "seconds"_a)
+            "picks"_a, "probability"_a, "theta"_a, "seconds"_a, "exact"_a = false)
         .def(
             "show_average", [](Workspace& ws) { show_average(ws.iterate, ws.average); },
             "Let the next survey take P at QUARTZ's average.")

@@ -35,12 +35,15 @@ class Explanation:
         When to show it.
     data, loss : str or None
         Where; None for anywhere.
+    short : str
+        The same in a few words.
     """
 
     text: str
     verdict: Verdict = Verdict.FAILS
     data: str | None = None
     loss: str | None = None
+    short: str = ""
 
     def applies(self, cases: list[Case]) -> bool:
         """Whether one of the cases is as described."""

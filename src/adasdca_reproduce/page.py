@@ -113,13 +113,14 @@ def assemble(
 
 
 def _findings(judged: Sequence[tuple[Claim, list[Case]]], *, paper: bool) -> Table:
-    """Return a line for each claim: what came out, and the first reason why it does not hold."""
+    """Return a line for each claim: what came out, and in a few words why it does not hold."""
     rows = []
     for claim, cases in judged:
         if bool(claim.quote) is not paper:
             continue
-        why = [e.text for e in claim.explanations if e.applies(cases)]
-        rows.append((words.sentence(cases), claim.reading, _count(cases), *(why[:1] or [""])))
+        decided = [case for case in cases if case.decided]
+        why = [e.short for e in claim.explanations if e.short and e.applies(decided)]
+        rows.append((words.sentence(cases), claim.reading, _count(cases), "; ".join(why)))
     return Table(("verdict", "claim", "cases", "why"), tuple(rows), left=4)
 
 

@@ -56,7 +56,8 @@ CLAIMS: tuple[Claim, ...] = (
             Explanation(
                 "A visit has a price of its own beside that of the row's entries: a random place "
                 "in memory, a step of the loss. At fixed nnz it grows with n, and the formulas "
-                "count none of it."
+                "count none of it.",
+                short="a visit has a price beside that of its entries",
             ),
         ),
     ),
@@ -69,6 +70,7 @@ CLAIMS: tuple[Claim, ...] = (
                 "ijcnn1 has 13 entries in each of its rows of 22: the density that the paper "
                 "prints is the share of the zeros.",
                 data="ijcnn1",
+                short="of ijcnn1 the zeros were counted",
             ),
         ),
     ),
@@ -198,6 +200,7 @@ CLAIMS: tuple[Claim, ...] = (
                     "Option I gains where most rows come to have no residue and are left alone; "
                     "the table above has the share of the others.",
                     data="cov1",
+                    short="other data leave more rows alone",
                 ),
             ),
         )
@@ -242,6 +245,7 @@ CLAIMS: tuple[Claim, ...] = (
                 "Where the norms of rows differ by more than the divisor, long rows are visited "
                 "again while short ones wait.",
                 data="w8a",
+                short="the norms of w8a differ by more than m",
             ),
         ),
     ),

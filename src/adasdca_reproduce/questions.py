@@ -26,6 +26,7 @@ QUESTIONS: tuple[Claim, ...] = (
                     "A large m makes an epoch close to a permutation of the rows that have a "
                     "residue. Where the residues are of similar size, or rows hardly disturb each "
                     "other, that is what is wanted.",
+                    short="a permutation suits rows that matter alike",
                 ),
             ),
         )
@@ -44,6 +45,7 @@ QUESTIONS: tuple[Claim, ...] = (
                 "Rows of very different norms: a permutation visits them all alike, importance "
                 "sampling does not.",
                 data="w8a",
+                short="the norms of w8a differ",
             ),
         ),
     ),
@@ -71,6 +73,7 @@ QUESTIONS: tuple[Claim, ...] = (
             Explanation(
                 "A Newton step has a price that does not depend on the gap; where adaptive epochs "
                 "are over sooner than it is paid, they are ahead.",
+                short="a Newton step has a fixed price",
             ),
         ),
     ),

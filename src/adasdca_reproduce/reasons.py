@@ -12,12 +12,14 @@ WIDE = Explanation(
     "fewer epochs there.",
     data="dorothea",
     loss="smoothed_hinge",
+    short="residues saturate on dorothea",
 )
 SURVEY = Explanation(
     "With a certificate after each epoch of every method, the pass that option I takes its "
     "residues from is no extra cost; own seconds charge it to option I alone. What remains is "
     "drawing the rows from a distribution of their own; where an epoch is cheap and few epochs are "
     "saved, that is not paid back.",
+    short="the pass for the residues, and drawing, are not paid back",
 )
 THINNING = Explanation(
     "After each pick option II divides a row's probability by m, which evens out the importance "
@@ -25,11 +27,13 @@ THINNING = Explanation(
     "different, and long rows "
     "are then visited less often than IProx-SDCA visits them; probably they need those visits.",
     data="w8a",
+    short="thinning evens out the norms of w8a",
 )
 SAME_NORMS = Explanation(
     "All rows of mushrooms have the same norm, so that importance sampling is uniform sampling: "
     "what is left of option II is that it repeats rows less often.",
     data="mushrooms",
+    short="equal norms on mushrooms",
 )
 ALL_MATTER = Explanation(
     "With the squared loss no row ever drops out, as rows do that a hinge has done with. An "
@@ -37,4 +41,5 @@ ALL_MATTER = Explanation(
     "in one epoch have to "
     "be made up for in the next.",
     loss="squared",
+    short="with the squared loss all rows matter",
 )

@@ -108,6 +108,8 @@ def protocol(results: Results) -> list[str]:
     budgets = [text for name in EXPERIMENTS if (text := _budgets(runs, name))]
     machines = {_machine(r) for r in runs}
     versions = {", ".join(f"{k} {v}" for k, v in r["versions"].items()) for r in runs}
+    commits = sorted({r["commit"][:10] for r in runs if r.get("commit")})
+    from_commit = f"; commit {', '.join(commits)}" if commits else ""
     dates = sorted(r["date"][:10] for r in runs)
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     jobs = sorted({r["jobs"] for r in runs})
@@ -118,7 +120,7 @@ def protocol(results: Results) -> list[str]:
         f"or the end of a budget; medians over the seeds, bands from the least to the greatest."
         f"{subset} Made {when} on {'; '.join(sorted(machines))}; "
         f"{' or '.join(map(str, jobs))} run{'s' * (jobs != [1])} at a time; "
-        f"{'; '.join(sorted(versions))}."
+        f"{'; '.join(sorted(versions))}{from_commit}."
     )
     allowed = (
         "Seconds allowed for a run, by data set (a second figure is that of the slow methods): "

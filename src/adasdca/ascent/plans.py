@@ -69,10 +69,11 @@ class Visits:
 
 @dataclass(frozen=True)
 class AveragedDraws:
-    """QUARTZ's steps on rows drawn with replacement."""
+    """QUARTZ's steps on rows drawn with replacement; `exact` ones maximise the dual in a row."""
 
     probabilities: Probabilities
     key: int
+    exact: bool = False
     label: str = "averaged epochs"
 
 

@@ -76,11 +76,12 @@ class QuartzSchedule:
     """n rows from fixed probabilities p, for steps of size θ = min_i p_i γ/(γ + q_i)."""
 
     sampling: Literal["uniform", "importance"]
+    exact: bool = False
     needs = frozenset[str]()
 
     def plan(self, survey: Survey, key: int) -> Epoch:
         """Plan the next epoch."""
-        return AveragedDraws(self.sampling, key)
+        return AveragedDraws(self.sampling, key, self.exact)
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,36 @@ class StepwiseSchedule:
     def plan(self, survey: Survey, key: int) -> Epoch:
         """Plan the next epoch."""
         return AdaptiveSteps(self.rule, key)
+
+
+class CoherentSchedule:
+    """Algorithm 1 with probabilities of one's own: a survey, then a single step.
+
+    Parameters
+    ----------
+    rule : callable
+        From a survey to weights of the rows, positive where a row has a residue.
+    """
+
+    needs = frozenset({"adaptive", "score", "residue", "share"})
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+
+    def plan(self, survey: Survey, key: int) -> Epoch | None:
+        """Plan the next step; None if all residues are 0."""
+        if survey.active == 0:
+            return None
+        weights = check_probabilities(self._rule(survey.read_only()), survey.n, repr(self._rule))
+        assert survey.adaptive is not None
+        if (weights[survey.adaptive > 0] == 0).any():
+            i = int(np.flatnonzero((survey.adaptive > 0) & (weights == 0))[0])
+            raise ValueError(
+                f"rule {self._rule!r} returned weight 0 for row {i}, which has a residue: the "
+                "probabilities are not coherent; give every row with a residue a positive weight."
+            )
+        rows = np.random.default_rng(key).choice(survey.n, size=1, p=weights / weights.sum())
+        return Visits(rows.astype(np.int32), "adaptive steps")
 
 
 class AdaptiveSchedule:

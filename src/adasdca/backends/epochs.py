@@ -119,7 +119,7 @@ class CpuEpochs:
             gamma, q = self.figures.gamma, self.figures.curvature
             pace = probability * gamma / (gamma + q)
             theta = float(pace[probability > 0].min())
-            updates = self.workspace.quartz(rows, probability, theta, seconds)
+            updates = self.workspace.quartz(rows, probability, theta, seconds, plan.exact)
             self.workspace.show_average()
             return updates
         return self.workspace.ascend(rows, seconds)
