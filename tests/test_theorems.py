@@ -1,10 +1,13 @@
-"""Lemmas 1 and 3 and Theorems 1 to 3 of the paper, measured on the oracle of reference.py."""
+"""Lemmas 1 and 3 and Theorems 1 to 3 of the paper, on the oracle and on the package."""
 
 import numpy as np
 import pytest
 
 import reference as ref
 from adasdca import theory
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.losses import LOSSES
+from adasdca.problem.problem import Problem
 
 PARAMS = {
     "squared": {"gamma": 0.7},
@@ -173,17 +176,45 @@ def test_with_residues_proposition_2_does_not_hold_for_every_smooth_loss():
     assert found[1] >= 1 - 1e-12
 
 
-def runs(problem, rule, steps, seeds, measure=residues):
+def runs(problem, rule, steps, seeds, measure=residues, walk=ref.adasdca):
     """Gaps, dual errors and thetas of Algorithm 1, one row a seed, one column a step."""
     view, best = paper_view(problem), optimal_dual(problem)
     traces = np.empty((3, seeds, steps))
     for seed in range(seeds):
-        walk = ref.adasdca(problem, steps, np.random.default_rng(seed), rule)
-        for t, (beta, p) in enumerate(walk):
+        points = walk(problem, steps, np.random.default_rng(seed), rule)
+        for t, (beta, p) in enumerate(points):
             primal, dual = ref.certificate(problem, beta)
             rate = theory.theta(measure(problem, beta), p, **view)
             traces[:, seed, t] = primal - dual, best - dual, rate
     return traces
+
+
+def package_walk(problem, steps, rng, rule):
+    """Algorithm 1 by the package: duals before every step, with the probabilities of its rule."""
+    options = {"lam": problem.lam, "sample_weight": problem.c}
+    loss = LOSSES[problem.name](**PARAMS[problem.name])
+    backend = LocalBackend(Problem.checked(problem.X, problem.y, loss=loss, **options))
+    for key in rng.integers(2**63, size=steps):
+        beta = backend.survey(frozenset()).beta
+        weights = {"relaxed": ref.relaxed, "optimal": optimal, "step": ref.step}[rule](
+            problem, ref.survey(problem, beta)
+        )
+        yield beta, weights / weights.sum()
+        backend.workspace.ascend_adaptively(rule, 1, int(key), 1e18)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "measure"),
+    [
+        ("smoothed_hinge", "optimal", residues),
+        ("squared", "relaxed", residues),
+        ("smoothed_hinge", "step", step_residues),
+    ],
+)
+def test_theorems_1_and_3_on_the_methods_of_the_package(name, rule, measure):
+    problem = make_problem(name, n=10, lam=0.02)
+    problem.name = name
+    check_adaptive_theorem(problem, rule, measure, seeds=30, steps=40, walk=package_walk)
 
 
 def optimal_dual(problem):
@@ -198,8 +229,10 @@ def optimal(problem, survey):
     return theory.optimal_probabilities(kappa, **paper_view(problem))
 
 
-def check_adaptive_theorem(problem, rule, measure=residues, seeds=60, steps=60):
-    gap, error, rate = runs(problem, rule, steps, seeds, measure)
+def check_adaptive_theorem(
+    problem, rule, measure=residues, seeds=60, steps=60, walk=ref.adasdca
+):  # fmt: skip
+    gap, error, rate = runs(problem, rule, steps, seeds, measure, walk)
     tilde = np.mean(rate * gap, axis=0) / np.mean(gap, axis=0)
     bound = theory.adaptive_bound(tilde, error[0, 0])
     assert (gap.mean(axis=0) <= bound).all()
