@@ -68,7 +68,7 @@ MUTATIONS = (
     Mutation(SCHEDULES, "return AdaptiveSteps(self.rule, key)",
              'return AdaptiveSteps("optimal" if self.rule == "relaxed" else "relaxed", key)',
              "wiring"),
-    Mutation(SCHEDULES, "AveragedDraws(self.sampling, key, self.exact)", 'AveragedDraws("uniform", key, self.exact)',
+    Mutation(SCHEDULES, "AveragedDraws(self.sampling, key,", 'AveragedDraws("uniform", key,',
              "wiring"),
     Mutation(SCHEDULES, 'probabilities, idle = "importance", False',
              'probabilities, idle = "uniform", False', "wiring"),
