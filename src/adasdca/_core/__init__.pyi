@@ -192,7 +192,7 @@ class Workspace:
     def ascend(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float) -> int:
         """Exact coordinate steps on the rows given; returns how many."""
 
-    def quartz(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float) -> int: ...
+    def quartz(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float, exact: bool = False) -> int: ...
 
     def show_average(self) -> None:
         """Let the next survey take P at QUARTZ's average."""
