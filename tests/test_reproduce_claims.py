@@ -100,6 +100,8 @@ def test_medians_are_bounded_by_what_is_known():
         (exact(6), Need(5, math.inf, 5, math.inf), True, Verdict.OPEN),
         (Need(5, math.inf, 5, math.inf), exact(4), True, Verdict.FAILS),
         (Need(5, math.inf, 5, math.inf), exact(6), True, Verdict.OPEN),
+        (Need(5, math.inf, 5, math.inf), exact(5), True, Verdict.FAILS),
+        (Need(5, math.inf, 5, math.inf), exact(5), False, Verdict.OPEN),
         (exact(math.inf), exact(6), False, Verdict.FAILS),
         (exact(6), exact(math.inf), True, Verdict.HOLDS),
         (exact(math.inf), exact(math.inf), False, Verdict.OPEN),

@@ -118,6 +118,11 @@ def test_a_plan_is_drawn_as_it_says(tree, point):
     assert (draw(weights, 2.0, N, 5) != draw(weights, 10.0, N, 5)).any()
 
 
+@pytest.mark.parametrize("sampler", ["plan", "tree"])
+def test_a_sampler_is_the_one_asked_for(sampler, point):
+    assert plans(AdaSDCAPlus(sampler=sampler), *point[:2])(0).tree is (sampler == "tree")
+
+
 def test_a_permutation_is_one(point):
     problem, backend = point[:2]
     plan = plans(SDCAPerm(), problem, backend)

@@ -72,9 +72,7 @@ MUTATIONS = (
              "wiring"),
     Mutation(SCHEDULES, 'probabilities, idle = "importance", False',
              'probabilities, idle = "uniform", False', "wiring"),
-    Mutation(SCHEDULES, 'sampler == "tree"', 'sampler == "plan"', "optimum wiring",
-             "Both samplers have the same distribution, which is what is tested; which one is used "
-             "is a matter of time alone."),
+    Mutation(SCHEDULES, 'sampler == "tree"', 'sampler == "plan"', "wiring"),
     # sampling rules
     Mutation(SAMPLING, "curvature + floor, 0.0", "curvature, 0.0", "wiring"),
     Mutation(SAMPLING, "            survey.intercept,\n", "            0.0,\n", "step_residue"),
