@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -98,7 +99,8 @@ def show(result: dict[str, Any]) -> str:
             f"option {option}, epochs over those of the best m (median, geometric mean, worst): "
             + "; ".join(words)
         )
-    return "\n".join(lines)
+    found = (line if "\n" in line else textwrap.fill(line, 110) for line in lines)
+    return "\n".join(found)
 
 
 def main() -> None:

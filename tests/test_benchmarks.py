@@ -275,6 +275,8 @@ def test_options_are_judged_by_their_epochs():
         for name, row in zip(("wide", "tall"), counts, strict=True)
     ]
     text = options.show({"cap": 200, "seeds": 3, "tolerance": 1e-6, "cases": cases})
+    assert max(map(len, text.splitlines())) <= 110
+    text = " ".join(text.split())
     assert "m = 2: III needs fewer epochs than I by more than one in 1 of 2 cases" in text
     assert "in 0: none" in text
     assert "more by more than one in 1: tall hinge +3" in text
@@ -297,3 +299,9 @@ def test_options_read_a_folder(tmp_path):
     case = options.measure(("classes", tmp_path / "classes.npz", "smoothed_hinge"), 20, 1)
     assert set(case["counts"]) == set(options.METHODS)
     assert all(n is not None for n in case["counts"].values())
+
+
+def test_the_published_table_of_options_is_that_of_its_file():
+    folder = output.RESULTS / "published"
+    shown = options.show(output.load(folder / "options.json")) + "\n"
+    assert (folder / "options.txt").read_text("utf-8") == shown

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,15 @@ def epochs() -> str:
     return longtable(caption, "epochs", "ll" + "r" * len(labels), head, rows)
 
 
+@cache
+def stored() -> Results:
+    """Return the published runs, which take a while to read."""
+    return Results(Store(RUNS).read()[0])
+
+
 def claims() -> str:
     """Return how often each claim holds."""
-    results = Results(Store(RUNS).read()[0])
+    results = stored()
     rows = []
     for claim in (*CLAIMS, *QUESTIONS):
         counts = summary(claim.cases(results))
