@@ -40,7 +40,7 @@ export PIP_CONSTRAINT := $(CONSTRAINTS)
 endif
 
 .PHONY: help demo test build docs lint format stubs bench peers clean FORCE
-.PHONY: sanitize sanitized fuzz coverage covered oldest matrix optimized promises
+.PHONY: sanitize sanitized fuzz coverage covered oldest matrix optimized promises note mutations
 .DELETE_ON_ERROR:
 
 help:
@@ -60,6 +60,8 @@ help:
 	@echo "matrix    the tests on every Python that is found"
 	@echo "optimized the tests of the mathematics under python -OO"
 	@echo "promises  run the commands behind docs/promises.md, and write their figures there"
+	@echo "note      docs/note as build/note/note.pdf, its tables from data files; needs LaTeX"
+	@echo "mutations break the sources in one place after the other: do the tests notice? (long)"
 	@echo "clean   remove what was built, keep $(VENV)"
 
 demo: $(STAMPS)/build $(STAMPS)/cli
@@ -86,6 +88,12 @@ format: $(STAMPS)/dev
 
 stubs: $(STAMPS)/build
 	$(BIN)/python tools/stubs.py
+
+note: $(STAMPS)/build
+	$(BIN)/python tools/note.py
+
+mutations: $(STAMPS)/build $(STAMPS)/test
+	$(BIN)/python tools/mutations.py $(ARGS)
 
 bench: $(STAMPS)/build
 	$(BIN)/python -m benchmarks.epochs $(ARGS)

@@ -2,6 +2,7 @@
 
     python -m benchmarks.epochs              cost of an epoch, part by part
     python -m benchmarks.epochs --epochs     epochs to a gap, method by method
+    python -m benchmarks.options             epochs to a gap, by option and m
     python -m benchmarks.scaling             cost per non-zero as the data grow
     python -m benchmarks.files               reading of LIBSVM files
     python -m benchmarks.sturdiness          ordinary and nasty problems, all to be solved

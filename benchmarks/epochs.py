@@ -68,7 +68,7 @@ def parts(X: Any, y: Any, loss: str, repeats: int) -> dict[str, float]:
         return Task(lambda: backend.workspace.ascend(rows, FOREVER), restart(backend))
 
     def epoch(sampler: Any) -> Task:
-        schedule = AdaptiveSchedule(m=M, sampler=sampler)
+        schedule = AdaptiveSchedule(problem, m=M, sampler=sampler)
 
         def run() -> None:
             survey = packed.survey(schedule.needs)

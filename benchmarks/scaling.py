@@ -62,7 +62,7 @@ def case(nnz: int, loss: str, repeats: int) -> dict[str, Any]:
     loaded = resident_bytes()
     problem = Problem.checked(X, y, loss=loss, lam=1 / n)
     backend = LocalBackend(problem, pack=True)
-    schedule = AdaptiveSchedule()
+    schedule = AdaptiveSchedule(problem)
     key = 0
 
     def look() -> Any:

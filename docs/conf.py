@@ -21,7 +21,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_promises", "_templates"]
+exclude_patterns = ["_build", "_promises", "_templates", "note"]
 templates_path = ["_templates"]
 default_role = "autolink"
 

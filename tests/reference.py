@@ -118,6 +118,23 @@ def relaxed(problem, survey):
     return np.abs(survey.residue) * np.sqrt(problem.c * (problem.q + problem.loss.gamma))
 
 
+def gains(problem, survey):
+    """What the exact step on each row adds to N/c_i times the dual (with L2, exactly that)."""
+    loss, y = problem.loss, problem.y
+    beta = survey.residue - loss.slope(survey.score, y)
+    new = [loss.step(*row) for row in zip(beta, survey.score, y, problem.q, strict=True)]
+    change = np.array(new, float) - beta
+    fall = loss.conjugate(beta, y) - loss.conjugate(beta + change, y)
+    return np.maximum(fall - survey.score * change - problem.q * change**2 / 2, 0.0)
+
+
+def step(problem, survey):
+    """Rule: the relaxed one with sqrt(2 (q + gamma) gain) / gamma in place of the residue."""
+    gamma = problem.loss.gamma or problem.q.mean()
+    residue = np.sqrt(2 * (problem.q + gamma) * gains(problem, survey)) / gamma
+    return residue * np.sqrt(problem.c * (problem.q + gamma))
+
+
 def ascend(problem, beta, rows, offset=0.0):
     """Exact coordinate steps at ``rows``, one after the other."""
     beta, u = beta.copy(), problem.average(beta)
@@ -160,15 +177,19 @@ def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
     return beta, offset
 
 
-def quartz(problem, steps, rng, weights):
-    """QUARTZ with p proportional to ``weights``; returns beta and its own primal point."""
+def quartz(problem, rows, weights, exact=False):
+    """QUARTZ at ``rows`` drawn from p ~ ``weights``; returns beta and its own primal point."""
     p = weights / weights.sum()
     theta = np.min(p * problem.loss.gamma / (problem.loss.gamma + problem.q))
     beta, w = np.zeros(problem.n), np.zeros(problem.d + 1)
-    for i in rng.choice(problem.n, size=steps, p=p):
+    for i in rows:
         w = (1 - theta) * w + theta * problem.primal_point(problem.average(beta))
-        slope = problem.loss.slope(problem.A[i] @ w, problem.y[i])
-        beta[i] = (1 - theta / p[i]) * beta[i] - theta / p[i] * slope
+        score, y = problem.A[i] @ w, problem.y[i]
+        if exact:
+            beta[i] = problem.loss.step(beta[i], score, y, problem.q[i])
+        else:
+            slope = problem.loss.slope(score, y)
+            beta[i] = (1 - theta / p[i]) * beta[i] - theta / p[i] * slope
     return beta, w[:-1]
 
 

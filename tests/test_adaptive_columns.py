@@ -40,7 +40,7 @@ def test_columns_of_every_density(values, regularizer, loss):
     for rows, packed in [(X, False), (sp.csr_array(X), False), (sp.csr_array(X), True)]:
         workspace = make_workspace(Problem.checked(rows, y, loss=loss, **options), packed)
         workspace.pack()
-        assert workspace.ascend_adaptively(False, 50, 11, FOREVER) == 50
+        assert workspace.ascend_adaptively("relaxed", 50, 11, FOREVER) == 50
         agrees(workspace, oracle, beta, 1e-10)
 
 
@@ -57,7 +57,7 @@ def test_more_ones_in_a_row_than_a_byte_can_count(regularizer):
     beta = adaptive_steps(oracle, np.zeros(600), 30, 5)
     assert np.all(beta[[7, 550]] != 0)
     workspace = make_workspace(Problem.checked(sp.csr_array(X), y, loss="squared", **options))
-    assert workspace.ascend_adaptively(False, 30, 5, FOREVER) == 30
+    assert workspace.ascend_adaptively("relaxed", 30, 5, FOREVER) == 30
     agrees(workspace, oracle, beta, 1e-9)
 
 
@@ -69,8 +69,8 @@ def test_the_optimal_distribution_over_many_blocks(loss):
     for seed in range(10):
         b = np.random.default_rng(seed).uniform(0.0, 1.0, N) * y
         workspace.set_beta(b, 1)
-        assert workspace.ascend_adaptively(True, 1, seed, FOREVER) == 1
-        agrees(workspace, oracle, adaptive_steps(oracle, b, 1, seed, optimal=True), 1e-12)
+        assert workspace.ascend_adaptively("optimal", 1, seed, FOREVER) == 1
+        agrees(workspace, oracle, adaptive_steps(oracle, b, 1, seed, rule="optimal"), 1e-12)
 
 
 def test_many_steps_with_the_optimal_distribution():
@@ -82,15 +82,15 @@ def test_many_steps_with_the_optimal_distribution():
     lam = float(np.mean(np.sum(X**2, axis=1))) / (gamma * N)  # q is about gamma
     oracle = ref.Problem(X, y, "smoothed_hinge", lam=lam, gamma=gamma)
     start = np.random.default_rng(1).uniform(0.9, 1.0, N) ** 8 * y
-    beta = adaptive_steps(oracle, start, 60, 3, optimal=True)
+    beta = adaptive_steps(oracle, start, 60, 3, rule="optimal")
     moved = beta != start
     assert np.count_nonzero(moved) == 60
     assert np.isin(beta[moved] * y[moved], [0.0, 1.0]).all()
-    distribution = adaptive_distribution(oracle, ref.survey(oracle, start), optimal=True)
+    distribution = adaptive_distribution(oracle, ref.survey(oracle, start), rule="optimal")
     assert (
         100 < np.count_nonzero(distribution == distribution[distribution > 0].min()) < 1000
     )  # rows at the floor
     workspace = make_workspace(Problem.checked(X, y, loss=SmoothedHinge(gamma), lam=lam))
     workspace.set_beta(start, 1)
-    assert workspace.ascend_adaptively(True, 60, 3, FOREVER) == 60
+    assert workspace.ascend_adaptively("optimal", 60, 3, FOREVER) == 60
     agrees(workspace, oracle, beta, 1e-11)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks import counts, epochs, output, rates, scaling
+from benchmarks import counts, epochs, options, output, rates, scaling
 from benchmarks.peers import picture, report
 from benchmarks.peers.objective import Objective
 from benchmarks.peers.ours import Ours
@@ -262,3 +262,46 @@ def test_flatness_counts_sizes_out_of_the_cache():
     small, large, larger = case(10, 1.0, 10), case(100, 50.0, 200), case(1000, 600.0, 2000)
     assert scaling.flatness([small, large, larger], 100) == pytest.approx(1.2)
     assert scaling.flatness([small, large], 100) is None
+
+
+def test_options_are_judged_by_their_epochs():
+    labels = list(options.METHODS)
+    assert labels[1:] == [f"{option} {m}" for option in ("I", "III") for m in (2, 10, 50)]
+    assert [options.METHODS[k].option for k in labels[1:]] == ["I"] * 3 + ["III"] * 3
+    assert [options.METHODS[k].m for k in labels[1:]] == [2.0, 10.0, 50.0] * 2
+    counts = ([50.0, 20.0, 10.0, 10.0, 5.0, 10.0, 12.0], [None, 10.0, 10.0, None, 11.0, 13.0, 40.0])
+    cases = [
+        {"data": name, "loss": "hinge", "counts": dict(zip(labels, row, strict=True))}
+        for name, row in zip(("wide", "tall"), counts, strict=True)
+    ]
+    text = options.show({"cap": 200, "seeds": 3, "tolerance": 1e-6, "cases": cases})
+    assert max(map(len, text.splitlines())) <= 110
+    text = " ".join(text.split())
+    assert "m = 2: III needs fewer epochs than I by more than one in 1 of 2 cases" in text
+    assert "in 0: none" in text
+    assert "more by more than one in 1: tall hinge +3" in text
+    assert "m = 2: 1.50, 1.414, 2.00" in text
+    assert ">200" in text
+
+
+def test_options_read_a_folder(tmp_path):
+    X = sp.csr_matrix(np.eye(4))
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}
+    np.savez(tmp_path / "classes.npz", y=np.array([0, 1, 2, 2]), **parts)
+    big = sp.csr_matrix(np.eye(30))
+    parts = {"data": big.data, "indices": big.indices, "indptr": big.indptr, "shape": big.shape}
+    np.savez(tmp_path / "targets.npz", y=np.arange(30.0), **parts)
+    found = {(name, loss) for name, _, loss in options.problems(tmp_path, None)}
+    assert ("classes", "hinge") in found
+    assert ("targets", "huber") in found
+    assert not {("classes", "huber"), ("targets", "hinge"), ("targets", "squared")} & found
+    assert options.read(tmp_path / "classes.npz")[1].tolist() == [-1.0, -1.0, 1.0, 1.0]
+    case = options.measure(("classes", tmp_path / "classes.npz", "smoothed_hinge"), 20, 1)
+    assert set(case["counts"]) == set(options.METHODS)
+    assert all(n is not None for n in case["counts"].values())
+
+
+def test_the_published_table_of_options_is_that_of_its_file():
+    folder = output.RESULTS / "published"
+    shown = options.show(output.load(folder / "options.json")) + "\n"
+    assert (folder / "options.txt").read_text("utf-8") == shown

@@ -116,7 +116,7 @@ def kernels():
         ),
         "Workspace.ascend": lambda: ws.ascend(picks, FOREVER),
         "Workspace.quartz": lambda: sparse.quartz(picks, ones / N, 1e-6, FOREVER),
-        "Workspace.ascend_adaptively": lambda: sparse.ascend_adaptively(False, 1, 0, FOREVER),
+        "Workspace.ascend_adaptively": lambda: sparse.ascend_adaptively("relaxed", 1, 0, FOREVER),
         "Workspace.best_intercept": lambda: ws.best_intercept(ones, 0.0, 1),
         "Workspace.scores": lambda: ws.scores(w, out, 1),
         "Workspace.exact_scores": lambda: ws.exact_scores(w, 0.0, out, 1),

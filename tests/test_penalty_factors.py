@@ -251,8 +251,8 @@ def test_quartz_and_algorithm_1_equal_the_oracle(loss, regularizer):
         oracle = Weighted(X, y, loss, **options)
         weights = ref.importance(oracle)
         p, start, key = weights / weights.sum(), make_start(oracle), 2**63 + 12345
-        beta, _ = ref.quartz(oracle, 300, np.random.default_rng(5), weights)
         picks = np.random.default_rng(5).choice(40, size=300, p=p).astype(np.int32)
+        beta, _ = ref.quartz(oracle, picks, weights)
         theta = float(np.min(p * oracle.loss.gamma / (oracle.loss.gamma + oracle.q)))
         stepped = adaptive_steps(oracle, start, 60, key)
         for rows, packed in list(storages(X, values))[:3]:
@@ -262,7 +262,7 @@ def test_quartz_and_algorithm_1_equal_the_oracle(loss, regularizer):
             agrees(workspace, oracle, beta, 1e-11)
             workspace = make_workspace(problem, packed)
             workspace.set_beta(start, 1)
-            assert workspace.ascend_adaptively(False, 60, key, FOREVER) == 60
+            assert workspace.ascend_adaptively("relaxed", 60, key, FOREVER) == 60
             agrees(workspace, oracle, stepped, 1e-11)
 
 

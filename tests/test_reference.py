@@ -196,7 +196,9 @@ def test_optimum_is_accurate(name):
 def test_quartz_reaches_the_optimum(name, sampling):
     problem, best = make_problem(name, "elastic-net-box-weights", lam=1.0)
     weights = np.ones(problem.n) if sampling == "uniform" else ref.importance(problem)
-    beta, w = ref.quartz(problem, 20_000, np.random.default_rng(2), weights)
+    p = weights / weights.sum()
+    rows = np.random.default_rng(2).choice(problem.n, size=20_000, p=p)
+    beta, w = ref.quartz(problem, rows, weights)
     assert problem.primal(w) == pytest.approx(best, rel=1e-6)
     assert problem.dual(beta) == pytest.approx(best, rel=1e-6)
 

@@ -71,7 +71,7 @@ def test_every_task_is_one_line_with_its_history(done):
     for record, task in zip(records, todo, strict=True):
         assert (record["experiment"], record["data"], record["loss"]) == task.key[:3]
         assert (record["method"], record["seed"]) == task.key[3:]
-        assert {"versions", "machine", "date", "protocol"} <= record.keys()
+        assert {"versions", "machine", "commit", "date", "protocol"} <= record.keys()
         if task.experiment == "table2":
             continue
         history = record["history"]

@@ -3,12 +3,24 @@
 import numpy as np
 import pytest
 
+from adasdca import SmoothedHinge, Squared, methods, solve
 from adasdca.duality.theory import optimal_probabilities
-from adasdca_reproduce.experiments import DATA, EXPERIMENTS, LOSSES, constrained, synthetic
+from adasdca_reproduce import grid, runner
+from adasdca_reproduce.claims import First
+from adasdca_reproduce.experiments import (
+    DATA,
+    EXPERIMENTS,
+    LOSSES,
+    METHODS,
+    constrained,
+    method_of,
+    synthetic,
+)
 from adasdca_reproduce.figures import NAMES, STYLES
 from adasdca_reproduce.paper import CLAIMS, FIGURES
 from adasdca_reproduce.problems import problem
 from adasdca_reproduce.questions import QUESTIONS
+from adasdca_reproduce.tables import PAPER_COSTS, PAPER_SHAPES
 
 ALL = (*CLAIMS, *QUESTIONS)
 
@@ -17,9 +29,11 @@ def test_claims_refer_to_what_there_is():
     assert len({claim.name for claim in ALL}) == len(ALL)
     for claim in ALL:
         methods = EXPERIMENTS[claim.experiment].methods
-        named = {getattr(claim, "claimant", None), *getattr(claim, "rivals", ())}
-        named |= set(getattr(claim, "pair", ()))
-        assert named - {None} <= set(methods), claim.name
+        others = getattr(claim, "rivals_of", "") or getattr(claim, "other_of", "")
+        elsewhere = EXPERIMENTS[others or claim.experiment].methods
+        assert set(getattr(claim, "claimants", ())) <= set(methods), claim.name
+        assert set(getattr(claim, "rivals", ())) <= set(elsewhere), claim.name
+        assert set(getattr(claim, "pair", ())) <= {*methods, *elsewhere}, claim.name
         assert claim.reading.endswith(".")
         for why in claim.explanations:
             assert why.data is None or why.data in (*DATA, *methods)
@@ -27,6 +41,87 @@ def test_claims_refer_to_what_there_is():
     assert all(claim.quote for claim in CLAIMS)
     assert not any(claim.quote for claim in QUESTIONS)
     assert {c.experiment for c in ALL} == set(EXPERIMENTS)
+
+
+FIXED = {"sdca", "iprox-sdca"}
+RIVALS = {
+    "adasdca-least": FIXED | {"option I", "option II"},
+    **{f"option-{o}-{x}": FIXED for o in ("I", "II") for x in ("epochs", "seconds", "own-seconds")},
+    **{f"option-{o}-epochs-m-{m}": FIXED for o in ("I", "II") for m in ("10", "50", "best")},
+    **{f"option-II-before-iprox-{x}": {"iprox-sdca"} for x in ("epochs", "own-seconds")},
+    **{f"option-I-before-II-{x}": {"option II"} for x in ("epochs", "seconds", "own-seconds")},
+    **{f"option-I-before-II-m-{m}": {f"option II, m = {m}"} for m in ("10", "50")},
+    "option-I-before-II-m-best": {f"option II, m = {m}" for m in (2, 10, 50)},
+    "corollary-1": {"iprox-sdca"},
+}
+
+
+def test_every_claim_has_the_rivals_of_its_sentence():
+    found = {c.name: set(c.rivals) for c in CLAIMS if isinstance(c, First)}
+    assert found == RIVALS
+    for claim in CLAIMS:
+        if "outperforms SDCA and IProx-SDCA" in claim.quote:
+            assert set(claim.rivals) == FIXED
+
+
+def test_the_tables_of_the_paper():
+    """Tables 1 and 2, copied once more from the paper."""
+    assert PAPER_SHAPES == {
+        "w8a": (300, 49749, 3.9, 1),
+        "dorothea": (100000, 800, 0.9, 1),
+        "mushrooms": (112, 8124, 18.8, 1),
+        "cov1": (54, 581012, 22.0, 0),
+        "ijcnn1": (22, 49990, 41.0, 0),
+    }
+    assert PAPER_COSTS == {
+        "sdca": "O(nnz)",
+        "quartz": "O(nnz)",
+        "iprox-sdca": "O(nnz + n log n)",
+        "option I": "O(nnz + n log n)",
+        "adasdca": "O(n · nnz)",
+    }
+
+
+def test_a_label_is_the_method_that_it_names():
+    plain = {
+        "sdca": methods.SDCA(),
+        "sdca-perm": methods.SDCAPerm(),
+        "iprox-sdca": methods.IProxSDCA(),
+        "quartz": methods.Quartz("uniform"),
+        "option I": methods.AdaSDCAPlus("I", m=2.0),
+        "option II": methods.AdaSDCAPlus("II", m=2.0),
+        "auto": methods.Auto(),
+        "adasdca": methods.AdaSDCA("relaxed"),
+        "adasdca, optimal": methods.AdaSDCA("optimal"),
+        "adasdca+, optimal": methods.AdaSDCAPlus(constrained, m=2.0),
+        "tree": methods.AdaSDCAPlus("I", m=2.0, sampler="tree"),
+    }
+    for option in ("I", "II"):
+        for m in (1.5, 2.0, 4.0, 10.0, 50.0, "auto"):
+            plain[f"option {option}, m = {m if m == 'auto' else format(m, 'g')}"] = (
+                methods.AdaSDCAPlus(option, m=m)
+            )
+    assert plain == METHODS
+    assert all(method_of(label) == method for label, method in plain.items())
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("label", ["option I", "iprox-sdca"])
+def test_a_run_is_of_the_problem_that_the_paper_states(label, loss):
+    """λ = 1/n and γ = 1: the value that a run arrives at is the optimum of that problem."""
+    rows = 60
+    task = grid.Task("methods", "mushrooms", loss, label, 0, grid.Protocol(3600.0, 300, rows))
+    record = runner.execute(task)
+    X, y = problem("mushrooms", rows)
+    own = {"squared": Squared(1.0), "smoothed_hinge": SmoothedHinge(1.0)}[loss]
+    best = solve(X, y, loss=own, lam=1 / rows, tol=1e-10)
+    assert record["history"]["primal"][-1] == pytest.approx(best.primal, rel=1e-4)
+    assert record["history"]["gap"][-1] < 1e-4 * best.primal
+    for other in (0.1, 10.0):
+        assert abs(solve(X, y, loss=own, lam=other / rows).primal / best.primal - 1) > 0.01
+    assert record["protocol"]["lambda"] == "1/n"
+    assert record["protocol"]["gamma"] == 1.0
+    assert {"commit", "machine", "versions"} <= record.keys()
 
 
 def test_figures_are_numbered_as_in_the_paper():

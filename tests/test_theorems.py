@@ -1,10 +1,13 @@
-"""Lemmas 1 and 3 and Theorems 1 to 3 of the paper, measured on the oracle of reference.py."""
+"""Lemmas 1 and 3 and Theorems 1 to 3 of the paper, on the oracle and on the package."""
 
 import numpy as np
 import pytest
 
 import reference as ref
 from adasdca import theory
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.losses import LOSSES
+from adasdca.problem.problem import Problem
 
 PARAMS = {
     "squared": {"gamma": 0.7},
@@ -41,6 +44,12 @@ def paper_view(problem):
 
 def residues(problem, beta):
     return problem.n * problem.c / problem.N * ref.survey(problem, beta).residue
+
+
+def step_residues(problem, beta):
+    """Residues of quadratic rows whose steps would gain as much."""
+    gamma, gains = problem.loss.gamma, ref.gains(problem, ref.survey(problem, beta))
+    return problem.n * problem.c / problem.N * np.sqrt(2 * (problem.q + gamma) * gains) / gamma
 
 
 def states(problem, seed=0):
@@ -128,17 +137,84 @@ def test_propositions_1_and_2(name, setting):
             assert expected_ascent(problem, beta, p) >= promise - 1e-12
 
 
-def runs(problem, rule, steps, seeds):
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", PARAMS)
+def test_with_step_residues_proposition_2_holds_for_every_smooth_loss(name, setting):
+    """A step gains theta(step residue, p) of the gap for any p; the best p beats theta_*."""
+    problem, rng = make_problem(name, setting), np.random.default_rng(9)
+    view = paper_view(problem)
+    for beta in states(problem):
+        kappa = step_residues(problem, beta)
+        primal, dual = ref.certificate(problem, beta)
+        for p in distributions(kappa, view, rng):
+            promise = theory.theta(kappa, p, **view) * (primal - dual)
+            assert expected_ascent(problem, beta, p) >= promise - 1e-12
+        best = theory.relaxed_probabilities(kappa, **view)
+        assert theory.theta(kappa, best, **view) >= theory.theta_star(**view) * (1 - 1e-12)
+        weights = ref.step(problem, ref.survey(problem, beta))
+        np.testing.assert_allclose(weights / weights.sum(), best, rtol=1e-9, atol=1e-15)
+        assert (kappa >= np.abs(residues(problem, beta)) * (1 - 1e-9) - 1e-9).all()
+
+
+def test_with_residues_proposition_2_does_not_hold_for_every_smooth_loss():
+    """A row far beyond its margin: its residue is small, its share of the gap is not."""
+    heavy, b = 200.0, 0.05
+    X = np.array([[20.0, 0.0], [0.0, 20.0], [1.0, 0.0]])
+    problem = ref.Problem(
+        *(X, [1.0, 1.0, 1.0], "smoothed_hinge"),
+        lam=heavy / (heavy + 2), sample_weight=[1.0, 1.0, heavy], gamma=1.0,
+    )  # fmt: skip
+    beta = np.array([b, 0.0, (1 - 20 * b / heavy) / 2])  # the heavy row is where it wants to be
+    view, (primal, dual) = paper_view(problem), ref.certificate(problem, beta)
+    found = []
+    for kappa in (residues(problem, beta), step_residues(problem, beta)):
+        assert abs(kappa[2]) < 1e-6
+        p = theory.relaxed_probabilities(kappa, **view)
+        promise = theory.theta(kappa, p, **view) * (primal - dual)
+        found.append(expected_ascent(problem, beta, p) / promise)
+    assert found[0] < 0.7
+    assert found[1] >= 1 - 1e-12
+
+
+def runs(problem, rule, steps, seeds, measure=residues, walk=ref.adasdca):
     """Gaps, dual errors and thetas of Algorithm 1, one row a seed, one column a step."""
     view, best = paper_view(problem), optimal_dual(problem)
     traces = np.empty((3, seeds, steps))
     for seed in range(seeds):
-        walk = ref.adasdca(problem, steps, np.random.default_rng(seed), rule)
-        for t, (beta, p) in enumerate(walk):
+        points = walk(problem, steps, np.random.default_rng(seed), rule)
+        for t, (beta, p) in enumerate(points):
             primal, dual = ref.certificate(problem, beta)
-            rate = theory.theta(residues(problem, beta), p, **view)
+            rate = theory.theta(measure(problem, beta), p, **view)
             traces[:, seed, t] = primal - dual, best - dual, rate
     return traces
+
+
+def package_walk(problem, steps, rng, rule):
+    """Algorithm 1 by the package: duals before every step, with the probabilities of its rule."""
+    options = {"lam": problem.lam, "sample_weight": problem.c}
+    loss = LOSSES[problem.name](**PARAMS[problem.name])
+    backend = LocalBackend(Problem.checked(problem.X, problem.y, loss=loss, **options))
+    for key in rng.integers(2**63, size=steps):
+        beta = backend.survey(frozenset()).beta
+        weights = {"relaxed": ref.relaxed, "optimal": optimal, "step": ref.step}[rule](
+            problem, ref.survey(problem, beta)
+        )
+        yield beta, weights / weights.sum()
+        backend.workspace.ascend_adaptively(rule, 1, int(key), 1e18)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "measure"),
+    [
+        ("smoothed_hinge", "optimal", residues),
+        ("squared", "relaxed", residues),
+        ("smoothed_hinge", "step", step_residues),
+    ],
+)
+def test_theorems_1_and_3_on_the_methods_of_the_package(name, rule, measure):
+    problem = make_problem(name, n=10, lam=0.02)
+    problem.name = name
+    check_adaptive_theorem(problem, rule, measure, seeds=30, steps=40, walk=package_walk)
 
 
 def optimal_dual(problem):
@@ -153,8 +229,10 @@ def optimal(problem, survey):
     return theory.optimal_probabilities(kappa, **paper_view(problem))
 
 
-def check_adaptive_theorem(problem, rule, seeds=60, steps=60):
-    gap, error, rate = runs(problem, rule, steps, seeds)
+def check_adaptive_theorem(
+    problem, rule, measure=residues, seeds=60, steps=60, walk=ref.adasdca
+):  # fmt: skip
+    gap, error, rate = runs(problem, rule, steps, seeds, measure, walk)
     tilde = np.mean(rate * gap, axis=0) / np.mean(gap, axis=0)
     bound = theory.adaptive_bound(tilde, error[0, 0])
     assert (gap.mean(axis=0) <= bound).all()
@@ -171,6 +249,12 @@ def test_theorem_1_with_optimal_probabilities(setting):
 @pytest.mark.parametrize("setting", ["l2", "weights"])
 def test_theorem_3_with_relaxed_probabilities_on_quadratics(setting):
     check_adaptive_theorem(make_problem("squared", setting, n=10, lam=0.02), ref.relaxed)
+
+
+@pytest.mark.parametrize("name", ["smoothed_hinge", "huber"])
+def test_theorem_3_with_step_residues_on_losses_that_are_not_quadratic(name):
+    problem = make_problem(name, "weights", n=10, lam=0.02)
+    check_adaptive_theorem(problem, ref.step, step_residues, seeds=30, steps=40)
 
 
 @pytest.mark.parametrize("name", ["squared", "smoothed_hinge"])

@@ -21,7 +21,9 @@ inline std::int64_t ascend_adaptively(Iterate& it, const Columns& columns, StepR
         // Where w is u and all entries are 1, every w_j of the row moves by the same amount.
         const bool counted =
             g.identity && std::holds_alternative<ColumnEntries<std::uint8_t>>(columns.entries);
-        AdaptiveProbabilities distribution(columns, loss, it.problem->n, rule, counted);
+        double curvature = 0;
+        for (std::int64_t i = 0; i < it.problem->n; ++i) curvature += rows[i].state.q;
+        AdaptiveProbabilities distribution(columns, loss, it.problem->n, rule, curvature, counted);
         const double lambda_total = it.problem->lambda * it.problem->total;
         double* u = it.u.data();
         double* w = it.primal();

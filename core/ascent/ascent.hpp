@@ -69,7 +69,8 @@ inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> picks, Sto
 }
 
 // QUARTZ (Qu, Richtarik and Zhang): w <- (1 - theta) w + theta grad g*(u), then
-// beta_i <- (1 - theta/p_i) beta_i - (theta/p_i) phi_i'(x_i.w).
+// beta_i <- (1 - theta/p_i) beta_i - (theta/p_i) phi_i'(x_i.w)  (their option II), or, `exact`,
+// beta_i <- the maximiser of -phi_i*(-beta) - x_i.w (beta - beta_i) - q_i (beta - beta_i)^2 / 2.
 //
 // The average w is kept as grad g*(u) + factor * lag, so that the decay of all d features is one
 // multiplication of `factor` and a step costs the row's own features.
@@ -85,7 +86,8 @@ inline void show_average(Iterate& it, const Average& average) {
 }
 
 inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::int32_t> picks,
-                           std::span<const double> probability, double theta, StopToken& token) {
+                           std::span<const double> probability, double theta, bool exact,
+                           StopToken& token) {
     return resolve(it, [&](const auto& rows, const auto& loss, const auto& g) {
         double* u = it.u.data();
         double* w = it.primal();
@@ -109,7 +111,8 @@ inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::i
             const double z = l.sign * (row.dot(w) + average.factor * row.dot(lag) + bias);
             const double pace = theta / probability[picks[k]];
             const double b = l.sign * state.beta;
-            const double b_new = loss.clip(b + pace * (loss.ascent(z, l.target) - b));
+            const double b_new = exact ? loss.step(b, z, l.target, state.q)
+                                       : loss.clip(b + pace * (loss.ascent(z, l.target) - b));
             const double change = l.sign * (b_new - b);
             if (change == 0) continue;
             state.beta = l.sign * b_new;

@@ -1,9 +1,18 @@
 // Bindings of the workspace: a problem, an iterate on it, and the kernels that work on them.
+#include <string_view>
+
 #include "bindings/workspace.hpp"
 #include "duality/intercept.hpp"
 #include "duality/survey.hpp"
 
 namespace {
+
+StepRule step_rule(std::string_view name) {
+    if (name == "step") return StepRule::step;
+    if (name == "optimal") return StepRule::optimal;
+    expect(name == "relaxed", "rule must be relaxed, optimal or step");
+    return StepRule::relaxed;
+}
 
 template <class... Arrays>
 std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
@@ -212,23 +221,25 @@ void bind_workspace(nb::module_& m) {
         .def(
             "quartz",
             [](Workspace& ws, Vector<std::int32_t> picks, Vector<double> probability, double theta,
-               double seconds) {
+               double seconds, bool exact) {
                 ws.average.lag.resize(ws.problem.d, 0.0);
                 return released(seconds, [&](StopToken& token) {
                     settle(ws.iterate);
                     pack_if_wanted(ws.iterate, token);
                     return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
-                                  token);
+                                  exact, token);
                 });
             },
-            "picks"_a, "probability"_a, "theta"_a, "seconds"_a)
+            "picks"_a, "probability"_a, "theta"_a, "seconds"_a, "exact"_a = false)
         .def(
             "show_average", [](Workspace& ws) { show_average(ws.iterate, ws.average); },
             "Let the next survey take P at QUARTZ's average.")
         .def(
             "ascend_adaptively",
-            [](Workspace& ws, bool optimal, std::int64_t count, std::uint64_t key, double seconds) {
+            [](Workspace& ws, const char* name, std::int64_t count, std::uint64_t key,
+               double seconds) {
                 expect(!ws.iterate.follow, "beta follows at a survey: take that first");
+                const StepRule rule = step_rule(name);
                 return released(seconds, [&](StopToken& token) {
                     settle(ws.iterate);
                     if (!ws.columns) ws.columns.emplace(ws.iterate, token);
@@ -236,12 +247,10 @@ void bind_workspace(nb::module_& m) {
                         ws.columns.reset();
                         return std::int64_t{0};
                     }
-                    return ascend_adaptively(ws.iterate, *ws.columns,
-                                             optimal ? StepRule::optimal : StepRule::relaxed, count,
-                                             key, token);
+                    return ascend_adaptively(ws.iterate, *ws.columns, rule, count, key, token);
                 });
             },
-            "optimal"_a, "count"_a, "key"_a, "seconds"_a)
+            "rule"_a, "count"_a, "key"_a, "seconds"_a)
         .def(
             "best_intercept",
             [](Workspace& ws, Vector<double> scores, double guess, int threads) {

@@ -5,6 +5,7 @@
 #include "sampling/draws.hpp"
 #include "sampling/planner.hpp"
 #include "sampling/probabilities.hpp"
+#include "sampling/step_residue.hpp"
 #include "sampling/tree.hpp"
 
 namespace {
@@ -137,7 +138,22 @@ NB_MODULE(ADASDCA_MODULE, m) {
                     },
                     h.loss);
             },
-            "beta"_a, "score"_a, "y"_a, "q"_a, "out"_a);
+            "beta"_a, "score"_a, "y"_a, "q"_a, "out"_a)
+        .def(
+            "step_weights",
+            [](const LossHandle& h, Vector<double> beta, Vector<double> score, double bias,
+               Vector<double> y, Vector<double> q, std::optional<Vector<double>> weight,
+               Output out) {
+                const StepRows rows{view(beta),
+                                    view(score),
+                                    view(y),
+                                    view(q),
+                                    weight ? view(*weight) : std::span<const double>{},
+                                    bias};
+                released(1e18, [&](StopToken&) { step_weights(h.loss, rows, out.data()); });
+            },
+            "beta"_a, "score"_a, "bias"_a, "y"_a, "q"_a, "weight"_a.none(), "out"_a,
+            "Weights of the rows by the gains of their exact steps.");
 
     bind_files(m);
     bind_workspace(m);

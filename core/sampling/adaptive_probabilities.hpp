@@ -8,18 +8,22 @@
 #include <vector>
 
 #include "rows/columns.hpp"
+#include "sampling/step_residue.hpp"
 
 namespace adasdca {
 
-enum class StepRule { relaxed, optimal };
+enum class StepRule { relaxed, optimal, step };
+
+// What the distribution of a row is a multiple of.
+enum class Measure { residue, share, step };
 
 // Write the weights of a block of rows in the distribution, return their sum. `size` is what the
-// residue (gamma = 0: the share of the gap) is multiplied by, with the sign of the label: one array
-// less. Not inlined: inside its callers GCC 12 does not vectorise it for all losses.
-template <bool smooth, bool margin, class LossType>
+// measure is multiplied by, with the sign of the label: one array less.
+// Not inlined: inside its callers GCC 12 does not vectorise it for all losses.
+template <Measure kind, bool margin, class LossType>
 [[gnu::noinline]] double weigh_block(const LossType& given, const double* score, double bias,
                                      const double* b, const double* size, const double* target,
-                                     double* out) {
+                                     const double* q, double* out) {
     const LossType loss = given;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -28,8 +32,10 @@ template <bool smooth, bool margin, class LossType>
         const double t = margin ? 1.0 : target[r];
         const double z = sign * (score[r] + bias);
         double measure = 0;
-        if (smooth) {
+        if constexpr (kind == Measure::residue) {
             measure = std::abs(b[r] - loss.ascent(z, t));
+        } else if constexpr (kind == Measure::step) {
+            measure = step_measure(loss, b[r], z, t, q[r]);
         } else {
             const double share = loss.value(z, t) + loss.conjugate(b[r], t) + z * b[r];
             measure = share > 0 ? share : 0.0;
@@ -59,15 +65,20 @@ void add_pieces(Sum* out, const T* const* x, const double* change) {
 
 // Scores and distribution of all rows, by blocks. A sweep brings a block's scores, residues and sum
 // of weights up to date in one go, while they are in the first-level cache. Rows past the last have
-// weight 0. Memory: 24 to 49 bytes a row.
+// weight 0. Memory: 24 to 57 bytes a row.
 template <class LossType>
 class AdaptiveProbabilities {
   public:
     // counted: all entries are 1, and the changes between two calls of `advance` are equal.
+    // curvature: the sum of that of all rows.
     AdaptiveProbabilities(const Columns& columns, const LossType& loss, std::int64_t n,
-                          StepRule rule, bool counted)
+                          StepRule rule, double curvature, bool counted)
         : columns_(columns),
           loss_(loss),
+          kind_(rule == StepRule::step ? Measure::step
+                : loss.gamma > 0       ? Measure::residue
+                                       : Measure::share),
+          gamma_(smoothness_or_mean(loss.gamma, curvature, n)),
           optimal_(rule == StepRule::optimal),
           counted_(counted),
           blocks_((n + probability_block - 1) / probability_block),
@@ -75,6 +86,7 @@ class AdaptiveProbabilities {
           b_(blocks_ * probability_block),
           size_(blocks_ * probability_block),
           target_(loss.margin ? 0 : blocks_ * probability_block),
+          q_(kind_ == Measure::step ? blocks_ * probability_block : 0),
           weight_(optimal_ ? blocks_ * probability_block : probability_block),
           ratio_(optimal_ ? blocks_ * probability_block : 0),
           hits_(counted ? blocks_ * probability_block : 0),
@@ -87,7 +99,11 @@ class AdaptiveProbabilities {
         const double gamma = loss_.gamma;
         score_[i] = score;
         b_[i] = l.sign * state.beta;
-        size_[i] = std::copysign(adaptive_weight(gamma, c, state.q, 1.0, 1.0), l.sign);
+        const bool step = kind_ == Measure::step;
+        size_[i] = std::copysign(
+            step ? step_size(gamma_, c, state.q) : adaptive_weight(gamma, c, state.q, 1.0, 1.0),
+            l.sign);
+        if (step) q_[i] = state.q;
         if (!loss_.margin) target_[i] = l.target;
         if (optimal_ && gamma > 0) ratio_[i] = gamma / (state.q + gamma);
     }
@@ -172,14 +188,19 @@ class AdaptiveProbabilities {
 
     double weigh(std::int64_t k, double bias, double* out) const {
         const std::int64_t i = k * probability_block;
-        auto call = [&](auto smooth, auto margin) {
-            return weigh_block<smooth, margin>(loss_, &score_[i], bias, &b_[i], &size_[i],
-                                               margin ? nullptr : &target_[i], out);
+        auto call = [&](auto kind, auto margin) {
+            return weigh_block<kind, margin>(loss_, &score_[i], bias, &b_[i], &size_[i],
+                                             margin ? nullptr : &target_[i],
+                                             kind == Measure::step ? &q_[i] : nullptr, out);
         };
-        constexpr std::true_type yes;
-        constexpr std::false_type no;
-        if (loss_.gamma > 0) return loss_.margin ? call(yes, yes) : call(yes, no);
-        return loss_.margin ? call(no, yes) : call(no, no);
+        auto by_label = [&](auto kind) {
+            return loss_.margin ? call(kind, std::true_type{}) : call(kind, std::false_type{});
+        };
+        if (kind_ == Measure::residue)
+            return by_label(std::integral_constant<Measure, Measure::residue>{});
+        if (kind_ == Measure::share)
+            return by_label(std::integral_constant<Measure, Measure::share>{});
+        return by_label(std::integral_constant<Measure, Measure::step>{});
     }
 
     void refresh(std::int64_t k, double bias) {
@@ -286,9 +307,11 @@ class AdaptiveProbabilities {
 
     const Columns& columns_;
     const LossType loss_;
+    Measure kind_;
+    double gamma_;  // of the loss, or what stands for it
     bool optimal_, counted_;
     std::int64_t blocks_;
-    AlignedArray<double> score_, b_, size_, target_;
+    AlignedArray<double> score_, b_, size_, target_, q_;
     AlignedArray<double> weight_;  // optimal distribution: of all rows; else of the block at hand
     AlignedArray<double> ratio_;   // gamma / (q + gamma), for the optimal distribution
     AlignedArray<std::uint8_t> hits_;  // columns that a row shares with the moves

@@ -26,7 +26,7 @@ SPACING = [
 
 def _mathml(node, as_block):
     # docutils sets the index of an accented letter below it; an empty group puts it right.
-    tex = re.sub(r"(\\tilde\\\w+)_", r"{{}\1}_", node.astext())
+    tex = re.sub(r"(\\(?:tilde|hat|bar)\\\w+)_", r"{{}\1}_", node.astext())
     try:
         formula = tex2mathml(tex, as_block=as_block)
     except MathError as error:

@@ -127,10 +127,11 @@ def _html(block: Block, folder: Path) -> str:
 
 
 def _cells(tag: str, row: Sequence[str], left: int) -> str:
-    marks = [""] * left + [' class="n"'] * (len(row) - left)
-    return "".join(
-        f"<{tag}{mark}>{_inline(cell)}</{tag}>" for cell, mark in zip(row, marks, strict=True)
-    )
+    def mark(k: int, cell: str) -> str:
+        names = (["n"] if k >= left else []) + [_COLOURS[c] for c in cell[:1] if c in _COLOURS]
+        return f' class="{" ".join(names)}"' if names else ""
+
+    return "".join(f"<{tag}{mark(k, c)}>{_inline(c)}</{tag}>" for k, c in enumerate(row))
 
 
 def _inline(text: str) -> str:
@@ -142,8 +143,16 @@ def _anchor(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
+#: Classes of cells by the sign that they begin with.
+_COLOURS = {"✓": "yes", "✗": "no", "~": "mixed"}
+
 _CSS = """
 :root{color-scheme:light dark}
+.yes{background:#2ca02c2e}
+.no{background:#d6272838}
+.mixed{background:#ffbf0038}
+td.yes,td.no,td.mixed{white-space:nowrap}
+@media(max-width:40rem){body{margin:1rem auto}nav ul{columns:1}table{font-size:.8rem}}
 body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem}
 nav ul{columns:2;padding-left:1.2rem}
 h2{margin-top:3rem;border-bottom:1px solid #8888}

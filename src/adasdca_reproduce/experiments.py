@@ -55,13 +55,13 @@ METHODS: dict[str, Method] = {
     "sdca-perm": SDCAPerm(),
     "iprox-sdca": IProxSDCA(),
     "quartz": Quartz(),
-    "option I": AdaSDCAPlus(option="I"),
-    "option II": AdaSDCAPlus(option="II"),
+    "option I": AdaSDCAPlus(option="I", m=2.0),
+    "option II": AdaSDCAPlus(option="II", m=2.0),
     "auto": Auto(),
     "adasdca": AdaSDCA(rule="relaxed"),
     "adasdca, optimal": AdaSDCA(rule="optimal"),
-    "adasdca+, optimal": AdaSDCAPlus(option=constrained),
-    "tree": AdaSDCAPlus(sampler="tree"),
+    "adasdca+, optimal": AdaSDCAPlus(option=constrained, m=2.0),
+    "tree": AdaSDCAPlus(option="I", m=2.0, sampler="tree"),
 }
 for _option in ("I", "II"):
     for _m in MS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import subprocess
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -26,6 +27,20 @@ def versions() -> dict[str, str]:
     """Return the versions of what a run depends on."""
     names = ("adasdca", "numpy", "scipy", "scikit-learn")
     return {"python": platform.python_version()} | {n: metadata.version(n) for n in names}
+
+
+@cache
+def commit() -> str | None:
+    """Return the commit of the sources, with a `+` if they were changed; None outside of git."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        ask = ["git", "-C", str(root)]
+        head = subprocess.check_output([*ask, "rev-parse", "HEAD"], text=True).strip()
+        changed = subprocess.check_output([*ask, "status", "--porcelain", "src", "core"])
+        return head + "+" * bool(changed)
+    return None
 
 
 @cache

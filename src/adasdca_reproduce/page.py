@@ -37,8 +37,8 @@ from adasdca_reproduce.verdicts import Case, Verdict, shown, summary
 
 FOLDER = "figures"
 SHORT = {
-    Verdict.HOLDS: "holds",
-    Verdict.FAILS: "does not",
+    Verdict.HOLDS: "✓",
+    Verdict.FAILS: "✗",
     Verdict.OPEN: "open",
     Verdict.MISSING: "not run",
 }
@@ -70,18 +70,19 @@ def write(
 def assemble(
     results: Results, drawn: Sequence[Picture], judged: Sequence[tuple[Claim, list[Case]]]
 ) -> list[Block]:
-    """Return the page."""
+    """Return the page: what was found, then the experiments, then how the runs were made."""
     blocks: list[Block] = [
         Heading(1, "The paper's experiments, run again"),
         Paragraph(words.OPENING),
-        *(Paragraph(text) for text in words.protocol(results)),
         Heading(2, "What holds"),
+        _findings(judged, paper=True),
+        Paragraph(words.FINDINGS),
+        Heading(2, "What we asked beyond the paper"),
+        _findings(judged, paper=False),
+        Heading(2, "The same, gap by gap"),
         Paragraph(words.HOW_TO_READ),
         _overview(judged),
     ]
-    gone = words.not_run(results)
-    if gone:
-        blocks += [Paragraph("Not run, and so not judged:"), Listing(tuple(gone))]
     for name, experiment in EXPERIMENTS.items():
         if not results.of(name):
             continue
@@ -103,31 +104,47 @@ def assemble(
         for picture in drawn:
             if picture.experiment == name:
                 blocks += _figure(picture, results, mine)
+    blocks.append(Heading(2, "How the runs were made"))
+    blocks += [Paragraph(text) for text in words.protocol(results)]
+    gone = words.not_run(results)
+    if gone:
+        blocks += [Paragraph("Not run, and so not judged:"), Listing(tuple(gone))]
     return blocks
+
+
+def _findings(judged: Sequence[tuple[Claim, list[Case]]], *, paper: bool) -> Table:
+    """Return a line for each claim: what came out, and in a few words why it does not hold."""
+    rows = []
+    for claim, cases in judged:
+        if bool(claim.quote) is not paper:
+            continue
+        decided = [case for case in cases if case.decided]
+        why = [e.short for e in claim.explanations if e.short and e.applies(decided)]
+        rows.append((words.sentence(cases), claim.reading, _count(cases), "; ".join(why)))
+    return Table(("verdict", "claim", "cases", "why"), tuple(rows), left=4)
 
 
 def _overview(judged: Sequence[tuple[Claim, list[Case]]]) -> Table:
     """Return a line for each claim: how often it holds at each gap."""
     rows = []
     for claim, cases in judged:
-        origin = "paper" if claim.quote else "ours"
-        if not any(case.verdict is not Verdict.MISSING for case in cases):
-            rows.append((claim.reading, origin, *[""] * len(GAPS), "not run"))
+        if not any(case.gap is not None for case in cases):
             continue
         by_gap = [_count([c for c in cases if c.gap == gap]) for gap in GAPS]
-        rows.append((claim.reading, origin, *by_gap, _count(cases)))
-    head = ("claim", "whose", *(f"gap {gap:.0e}" for gap in GAPS), "all")
+        rows.append((claim.reading, "paper" if claim.quote else "ours", *by_gap))
+    head = ("claim", "whose", *(f"gap {gap:.0e}" for gap in GAPS))
     return Table(head, tuple(rows), left=2)
 
 
 def _count(cases: list[Case]) -> str:
-    """Say how many cases hold, of how many that were decided; cases left open follow."""
+    """Say how many cases hold, of how many that are decided; close, tied and open ones follow."""
     counts = summary(cases)
-    decided = counts[Verdict.HOLDS] + counts[Verdict.FAILS]
-    if not decided and not counts[Verdict.OPEN]:
+    if not counts.total:
         return ""
-    text = f"{counts[Verdict.HOLDS]} of {decided}" if decided else "–"
-    return text + (f" ({counts[Verdict.OPEN]} open)" if counts[Verdict.OPEN] else "")
+    decided = counts.holds + counts.fails
+    rest = (("close", counts.close), ("tied", counts.tied), ("open", counts.open))
+    parts = [f"{counts.holds} of {decided}"] if decided else []
+    return ", ".join(parts + [f"{count} {word}" for word, count in rest if count])
 
 
 def _claim(claim: Claim, cases: list[Case]) -> list[Block]:
@@ -139,7 +156,7 @@ def _claim(claim: Claim, cases: list[Case]) -> list[Block]:
         blocks.append(_matrix(cases))
     elif cases and claim.experiment != "table2":  # which is shown as a whole already
         rows = [
-            (words.problem(c.problem), words.gap(c.gap), c.verdict.value + _mark(c), c.note)
+            (words.problem(c.problem), words.gap(c.gap), SHORT[c.verdict] + _mark(c), c.note)
             for c in cases
         ]
         blocks.append(Table(("where", "gap", "verdict", "numbers"), tuple(rows), left=4))
@@ -150,7 +167,7 @@ def _matrix(cases: list[Case]) -> Table:
     """Return verdicts by problem and gap, each with the claimant's number and the best other's."""
     found: dict[Problem, dict[float | None, str]] = {}
     for case in cases:
-        short = SHORT[case.verdict] + _mark(case) + (f", {case.brief}" if case.brief else "")
+        short = SHORT[case.verdict] + _mark(case) + (f" {case.brief}" if case.brief else "")
         found.setdefault(case.problem, {})[case.gap] = short
     rows = tuple(
         (words.problem(problem), *(cells.get(gap, "") for gap in GAPS))
@@ -172,7 +189,7 @@ def _figure(
     for claim, cases in judged:
         here = {case.gap: case for case in cases if case.problem == picture.problem}
         if any(gap in here for gap in GAPS):
-            verdicts = [here[g].verdict.value + _mark(here[g]) if g in here else "" for g in GAPS]
+            verdicts = [SHORT[here[g].verdict] + _mark(here[g]) if g in here else "" for g in GAPS]
             rows.append((("" if claim.quote else "(ours) ") + claim.reading, *verdicts))
     heads = tuple(f"gap {gap:.0e}" for gap in GAPS)
     if rows:
@@ -195,7 +212,7 @@ def _numbers(picture: Picture, results: Results, measure: Measure, heads: tuple[
 
 
 def _mark(case: Case) -> str:
-    return " ~" if case.close else ""
+    return " ~" if case.close else " =" if case.tied else ""
 
 
 def _costs(results: Results) -> Table:

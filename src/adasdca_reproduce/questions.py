@@ -9,7 +9,7 @@ from adasdca_reproduce.results import Measure
 from adasdca_reproduce.verdicts import Verdict
 
 _FIXED = ("sdca", "iprox-sdca")
-_MEASURES: tuple[Measure, ...] = ("epochs", "seconds")
+_MEASURES: tuple[Measure, ...] = ("epochs", "seconds", "own seconds")
 
 QUESTIONS: tuple[Claim, ...] = (
     *(
@@ -26,6 +26,7 @@ QUESTIONS: tuple[Claim, ...] = (
                     "A large m makes an epoch close to a permutation of the rows that have a "
                     "residue. Where the residues are of similar size, or rows hardly disturb each "
                     "other, that is what is wanted.",
+                    short="a permutation suits rows that matter alike",
                 ),
             ),
         )
@@ -44,12 +45,13 @@ QUESTIONS: tuple[Claim, ...] = (
                 "Rows of very different norms: a permutation visits them all alike, importance "
                 "sampling does not.",
                 data="w8a",
+                short="the norms of w8a differ",
             ),
         ),
     ),
     *(
         First(
-            f"option-I-before-permutation-{measure}",
+            f"option-I-before-permutation-{measure.replace(' ', '-')}",
             "methods",
             f"Option I needs fewer {measure} than a fresh random permutation each epoch.",
             "option I",
@@ -71,6 +73,7 @@ QUESTIONS: tuple[Claim, ...] = (
             Explanation(
                 "A Newton step has a price that does not depend on the gap; where adaptive epochs "
                 "are over sooner than it is paid, they are ahead.",
+                short="a Newton step has a fixed price",
             ),
         ),
     ),

@@ -22,7 +22,7 @@ from adasdca.solver import solve
 from adasdca_reproduce import problems
 from adasdca_reproduce.experiments import SHAPE, method_of
 from adasdca_reproduce.grid import Task
-from adasdca_reproduce.machine import machine, versions
+from adasdca_reproduce.machine import commit, machine, versions
 from adasdca_reproduce.store import Record, Store, identity
 
 #: What the history of a stored run holds, the fields of `History`.
@@ -75,6 +75,7 @@ def execute(task: Task, jobs: int = 1) -> Record:
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "versions": versions(),
         "machine": machine(),
+        "commit": commit(),
         "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
     }
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from adasdca_reproduce.results import Measure, Need, Problem, Results
+from adasdca_reproduce.results import Measure, Need, Problem
 
 
 class Verdict(enum.Enum):
@@ -28,6 +28,8 @@ class Case:
     close : bool
         Whether the ranges over the seeds overlap, so that another set of seeds, or another hour of
         the machine, may turn the verdict.
+    tied : bool
+        Whether the medians are the same.
     note : str
         The numbers behind the verdict.
     brief : str
@@ -38,8 +40,14 @@ class Case:
     gap: float | None
     verdict: Verdict
     close: bool = False
+    tied: bool = False
     note: str = ""
     brief: str = ""
+
+    @property
+    def decided(self) -> bool:
+        """Whether the verdict is neither a tie nor one that seeds could turn."""
+        return self.verdict in (Verdict.HOLDS, Verdict.FAILS) and not (self.close or self.tied)
 
 
 def first(mine: Need, others: Mapping[str, Need], *, strict: bool) -> Verdict:
@@ -79,46 +87,70 @@ def alike(mine: Need, other: Need) -> Verdict:
 
 
 def case_of_first(
-    results: Results,
-    experiment: str,
     problem: Problem,
     gap: float,
     measure: Measure,
+    mine: Need,
+    others: Mapping[str, Need],
     *,
     claimant: str,
-    rivals: tuple[str, ...],
     strict: bool,
 ) -> Case:
     """Judge whether a method is ahead of others on a problem at a gap."""
-    needs = results.needs(experiment, problem, gap, measure)
-    others = {name: needs[name] for name in rivals if name in needs}
-    if claimant not in needs or len(others) < len(rivals):
-        return Case(problem, gap, Verdict.MISSING)
-    mine = needs[claimant]
     verdict = first(mine, others, strict=strict)
-    close = verdict in (Verdict.HOLDS, Verdict.FAILS) and overlapping(mine, others)
-    entries = {claimant: mine} | others
-    note = ", ".join(f"{name} {shown(n, measure)}" for name, n in entries.items())
     best = min(others.values(), key=_rank)
+    tied = mine.reached and mine.high == best.high
+    judged = verdict in (Verdict.HOLDS, Verdict.FAILS)
+    close = judged and not tied and overlapping(mine, others)
+    entries = {claimant: mine} | dict(others)
+    note = ", ".join(f"{name} {shown(n, measure)}" for name, n in entries.items())
     brief = f"{shown(mine, measure)} : {shown(best, measure)}"
-    return Case(problem, gap, verdict, close, note, brief)
+    return Case(problem, gap, verdict, close, tied, note, brief)
+
+
+def best_of(needs: Iterable[Need]) -> Need:
+    """Return the least of several needs."""
+    return min(needs, key=_rank)
 
 
 def shown(n: Need, measure: Measure) -> str:
     """Return a median for people: a number, or what is known of it."""
 
     def number(x: float) -> str:
-        return f"{x:.3g}" if measure == "seconds" or x < 100 else f"{x:.0f}"
+        return f"{x:.0f}" if measure == "epochs" and x >= 100 else f"{x:.3g}"
 
     if n.reached:
         return number(n.low)
     return "never" if math.isinf(n.low) else f"> {number(n.low)}"
 
 
-def summary(cases: list[Case]) -> dict[Verdict, int]:
+@dataclass(frozen=True)
+class Summary:
+    """Numbers of cases: decided ones by their verdict, and close, tied and open ones apart."""
+
+    holds: int
+    fails: int
+    close: int
+    tied: int
+    open: int
+
+    @property
+    def total(self) -> int:
+        """All cases that were run."""
+        return self.holds + self.fails + self.close + self.tied + self.open
+
+    def __str__(self) -> str:
+        words = [f"holds {self.holds}", f"does not {self.fails}"]
+        rest = (("close", self.close), ("tied", self.tied), ("open", self.open))
+        return ", ".join(words + [f"{word} {count}" for word, count in rest if count])
+
+
+def summary(cases: list[Case]) -> Summary:
     """Count verdicts, without the cases that were not run."""
-    counts = dict.fromkeys((Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN), 0)
-    for case in cases:
-        if case.verdict in counts:
-            counts[case.verdict] += 1
-    return counts
+    return Summary(
+        holds=sum(c.decided and c.verdict is Verdict.HOLDS for c in cases),
+        fails=sum(c.decided and c.verdict is Verdict.FAILS for c in cases),
+        close=sum(c.close for c in cases),
+        tied=sum(c.tied and c.verdict is not Verdict.OPEN for c in cases),
+        open=sum(c.verdict is Verdict.OPEN for c in cases),
+    )

@@ -32,6 +32,9 @@ class Loss:
 
     def step(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None: ...
 
+    def step_weights(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bias: float, y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], q: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Weights of the rows by the gains of their exact steps."""
+
 class SvmlightFlaw:
     """Why and where a line was refused."""
 
@@ -189,12 +192,12 @@ class Workspace:
     def ascend(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float) -> int:
         """Exact coordinate steps on the rows given; returns how many."""
 
-    def quartz(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float) -> int: ...
+    def quartz(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float, exact: bool = False) -> int: ...
 
     def show_average(self) -> None:
         """Let the next survey take P at QUARTZ's average."""
 
-    def ascend_adaptively(self, optimal: bool, count: int, key: int, seconds: float) -> int: ...
+    def ascend_adaptively(self, rule: str, count: int, key: int, seconds: float) -> int: ...
 
     def best_intercept(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], guess: float, threads: int) -> float: ...
 

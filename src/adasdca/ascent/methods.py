@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from adasdca.ascent.sampling import Rule, get_rule
 from adasdca.ascent.schedules import (
     AdaptiveSchedule,
+    CoherentSchedule,
     ImportanceSchedule,
     PermutationSchedule,
     Picker,
@@ -87,14 +88,19 @@ class Quartz:
     ----------
     sampling : {"uniform", "importance"}
         The fixed distribution from which the rows are drawn.
+    step : {"averaged", "exact"}
+        ``"averaged"``: β_i moves by the share θ/p_i towards −φ'(x_i·w). ``"exact"``: it maximises
+        the dual in row i at the averaged w. Both have the rate θ = min_i p_i γ/(γ + q_i).
     """
 
     sampling: Literal["uniform", "importance"] = "uniform"
+    step: Literal["averaged", "exact"] = "averaged"
     name: ClassVar[str] = "quartz"
     ascends: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_choice("Quartz", "sampling", self.sampling, ("uniform", "importance"))
+        _check_choice("Quartz", "step", self.step, ("averaged", "exact"))
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve; an error says what does not fit."""
@@ -105,7 +111,7 @@ class Quartz:
                 "another method such as 'adasdca+'."
             )
         _check_smooth(self, problem)
-        return QuartzSchedule(self.sampling)
+        return QuartzSchedule(self.sampling, self.step == "exact")
 
 
 @dataclass(frozen=True)
@@ -114,21 +120,27 @@ class AdaSDCA:
 
     Parameters
     ----------
-    rule : {"relaxed", "optimal"}
+    rule : {"relaxed", "optimal", "step"} or callable
         ``"relaxed"``: p_i ∝ |κ_i|√(v_i + nλγ), eq. (optipsdf), which the theory supports for
         quadratic losses. ``"optimal"``: the exact solution of eq. (optp), supported for every
-        smooth loss.
+        smooth loss. ``"step"``: the relaxed rule with what the exact steps gain in place of the
+        residues, supported for every smooth loss, and the same for quadratic ones. A function from
+        a survey to weights: any probabilities that are coherent, positive where a row has a
+        residue. Each step then needs a survey of its own, and is counted as an epoch.
     """
 
-    rule: Literal["relaxed", "optimal"] = "relaxed"
+    rule: Literal["relaxed", "optimal", "step"] | Rule = "relaxed"
     name: ClassVar[str] = "adasdca"
     ascends: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _check_choice("AdaSDCA", "rule", self.rule, ("relaxed", "optimal"))
+        if not callable(self.rule):
+            _check_choice("AdaSDCA", "rule", self.rule, ("relaxed", "optimal", "step"))
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve; an error says what does not fit."""
+        if callable(self.rule):
+            return CoherentSchedule(self.rule)
         if self.rule == "optimal":
             _check_smooth(self, problem)
         return StepwiseSchedule(self.rule)
@@ -140,9 +152,9 @@ class AdaSDCAPlus:
 
     Parameters
     ----------
-    option : "I", "II", the name of a registered rule, or a callable
-        The probabilities at the start of an epoch: adaptive (I), importance (II), or your own
-        function from a survey to weights.
+    option : "I", "II", "III", the name of a registered rule, or a callable
+        The probabilities at the start of an epoch: by the residues (I), importance (II), by the
+        gains of the exact steps (III), or your own function from a survey to weights.
     m : float or "auto", default 2.0
         How much less likely a row becomes after a visit, above 1. ``"auto"`` follows the decay of
         the residues seen from survey to survey.
@@ -177,9 +189,7 @@ class AdaSDCAPlus:
 
     def schedule(self, problem: Problem, facts: Any, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
-        return AdaptiveSchedule(
-            self.option, self.m, self.epoch, self.sampler, problem.fit_intercept
-        )
+        return AdaptiveSchedule(problem, self.option, self.m, self.epoch, self.sampler)
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,11 @@ class Visits:
 
 @dataclass(frozen=True)
 class AveragedDraws:
-    """QUARTZ's steps on rows drawn with replacement."""
+    """QUARTZ's steps on rows drawn with replacement; `exact` ones maximise the dual in a row."""
 
     probabilities: Probabilities
     key: int
+    exact: bool = False
     label: str = "averaged epochs"
 
 
@@ -80,7 +81,7 @@ class AveragedDraws:
 class AdaptiveSteps:
     """n steps of Algorithm 1, each row drawn from the probabilities at that moment."""
 
-    optimal: bool
+    rule: Literal["relaxed", "optimal", "step"]
     key: int
     label: str = "adaptive steps"
 

@@ -23,9 +23,11 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.ascent.survey import Survey
 from adasdca.names import check_name, decorator
 from adasdca.problem.data import as_doubles
+from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Rule = Callable[[Survey], Any]
@@ -50,7 +52,39 @@ def importance_weights(curvature: Array, gamma: float, weight: Array) -> Array:
     return distribution if distribution.any() else (weight > 0).astype(np.float64)
 
 
-RULES: dict[str, Rule] = {"I": adaptive, "II": importance}
+class StepResidue:
+    """Option III: p_i ∝ (q_i + γ)√(c_i g_i), g_i what the exact step on row i adds to the dual.
+
+    For a quadratic loss these are the probabilities of option I. For others the step knows the
+    bounds of β_i, which a residue does not. Where γ = 0 the mean of q takes its place.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem whose rows are drawn.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._loss, self._y, self._weight = problem.loss, problem.y, problem.weight
+
+    def __call__(self, survey: Survey) -> Array:
+        """Return the weights of all rows."""
+        assert survey.score is not None
+        weights = _core.vector(survey.n)
+        self._loss.kernel.step_weights(
+            survey.beta,
+            survey.score,
+            survey.intercept,
+            self._y,
+            survey.curvature,
+            self._weight,
+            weights,
+        )
+        return weights
+
+
+#: By name. A class is made into a rule by the problem.
+RULES: dict[str, Rule | type[StepResidue]] = {"I": adaptive, "II": importance, "III": StepResidue}
 
 
 @overload
@@ -68,7 +102,7 @@ def register_rule(name: str, rule: Any = None) -> Any:
         ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
         with all its arrays. Rows of weight 0 are not visited in the coming epoch.
     """
-    check_name(name, ("I", "II"))
+    check_name(name, ("I", "II", "III"))
     if rule is None:
         return decorator(register_rule, name)
     if not callable(rule):
@@ -79,7 +113,7 @@ def register_rule(name: str, rule: Any = None) -> Any:
     return None
 
 
-def get_rule(option: str | Rule) -> Rule:
+def get_rule(option: str | Rule) -> Rule | type[StepResidue]:
     """Return the rule of that name; a callable is its own rule."""
     if callable(option):
         return option

@@ -20,8 +20,9 @@ from adasdca.ascent.plans import (
     ThinnedDraws,
     Visits,
 )
-from adasdca.ascent.sampling import Rule, check_probabilities, get_rule
+from adasdca.ascent.sampling import Rule, StepResidue, check_probabilities, get_rule
 from adasdca.ascent.survey import Survey
+from adasdca.problem.problem import Problem
 
 #: From a survey and a generator to the rows that the next epoch visits, in order.
 Picker = Callable[[Survey, np.random.Generator], Any]
@@ -76,23 +77,54 @@ class QuartzSchedule:
     """n rows from fixed probabilities p, for steps of size θ = min_i p_i γ/(γ + q_i)."""
 
     sampling: Literal["uniform", "importance"]
+    exact: bool = False
     needs = frozenset[str]()
 
     def plan(self, survey: Survey, key: int) -> Epoch:
         """Plan the next epoch."""
-        return AveragedDraws(self.sampling, key)
+        return AveragedDraws(self.sampling, key, self.exact)
 
 
 @dataclass(frozen=True)
 class StepwiseSchedule:
     """Algorithm 1: n steps between two surveys."""
 
-    rule: str
+    rule: Literal["relaxed", "optimal", "step"]
     needs = frozenset[str]()
 
     def plan(self, survey: Survey, key: int) -> Epoch:
         """Plan the next epoch."""
-        return AdaptiveSteps(self.rule == "optimal", key)
+        return AdaptiveSteps(self.rule, key)
+
+
+class CoherentSchedule:
+    """Algorithm 1 with probabilities of one's own: a survey, then a single step.
+
+    Parameters
+    ----------
+    rule : callable
+        From a survey to weights of the rows, positive where a row has a residue.
+    """
+
+    needs = frozenset({"adaptive", "score", "residue", "share"})
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+
+    def plan(self, survey: Survey, key: int) -> Epoch | None:
+        """Plan the next step; None if all residues are 0."""
+        if survey.active == 0:
+            return None
+        weights = check_probabilities(self._rule(survey.read_only()), survey.n, repr(self._rule))
+        assert survey.adaptive is not None
+        if (weights[survey.adaptive > 0] == 0).any():
+            i = int(np.flatnonzero((survey.adaptive > 0) & (weights == 0))[0])
+            raise ValueError(
+                f"rule {self._rule!r} returned weight 0 for row {i}, which has a residue: the "
+                "probabilities are not coherent; give every row with a residue a positive weight."
+            )
+        rows = np.random.default_rng(key).choice(survey.n, size=1, p=weights / weights.sum())
+        return Visits(rows.astype(np.int32), "adaptive steps")
 
 
 class AdaptiveSchedule:
@@ -100,25 +132,26 @@ class AdaptiveSchedule:
 
     Parameters
     ----------
+    problem : Problem
+        The problem whose rows are drawn.
     option, m, epoch, sampler
         The parameters of `AdaSDCAPlus`.
-    intercept : bool
-        Whether an intercept is fitted.
     """
 
     def __init__(
         self,
+        problem: Problem,
         option: str | Rule = "I",
         m: float | Literal["auto"] = 2.0,
         epoch: float = 1.0,
         sampler: str = "plan",
-        intercept: bool = False,
     ) -> None:
-        self._intercept = intercept
+        self._intercept = problem.fit_intercept
         self._option = option
-        self._rule = get_rule(option)
+        rule = get_rule(option)
+        self._rule: Rule = rule(problem) if rule is StepResidue else rule
         self._m, self._epoch, self._tree = m, epoch, sampler == "tree"
-        builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set()}
+        builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set(), "III": {"score"}}
         needs = builtin.get(option, {"adaptive", "score", "residue", "share"})
         self.needs = frozenset(needs | ({"adaptive"} if m == "auto" else set()))
 

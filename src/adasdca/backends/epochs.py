@@ -111,7 +111,7 @@ class CpuEpochs:
         seconds -= self.drawing
         if isinstance(plan, AdaptiveSteps):
             n = self.workspace.n
-            return self.workspace.ascend_adaptively(plan.optimal, n, plan.key, seconds)
+            return self.workspace.ascend_adaptively(plan.rule, n, plan.key, seconds)
         assert rows is not None
         if isinstance(plan, AveragedDraws):
             weights = self._table(plan.probabilities)[0]
@@ -119,7 +119,7 @@ class CpuEpochs:
             gamma, q = self.figures.gamma, self.figures.curvature
             pace = probability * gamma / (gamma + q)
             theta = float(pace[probability > 0].min())
-            updates = self.workspace.quartz(rows, probability, theta, seconds)
+            updates = self.workspace.quartz(rows, probability, theta, seconds, plan.exact)
             self.workspace.show_average()
             return updates
         return self.workspace.ascend(rows, seconds)

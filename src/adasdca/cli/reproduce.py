@@ -195,9 +195,8 @@ def _report(results: Results, store: Store, output: Path, files: list[Path], as_
         return
     for claim in (*CLAIMS, *QUESTIONS):
         counts = summary(judged[claim.name])
-        if sum(counts.values()):
-            words = ", ".join(f"{verdict.value} {k}" for verdict, k in counts.items() if k)
-            emit(f"{claim.name}: {words}")
+        if counts.total:
+            emit(f"{claim.name}: {counts}")
     if files:
         emit(f"Page: {output / 'index.html'}")
 
@@ -210,5 +209,6 @@ def _case(case: Case) -> dict[str, Any]:
         "gap": case.gap,
         "verdict": case.verdict.value,
         "close": case.close,
+        "tied": case.tied,
         "note": case.note,
     }

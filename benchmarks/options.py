@@ -1,0 +1,140 @@
+"""Epochs by option and m: `python -m benchmarks.options [--folder DIR] [--data NAME ...]`.
+
+On every data set with every loss, the epochs (n updates each) that permutations and AdaSDCA+ with
+options I and III take to a relative gap of 1e-6, λ = 1/n, for m = 2, 10 and 50: medians over the
+seeds. Counts do not depend on the machine or its load. The end of the table says where option III
+needs more epochs than option I, and what each m costs beside the best one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import textwrap
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import adasdca
+from adasdca.methods import AdaSDCAPlus, SDCAPerm
+from adasdca.problem.losses import LOSSES
+from benchmarks import output
+from benchmarks.counts import TOLERANCE, count
+
+OPTIONS, MS = ("I", "III"), (2, 10, 50)
+METHODS: dict[str, Any] = {"permutations": SDCAPerm()} | {
+    f"{option} {m}": AdaSDCAPlus(option=option, m=float(m)) for option in OPTIONS for m in MS
+}
+#: More distinct targets than this are a regression.
+MOST_CLASSES = 20
+
+
+def read(path: Path) -> tuple[Any, Any]:
+    """Return (X, y) of a file of the data folder; of several classes, one against the rest."""
+    with np.load(path) as file:
+        parts = file["data"], file["indices"], file["indptr"]
+        X, y = sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"].astype(float)
+    if len(np.unique(y)) <= MOST_CLASSES:
+        y = np.where(y == y.max(), 1.0, -1.0)
+    return X, y
+
+
+def problems(folder: Path, names: list[str] | None) -> Iterator[tuple[str, Path, str]]:
+    """Yield names of data sets, their files, and the losses that fit; quadratic ones need none."""
+    files = {p.stem: p for p in (*folder.glob("*.npz"), *(folder / "more").glob("*.npz"))}
+    for name in names or sorted(files, key=lambda name: files[name].stat().st_size):
+        with np.load(files[name]) as file:
+            classes = len(np.unique(file["y"])) <= MOST_CLASSES
+        kind = "classification" if classes else "regression"
+        for loss, cls in LOSSES.items():
+            if cls.kind == kind and not cls().is_quadratic:
+                yield name, files[name], loss
+
+
+def measure(case: tuple[str, Path, str], cap: int, seeds: int) -> dict[str, Any]:
+    name, path, loss = case
+    X, y = read(path)
+    counts = {label: count(X, y, loss, method, cap, seeds) for label, method in METHODS.items()}
+    return {"data": name, "loss": loss, "counts": counts}
+
+
+def show(result: dict[str, Any]) -> str:
+    """Return the table, and what it says of the option and of m."""
+    cap, cases = result["cap"], result["cases"]
+
+    def number(value: float | None) -> str:
+        return f">{cap}" if value is None else f"{value:g}"
+
+    rows = [
+        [c["data"], c["loss"], *(number(c["counts"][label]) for label in METHODS)] for c in cases
+    ]
+    lines = [
+        f"epochs to a relative gap of {result['tolerance']:g}, medians of {result['seeds']} seeds",
+        output.table(["data", "loss", *METHODS], rows, left=(0, 1)),
+    ]
+    full = [{k: cap if v is None else v for k, v in c["counts"].items()} for c in cases]
+    for m in MS:
+        apart = [(f[f"III {m}"] - f[f"I {m}"], c) for f, c in zip(full, cases, strict=True)]
+        worse = [f"{c['data']} {c['loss']} +{d:g}" for d, c in apart if d > 1]
+        better = sum(d < -1 for d, _ in apart)
+        lines.append(
+            f"m = {m}: III needs fewer epochs than I by more than one in {better} of {len(cases)} "
+            f"cases, more by more than one in {len(worse)}: {', '.join(worse) or 'none'}"
+        )
+    for option in OPTIONS:
+        ratios = {
+            m: [f[f"{option} {m}"] / min(f[f"{option} {k}"] for k in MS) for f in full] for m in MS
+        }
+        words = [
+            f"m = {m}: {statistics.median(r):.2f}, {statistics.geometric_mean(r):.3f}, {max(r):.2f}"
+            for m, r in ratios.items()
+        ]
+        lines.append(
+            f"option {option}, epochs over those of the best m (median, geometric mean, worst): "
+            + "; ".join(words)
+        )
+    found = (line if "\n" in line else textwrap.fill(line, 110) for line in lines)
+    return "\n".join(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path("data"), help="of .npz files")
+    parser.add_argument("--data", nargs="+", help="names of files; all unless given")
+    parser.add_argument("--loss", nargs="+", choices=list(LOSSES), help="all unless given")
+    parser.add_argument("--cap", type=int, default=200, help="most epochs")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--out", help="results file; cases that it holds are not run again")
+    args = parser.parse_args()
+    path = Path(args.out) if args.out else None
+    done = json.loads(path.read_text())["cases"] if path and path.is_file() else []
+    known = {(c["data"], c["loss"]) for c in done}
+    todo = [
+        (name, file, loss)
+        for name, file, loss in problems(args.folder, args.data)
+        if (name, loss) not in known and (not args.loss or loss in args.loss)
+    ]
+    result = {
+        "version": adasdca.__version__,
+        "cap": args.cap,
+        "seeds": args.seeds,
+        "tolerance": TOLERANCE,
+        "cases": done,
+    }
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for case in pool.map(partial(measure, cap=args.cap, seeds=args.seeds), todo):
+            done.append(case)
+            print(case, flush=True)
+            output.save(result, args.out, "options.json")
+    print(f"\n{show(result)}\n\nwritten to {output.save(result, args.out, 'options.json')}")
+
+
+if __name__ == "__main__":
+    main()

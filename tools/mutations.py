@@ -1,0 +1,190 @@
+"""Break the package in one place after the other, and see whether its tests notice.
+
+    python tools/mutations.py [--only TEXT] [--list]
+
+A mutation is a file, a piece of it, what takes its place, and the tests that are to fail. Each is
+put into the sources, which an editable install reads, its tests are run, and the file is put back.
+What survives is printed, and makes the exit status 1 unless a reason is given for it here.
+Sources in Python alone: a mutation of the core would be compiled anew each time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """What is broken, how, and who should notice.
+
+    Attributes
+    ----------
+    file : str
+        Below `src/`.
+    old, new : str
+        A piece that occurs once, and what takes its place.
+    tests : str
+        Files of tests, without `test_`.
+    survives : str
+        Why it may survive; empty if it must not.
+    """
+
+    file: str
+    old: str
+    new: str
+    tests: str
+    survives: str = ""
+
+
+EPOCHS, SCHEDULES = "adasdca/backends/epochs.py", "adasdca/ascent/schedules.py"
+SAMPLING, THEORY = "adasdca/ascent/sampling.py", "adasdca/duality/theory.py"
+CERTIFICATE, VERDICTS = "adasdca/duality/certificate.py", "adasdca_reproduce/verdicts.py"
+CLAIMS, RESULTS = "adasdca_reproduce/claims.py", "adasdca_reproduce/results.py"
+TABLES, EXPERIMENTS = "adasdca_reproduce/tables.py", "adasdca_reproduce/experiments.py"
+
+MUTATIONS = (
+    # what epochs do
+    Mutation(EPOCHS, "float(pace[probability > 0].min())", "float(0.5 * pace.min())", "wiring"),
+    Mutation(EPOCHS, "draw_tree(weights, m, count", "draw_tree(weights, 2.0, count", "wiring"),
+    Mutation(EPOCHS, "else float(plan.m)", "else float(plan.m) ** 2", "wiring"),
+    Mutation(EPOCHS, "round(plan.epoch * self", "round(self", "wiring"),
+    Mutation(
+        EPOCHS,
+        "            return figures.adaptive\n",
+        "            size = figures.weight * (figures.curvature + figures.gamma)\n"
+        "            return figures.adaptive / np.sqrt(size)\n",
+        "wiring",
+    ),
+    Mutation(EPOCHS, "pace = probability * gamma", "pace = gamma", "wiring"),
+    # what schedules plan
+    Mutation(SCHEDULES, 'Draws("importance", key)', 'Draws("uniform", key)', "wiring"),
+    Mutation(SCHEDULES, "return AdaptiveSteps(self.rule, key)",
+             'return AdaptiveSteps("optimal" if self.rule == "relaxed" else "relaxed", key)',
+             "wiring"),
+    Mutation(SCHEDULES, "AveragedDraws(self.sampling, key,", 'AveragedDraws("uniform", key,',
+             "wiring"),
+    Mutation(SCHEDULES, 'probabilities, idle = "importance", False',
+             'probabilities, idle = "uniform", False', "wiring"),
+    Mutation(SCHEDULES, 'sampler == "tree"', 'sampler == "plan"', "wiring"),
+    # sampling rules
+    Mutation(SAMPLING, "curvature + floor, 0.0", "curvature, 0.0", "wiring"),
+    Mutation(SAMPLING, "            survey.intercept,\n", "            0.0,\n", "step_residue"),
+    Mutation(SAMPLING, "            self._weight,\n", "            None,\n", "step_residue"),
+    Mutation(SAMPLING, "(distribution < 0).any()", "False", "bad_input"),
+    # theory
+    Mutation(THEORY, "kappa[live] ** 2 * (v + stiffness)[live]", "kappa[live] ** 2 * v[live]",
+             "theory"),
+    Mutation(THEORY, "1.0 / np.sum(1.0 + v / stiffness)", "1.0 / np.sum(v / stiffness)", "theory"),
+    Mutation(THEORY, "s = np.abs(kappa) * np.sqrt(v + stiffness)", "s = np.abs(kappa)", "theory"),
+    Mutation(THEORY, "np.cumprod(1.0 - rates[:-1])]", "np.cumprod(1.0 - rates[1:])]", "theory"),
+    Mutation(THEORY, "(rest[k] ** 2 + k * excess)", "(rest[k] ** 2)", "theory"),
+    Mutation(THEORY, "(1.0 - theta_star) ** steps", "(1.0 - theta_star) ** (steps + 1)", "theory"),
+    Mutation(THEORY, "nnz + n * math.log2(n)", "nnz + n", "theory"),
+    # the certificate
+    Mutation(CERTIFICATE, "math.sqrt(2.0 * gap / strength)", "math.sqrt(gap / strength)",
+             "certificate certificates_exactly"),
+    Mutation(CERTIFICATE, "primal - gap - blur, -math.inf", "primal - gap + blur, -math.inf",
+             "certificates_exactly certificate"),
+    Mutation(CERTIFICATE, "        return gap / primal\n", "        return gap / (1 + primal)\n",
+             "certificate"),
+    Mutation(CERTIFICATE, "lighter = min(up, down)", "lighter = max(up, down)", "certificate"),
+    # verdicts
+    Mutation(VERDICTS, "mine.high < low or (not strict", "mine.high <= low or (not strict",
+             "reproduce_claims"),
+    Mutation(VERDICTS, "(high < mine.low or", "(high <= mine.low or", "reproduce_claims"),
+    Mutation(VERDICTS, "for n in others.values()) for end", "for n in [*others.values()][:1]) "
+             "for end", "reproduce_claims"),
+    Mutation(VERDICTS, "best.least <= mine.greatest and", "best.least > mine.greatest and",
+             "reproduce_claims"),
+    Mutation(VERDICTS, "max(2.0, 0.1 * max(", "max(2.0, 0.5 * max(", "reproduce_claims"),
+    Mutation(VERDICTS, "and not (self.close or self.tied)", "and not self.close",
+             "reproduce_claims"),
+    Mutation(VERDICTS, "mine.high == best.high", "mine.low >= best.high", "reproduce_claims"),
+    Mutation(CLAIMS, 'ratio if self.kind == "ratio" else slow - fast', "ratio",
+             "reproduce_claims"),
+    Mutation(CLAIMS, "grows <= allowed + self.slack", "grows <= allowed + 2 * self.slack",
+             "reproduce_claims"),
+    Mutation(CLAIMS, "best_of(needs[name] for name in self.claimants)",
+             "needs[self.claimants[0]]", "reproduce_claims"),
+    Mutation(CLAIMS, "results.needs(self.rivals_of or self.experiment,",
+             "results.needs(self.experiment,", "reproduce_claims"),
+    Mutation(RESULTS, "seconds - spent * share", "seconds - spent", "reproduce_claims"),
+    Mutation(RESULTS, ' or method.startswith("option II,")', "", "reproduce_claims"),
+    Mutation(RESULTS, '"quartz", "option II", "adasdca"', '"quartz", "option I", "adasdca"',
+             "reproduce_claims"),
+    Mutation(RESULTS, "statistics.median(lows)", "min(lows)", "reproduce_claims"),
+    # what is run, and what the paper says
+    Mutation("adasdca_reproduce/paper.py", '_FIXED = ("sdca", "iprox-sdca")', '_FIXED = ("sdca",)',
+             "reproduce_paper"),
+    Mutation("adasdca_reproduce/runner.py", "lam=1.0 / n", "lam=10.0 / n", "reproduce_paper"),
+    Mutation("adasdca_reproduce/runner.py", "loss=get_loss(task.loss)",
+             'loss=get_loss(task.loss, gamma=0.5)', "reproduce_paper"),
+    Mutation(EXPERIMENTS, '"option II": AdaSDCAPlus(option="II", m=2.0)',
+             '"option II": AdaSDCAPlus(option="I", m=2.0)', "reproduce_paper"),
+    Mutation(EXPERIMENTS, 'AdaSDCA(rule="relaxed")', 'AdaSDCA(rule="optimal")', "reproduce_paper"),
+    Mutation(TABLES, "(300, 49_749, 3.9, 1)", "(300, 49_749, 3.8, 1)", "reproduce_paper"),
+    Mutation(TABLES, '"iprox-sdca": "O(nnz + n log n)"', '"iprox-sdca": "O(nnz)"',
+             "reproduce_paper"),
+    Mutation(TABLES, 'if r["method"] == "option I":\n            spent',
+             'if r["method"] == "sdca":\n            spent', "reproduce_claims"),
+)  # fmt: skip
+
+
+def path_of(mutation: Mutation) -> Path:
+    """Return the file that is broken."""
+    return ROOT / "src" / mutation.file
+
+
+def broken(mutation: Mutation) -> str:
+    """Return the text of the file with the mutation in it."""
+    text = path_of(mutation).read_text("utf-8")
+    if text.count(mutation.old) != 1:
+        raise ValueError(f"{mutation.file}: {mutation.old!r} occurs {text.count(mutation.old)} ×")
+    return text.replace(mutation.old, mutation.new)
+
+
+def survives(mutation: Mutation) -> bool:
+    """Whether the tests pass with the mutation in place."""
+    path, text = path_of(mutation), path_of(mutation).read_text("utf-8")
+    files = [str(ROOT / "tests" / f"test_{name}.py") for name in mutation.tests.split()]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider", *files]
+    try:
+        path.write_text(broken(mutation), "utf-8")
+        return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
+    finally:
+        path.write_text(text, "utf-8")
+
+
+def main() -> None:
+    """Try all mutations, or those whose file or text has the words given."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="words of the file or of the text")
+    parser.add_argument("--list", action="store_true", help="run nothing")
+    args = parser.parse_args()
+    chosen = [m for m in MUTATIONS if args.only in m.file or args.only in m.old]
+    left = 0
+    for mutation in chosen:
+        words = f"{mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()}"
+        if args.list:
+            print(words)
+            continue
+        began = time.perf_counter()
+        alive = survives(mutation)
+        seconds = time.perf_counter() - began
+        print(f"{'SURVIVES' if alive else 'killed':8} {seconds:5.1f} s  {words}", flush=True)
+        if alive and mutation.survives:
+            print(f"         because: {mutation.survives}")
+        left += alive and not mutation.survives
+    if left:
+        sys.exit(f"{left} of {len(chosen)} mutations survive without a reason")
+
+
+if __name__ == "__main__":
+    main()
