@@ -139,6 +139,7 @@ NB_MODULE(ADASDCA_MODULE, m) {
             },
             "beta"_a, "score"_a, "y"_a, "q"_a, "out"_a);
 
+    bind_classes(m);
     bind_files(m);
     bind_workspace(m);
     bind_inspect<float, std::int32_t>(m);
