@@ -23,7 +23,7 @@ from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
-from adasdca.solution import History, Record, Solution, State, Status, as_beta
+from adasdca.solution import Guess, History, Record, Solution, State, Status, as_beta
 
 Array = NDArray[np.float64]
 
@@ -178,8 +178,12 @@ def solve(
                 "method='auto', or an l1_ratio below 1 and penalty_factors above 0."
             )
         schedule = method.schedule(problem, rows.facts, tol, threads)
-        if warm_start is not None:
+        begun = None
+        if isinstance(warm_start, Guess):
+            rows.place(None, *problem.joined(*warm_start))
+        elif warm_start is not None:
             beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
+            begun = State(beta, multiplier, epoch, seed)
             rows.restart(beta, multiplier)
         around.check()
         loop = Loop(rows, schedule, stop, seed, epoch)
@@ -195,7 +199,7 @@ def solve(
                 loss=problem.loss,
                 strength=problem.strength,
                 status=Status.TIME_LIMIT,
-                state=None if warm_start is None else State(beta, multiplier, epoch, seed),
+                state=begun,
             )
 
 

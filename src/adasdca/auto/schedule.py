@@ -151,6 +151,10 @@ class AutoSchedule:
         if self._last:
             steps = policy.steps(relative)
             left = self._epochs_left(relative)
+        elif relative < policy.midway:
+            # A warm start, from where a step doubles the digits.
+            steps = max(math.log2(self._digits / -math.log10(relative)), 1.0)
+            left = self._epochs_left(relative)
         else:
             # Nothing is known yet but what such data took before: more epochs the more rows there
             # are to a feature.
