@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,11 +22,11 @@ from scipy.ndimage import zoom
 from scipy.special import logsumexp
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, _linear_loss
-from threadpoolctl import threadpool_limits
 
 from adasdca.multinomial.solver import solve_multinomial
 from benchmarks.measure import machine
 from benchmarks.output import ratio, save, seconds, table
+from benchmarks.peers.solver import quiet
 
 #: The certified relative gap of what counts as the optimum.
 EXACT = 1e-9
@@ -248,8 +247,7 @@ def main() -> None:
     parser.add_argument("--out")
     options = parser.parse_args()
     rows = []
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with quiet(1):
         for name in options.data:
             stored = name in STORED
             data = (

@@ -1,4 +1,4 @@
-"""`path`: solutions along the regularisation, each from the dual solution of the last one."""
+"""`path`: solutions along the regularisation, each from a forecast by the last ones."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def path(
     callback: Callback | None = None,
     n_threads: int = 1,
 ) -> Path:
-    """Solve along C with dual warm starts and safe screening.
+    """Solve along C, each time from a forecast by the last solutions, with safe screening.
 
     Parameters
     ----------
