@@ -6,6 +6,8 @@
     python -m benchmarks.scaling             cost per non-zero as the data grow
     python -m benchmarks.files               reading of LIBSVM files
     python -m benchmarks.sturdiness          ordinary and nasty problems, all to be solved
+    python -m benchmarks.multinomial         multinomial models, beside scikit-learn's solvers
+    python -m benchmarks.paths               what a grid of C costs, in single fits
     python -m benchmarks.peers               time to an accuracy, beside other packages
     python -m benchmarks.peers.report FILE   tables and the picture of such a run
 

@@ -29,6 +29,7 @@ ROOMS = (
     "methods",
     "solver",
     "certification",
+    "predictor",
     "screening",
     "paths",
     "multinomial",

@@ -155,6 +155,7 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "beta"_a, "score"_a, "bias"_a, "y"_a, "q"_a, "weight"_a.none(), "out"_a,
             "Weights of the rows by the gains of their exact steps.");
 
+    bind_classes(m);
     bind_files(m);
     bind_workspace(m);
     bind_inspect<float, std::int32_t>(m);

@@ -111,5 +111,6 @@ struct LossHandle {
 };
 
 // The parts of the module, a file each.
+void bind_classes(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_workspace(nb::module_& m);

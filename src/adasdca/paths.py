@@ -1,4 +1,4 @@
-"""`path`: solutions along the regularisation, each from the dual solution of the last one."""
+"""`path`: solutions along the regularisation, each from a forecast by the last ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.engine.stop import Callback
-from adasdca.methods import Method
+from adasdca.methods import Method, get_method
+from adasdca.predictor import Track
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
@@ -89,7 +90,7 @@ def path(
     callback: Callback | None = None,
     n_threads: int = 1,
 ) -> Path:
-    """Solve along C with dual warm starts and safe screening.
+    """Solve along C, each time from a forecast by the last solutions, with safe screening.
 
     Parameters
     ----------
@@ -143,18 +144,22 @@ def path(
     lams = 1.0 / (grid * problem.total)
     descents: list[Descent] = []
     solutions: list[Solution] = []
+    quadratic = problem.regularizer.is_quadratic
+    track = Track(problem.loss, problem.rows.shape, quadratic, get_method(method))
+    options["method"] = track.method
     with interruption() as around:
         for lam in lams.tolist():
             descent = Descent(replace(problem, lam=lam), X, options, around)
             try:
                 around.check()
-                solution = descent.run(solutions[-1] if solutions else None, screen)
+                solution = descent.run(track.start(lam), screen)
             except KeyboardInterrupt:
                 if not solutions:
                     raise
                 break
             descents.append(descent)
             solutions.append(solution)
+            track.learn(lam, solution.coef, solution.intercept, solution.state)
             if solution.status is Status.INTERRUPTED:
                 break
         return _gathered(problem, grid, lams, descents, solutions)

@@ -241,6 +241,26 @@ class Solution(Solved):
         )
 
 
+class Guess(NamedTuple):
+    """A model to begin at; its dual point is −φ' at its scores.
+
+    Attributes
+    ----------
+    coef : (d,) array
+        w.
+    intercept : float
+        b.
+    """
+
+    coef: Array
+    intercept: float
+
+    @property
+    def beta(self) -> Array:
+        """The duals of no rows."""
+        return np.empty(0)
+
+
 def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:
     """Return β, multiplier and epoch of a Solution, a State or a dual vector α, for n rows.
 

@@ -23,7 +23,7 @@ from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
-from adasdca.solution import History, Record, Solution, State, Status, as_beta
+from adasdca.solution import Guess, History, Record, Solution, State, Status, as_beta
 
 Array = NDArray[np.float64]
 
@@ -174,7 +174,7 @@ def solve(
     with interruption() as around, np.errstate(all="ignore"):
         stop = StopRule(start, tol, max_epochs, max_time, callback, around)
         state = None
-        if warm_start is not None:
+        if warm_start is not None and not isinstance(warm_start, Guess):
             state = State(*as_beta(warm_start, problem.weight, len(problem.y)), seed)
         bounds = problem.bounds
         allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
@@ -183,7 +183,9 @@ def solve(
         try:
             with around.heeded(first):
                 rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
-                if state is not None:
+                if isinstance(warm_start, Guess):
+                    rows.place(None, *problem.joined(*warm_start))
+                elif state is not None:
                     rows.restart(state.beta, state.multiplier)
             if not rows.facts.ascends and method.ascends:
                 raise ValueError(

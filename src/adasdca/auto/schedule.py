@@ -171,6 +171,10 @@ class AutoSchedule:
         policy = self._policy
         need = math.log(max(relative / self._tol, 1.0))
         foreseen = policy.first_epochs(need / math.log(10.0), self._strain, survey.gamma > 0)
+        if not self._last and relative < policy.midway:
+            # A warm start, from where a step doubles the digits.
+            steps = max(math.log2(self._digits / -math.log10(relative)), 1.0)
+            return steps, self._epochs_left(relative)
         if not self._last:  # nothing is known yet but what such data took before
             left = policy.first_permutations(self._digits) if self._wide else foreseen
             return policy.first_steps(self._digits), left

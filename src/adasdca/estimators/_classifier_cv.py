@@ -22,7 +22,7 @@ from adasdca.solution import Record
 class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
     """Linear classifier with C, and l1_ratio, chosen by cross-validation.
 
-    Each fold walks from small to large C, each solve from the dual solution of the last one; then
+    Each fold walks from small to large C, each solve from a forecast by the last ones; then
     all rows are fitted with the C and l1_ratio of the best mean score. Among equal scores the
     smallest C, the strongest regularisation, wins. The objective is that of `AdaSDCAClassifier`.
 

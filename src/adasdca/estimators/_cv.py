@@ -1,4 +1,4 @@
-"""Cross-validation over C (and l1_ratio), warm-started along C; what both CV estimators share."""
+"""Cross-validation over C (and l1_ratio), foretold along C; what both CV estimators share."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from adasdca.engine.interruption import interruption
 from adasdca.estimators._progress import logger
+from adasdca.methods import get_method
+from adasdca.predictor import POWERS, Forecast, Track
 
 Array = NDArray[np.float64]
 
@@ -166,9 +168,12 @@ class Search:
         if context is not None:
             context = context.subcontext(task_name="fold", task_id=k, max_subtasks=len(cs))
             context.call_on_fit_task_begin(estimator=self)
+        outlook = Outlook(model)
         for c in cs.tolist():
             model.set_params(C=c)
+            outlook.prepare(c)
             _fit_under(context, None, "C", self, model, X_train, y_train, weight_train)
+            outlook.learn(c, X_train.shape)
             if not model.converged_:
                 short.append(max(c.relative_gap for c in np.ravel(model.certificate_)))
             scores.append(_score(self.scoring, model, X_test, y_test, weight_test))
@@ -196,6 +201,54 @@ class Search:
                 ConvergenceWarning,
                 stacklevel=6,
             )
+
+
+class Outlook:
+    """Foretells where the fits of a walk along C are to begin.
+
+    Parameters
+    ----------
+    model : LinearModel
+        The model, fitted once more for each C, with ``warm_start=True``.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._tracks: list[Track] = []
+        self._joint: Forecast | None = None
+
+    def prepare(self, c: float) -> None:
+        """Leave the model where the next fit is to begin."""
+        if self._tracks:
+            self._model._states = [track.start(1.0 / c) for track in self._tracks]
+        if self._joint is not None:
+            coef, intercept = self._model._states
+            point = self._joint.guess(1.0 / c)
+            assert point is not None
+            self._model._states = (
+                point[: coef.size].reshape(coef.shape),
+                point[coef.size :].reshape(intercept.shape),
+            )
+
+    def learn(self, c: float, shape: tuple[int, int]) -> None:
+        """Take note of a fit."""
+        model = self._model
+        if getattr(model, "_joint", False):
+            coef, intercept = model._states
+            self._joint = self._joint or Forecast(POWERS, len(intercept))
+            self._joint.learn(1.0 / c, np.append(coef, intercept))
+            return
+        if not self._tracks:
+            quadratic = model.l1_ratio == 0 and not model.positive
+            method = get_method(model.method)
+            loss = model._loss()
+            self._tracks = [Track(loss, shape, quadratic, method) for _ in model._states]
+            if len(self._tracks) == 1:
+                # What is known of the curvature belongs to one vector of targets.
+                model.set_params(method=self._tracks[0].method)
+        found = zip(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), strict=True)
+        for track, state, (coef, intercept) in zip(self._tracks, model._states, found, strict=True):
+            track.learn(1.0 / c, coef, float(intercept), state)
 
 
 def _fit_under(

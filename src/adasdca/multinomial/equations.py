@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import Multinomial, RowLosses
 from adasdca.newton.equations import Map, conjugate_gradients, damped_solve
 
@@ -31,7 +33,11 @@ TOO_MANY = 3000
 #: A multiplication of a factorisation takes this share of the time of one in a pass.
 QUICKER = 0.25
 #: A preconditioner that costs more than so many iterations is not worth it.
-WORTH = 10.0
+WORTH = 30.0
+#: Rows of which it is made, for each feature.
+SAMPLE = 16
+#: Single precision leaves this share of the right-hand side at least.
+SINGLE = 1e-3
 
 
 class StepEquations:
@@ -51,7 +57,7 @@ class StepEquations:
         if unknowns <= TOO_MANY:
             work = 0.5 * n * unknowns**2 + unknowns**3 / 6.0
             self._patience = QUICKER * work / iteration
-        self._average = 0.5 * n * d**2 + k * d**3 / 6.0 <= WORTH * iteration
+        self._average = average_cost(n, d) <= WORTH * iteration
 
     def solve(
         self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
@@ -73,29 +79,50 @@ class StepEquations:
         self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
     ) -> Step | None:
         """Use conjugate gradients; a product with the matrix is one pass over the rows."""
-        problem, k, count = self.problem, len(right), 0
-        centre, free = problem.centre, problem.fit_intercept
+        real = np.float32 if accuracy >= SINGLE else np.float64
+        size = float(np.abs(right).max())
+        found = None
+        if size > 0:
+            found = self._iterate_in(real, losses, mu, right / size, accuracy, deadline)
+            if found is not None and not np.isfinite(found[0]).all() and real is np.float32:
+                found = self._iterate_in(np.float64, losses, mu, right / size, accuracy, deadline)
+        return None if found is None else (size * found[0], size * found[1])
 
-        def product(dw: Array, db: Array) -> Step:
+    def _iterate_in(
+        self,
+        real: Any,
+        losses: RowLosses,
+        mu: float,
+        right: Array,
+        accuracy: float,
+        deadline: float,
+    ) -> Step | None:
+        problem, count = self.problem, 0
+        blocks, free = problem.blocks, problem.fit_intercept
+        p, centre = blocks.block(losses.at.p, real), blocks.apart.astype(real)
+        shifted = bool(centre.any())
+
+        def product(v: Block, b: Array) -> tuple[Block, Array]:
             nonlocal count
             count += 1
-            shift, sums = (db - dw @ centre)[:, None], np.zeros(k)
+            problem.rows.passes += 1
+            shift = b - centre @ v if shifted else b
+            image, sums = blocks.curve(v, shift, p, problem.codes, problem.weight)
+            if shifted:
+                image -= np.outer(centre, sums.astype(real))
+            image += real(mu) * v
+            return image, sums if free else np.zeros_like(sums)
 
-            def bent(part: slice, scores: Array) -> Array:
-                bend = losses.curved(scores + shift, part)
-                np.add(sums, bend.sum(axis=1), out=sums)
-                return bend
-
-            image = problem.rows.there_and_back(dw, bent) + mu * dw
-            return (image - np.outer(sums, centre), sums) if free else (image, np.zeros(k))
-
-        precondition = by_average(problem, losses, mu, deadline) if self._average else None
+        precondition = by_average(problem, losses, mu, real, deadline) if self._average else None
         if precondition is None:
-            precondition = by_diagonal(problem, losses, mu)
-        right_sides = right, np.zeros(k)
+            precondition = by_diagonal(problem, losses, mu, real)
+        right_sides = blocks.block(right, real), np.zeros(blocks.lanes)
         found = conjugate_gradients(product, precondition, right_sides, accuracy, deadline)
         self.formed = count > self._patience
-        return None if found is None else found[0]
+        if found is None:
+            return None
+        dw, db = found[0]
+        return blocks.classes(dw), db[: blocks.n_classes]
 
 
 def solve_formed(
@@ -141,44 +168,64 @@ def solve_formed(
     return step[:, :d], step[:, d] if problem.fit_intercept else np.zeros(k)
 
 
-def by_average(problem: Multinomial, losses: RowLosses, mu: float, deadline: float) -> Map | None:
+def average_cost(n: int, d: int) -> float:
+    """Return the multiplications of `by_average`, in units of those of a pass."""
+    return 0.5 * QUICKER * min(n, SAMPLE * d) * d**2 + 4.5 * d**3
+
+
+def by_average(
+    problem: Multinomial, losses: RowLosses, mu: float, real: Any, deadline: float
+) -> Map | None:
     """Precondition by Ā ⊗ G + μ, Ā the mean curvature of the classes and G = Σ_i c_i z_i z_iᵀ.
 
     At W = 0 all rows have the same curvature, and it is the matrix itself. G stays the same for
     all steps, so that its eigenvectors are found once.
     """
-    basis = problem.basis(deadline)
+    basis = problem.basis(SAMPLE * problem.rows.shape[1], deadline)
     mean = -losses.coupling()
     np.fill_diagonal(mean, -mean.sum(axis=1))
     if basis is None or not np.isfinite(mean).all():
         return None
     squares, directions = basis
+    directions = directions.astype(real, copy=False)
+    k, lanes = len(mean), problem.blocks.lanes
     values, vectors = np.linalg.eigh(mean)
     values = np.maximum(values, 0.0)
-    scale = np.outer(values / problem.total, squares) + mu
     inverse = np.where(values > 1e-14 * values[-1], 1.0 / np.maximum(values, 1e-300), 0.0)
+    scale, turn = np.ones((len(squares), lanes), real), np.zeros((lanes, lanes), real)
+    scale[:, :k] = np.outer(squares, values / problem.total) + mu
+    turn[:k, :k] = vectors
 
-    def precondition(r: Array, t: Array) -> Step:
-        turned = (vectors.T @ r) @ directions
+    def precondition(r: Block, t: Array) -> tuple[Block, Array]:
+        turned = directions.T @ (r @ turn)
         turned /= scale
-        return vectors @ (turned @ directions.T), vectors @ (inverse * (vectors.T @ t))
+        shift = np.zeros_like(t)
+        shift[:k] = vectors @ (inverse * (vectors.T @ t[:k]))
+        return directions @ (turned @ turn.T), shift
 
     return precondition
 
 
-def by_diagonal(problem: Multinomial, losses: RowLosses, mu: float) -> Map:
+def by_diagonal(problem: Multinomial, losses: RowLosses, mu: float, real: Any) -> Map:
     """Precondition by the diagonal."""
+    blocks, k = problem.blocks, problem.n_classes
     spread = problem.weighted(losses.at.p * (1.0 - losses.at.p))
     mass = spread.sum(axis=1)
-    squares = problem.rows.squares(spread.T)
-    if problem.fit_intercept:
-        moved = problem.combined(spread)
-        squares += problem.centre * (mass[:, None] * problem.centre - 2.0 * moved)
-    scale = np.maximum(squares, 0.0) + mu
+    problem.rows.passes += 1
+    scale = blocks.gather(spread, real, squared=True)
+    if blocks.apart.any():
+        problem.rows.passes += 1
+        centre = blocks.apart.astype(real)[:, None]
+        moved = blocks.gather(spread, real)
+        scale += centre * (centre * blocks.line(mass, real) - 2.0 * moved)
+    np.maximum(scale, 0.0, out=scale)
+    scale += real(mu)
     mass = np.where(mass > 0, mass, 1.0)
 
-    def precondition(r: Array, t: Array) -> Step:
-        z = t / mass
-        return r / scale, z - z.mean()
+    def precondition(r: Block, t: Array) -> tuple[Block, Array]:
+        z = np.zeros_like(t)
+        z[:k] = t[:k] / mass
+        z[:k] -= z[:k].mean()
+        return r / scale, z
 
     return precondition

@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import ssyrk
 
 from adasdca import _core
+from adasdca.multinomial.blocks import ClassBlocks
 from adasdca.newton.line import Slope
+from adasdca.problem.data import CsrRows, Rows
 from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
@@ -48,25 +50,28 @@ class Multinomial:
 
     def __init__(
         self,
-        rows: RowProducts,
+        data: Rows,
         codes: NDArray[np.intp],
         weight: Array | None,
         lam: float,
         n_classes: int,
         fit_intercept: bool,
     ) -> None:
+        rows = RowProducts(data.matrix)
         self.rows, self.weight, self.lam = rows, weight, lam
         self.n_classes, self.fit_intercept = n_classes, fit_intercept
         self.total = float(len(codes) if weight is None else math.fsum(weight))
         self.mu = lam * self.total
         self.codes = codes
-        self._basis: tuple[Array, Array] | None = None
+        self._basis: tuple[Array, NDArray[np.float32]] | None = None
         self.own = codes, np.arange(len(codes))
         self.lengths = rows.norms()
         self.centre = np.zeros(rows.shape[1])
         if fit_intercept:
             ones = np.ones((len(codes), 1)) if weight is None else weight[:, None]
             self.centre = rows.transposed(ones)[0] / self.total
+        self._sparse = isinstance(data, CsrRows)
+        self.blocks = ClassBlocks(data, n_classes, self.centre)
 
     def weighted(self, values: Array) -> Array:
         """Return c_i times column i."""
@@ -78,7 +83,11 @@ class Multinomial:
 
     def margins(self, coef: Array, intercept: Array) -> Array:
         """Return the margins of a model."""
-        scores = np.ascontiguousarray(self.rows.times(coef).T)
+        if self._sparse:
+            self.rows.passes += 1
+            scores = self.blocks.times(coef)
+        else:
+            scores = np.ascontiguousarray(self.rows.times(coef).T)
         scores += intercept[:, None]
         scores -= scores[self.own]
         return scores
@@ -90,27 +99,35 @@ class Multinomial:
             np.subtract(intercept[:, None], intercept[self.codes[part]], out=out[:, part])
         return out
 
-    def basis(self, deadline: float) -> tuple[Array, Array] | None:
-        """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out."""
+    def basis(self, sample: int, deadline: float) -> tuple[Array, NDArray[np.float32]] | None:
+        """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out.
+
+        They are of single precision, and of no more rows than `sample`.
+        """
         if self._basis is None:
-            d = self.rows.shape[1]
-            gram = np.zeros((d, d), order="F")
-            for part, rows in self.rows.dense_blocks(d):
+            n, d = self.rows.shape
+            gram = np.zeros((d, d), order="F", dtype=np.float32)
+            rows, root = self.rows, np.ones(n) if self.weight is None else np.sqrt(self.weight)
+            if sample < n:
+                chosen = np.sort(np.random.default_rng(0).permutation(n)[:sample])
+                rows, root = rows.some(chosen), math.sqrt(n / sample) * root[chosen]
+            for part, block in rows.dense_blocks(d):
                 if time.perf_counter() >= deadline:
                     return None
-                z = rows - self.centre
-                if self.weight is not None:
-                    z *= np.sqrt(self.weight[part, None])
-                gram = dsyrk(1.0, z.T, beta=1.0, c=gram, overwrite_c=1)
+                z = (block - self.centre) * root[part, None]
+                gram = ssyrk(1.0, z.astype(np.float32).T, beta=1.0, c=gram, overwrite_c=1)
             if not np.isfinite(gram).all():
                 return None
             values, vectors = np.linalg.eigh(gram.T, UPLO="L")
-            self._basis = np.maximum(values, 0.0), vectors
+            self._basis = np.maximum(values.astype(np.float64), 0.0), vectors
         return self._basis
 
     def combined(self, alpha: Array) -> Array:
         """Return Σ_i α_i x_iᵀ."""
-        return self.rows.transposed(alpha.T)
+        if not self._sparse:
+            return self.rows.transposed(alpha.T)
+        self.rows.passes += 1
+        return self.blocks.classes(self.blocks.gather(alpha))
 
 
 class Chances(NamedTuple):

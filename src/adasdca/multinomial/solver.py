@@ -32,7 +32,7 @@ from adasdca.multinomial.continuation import descend
 from adasdca.multinomial.margins import Multinomial
 from adasdca.multinomial.objective import MultinomialObjective
 from adasdca.newton.newton import Ending
-from adasdca.problem.data import check_weights
+from adasdca.problem.data import check_rows, check_weights
 from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Solved, Status
 from adasdca.solver import FIRST
@@ -123,7 +123,7 @@ def solve_multinomial(
     # certificate.
     with interruption() as around, np.errstate(all="ignore"), one_thread():
         stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
-        rows = RowProducts(X)
+        rows = check_rows(X)
         shape = (n_classes, X.shape[1])
         coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
         try:
@@ -133,7 +133,7 @@ def solve_multinomial(
                 objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
         except _core.Expired:
             return _unsolved(shape, len(codes), lam)
-        watch = Watch(objective, stop, rows)
+        watch = Watch(objective, stop, problem.rows)
         try:
             with around.heeded(stop.seconds_left() + GRACE):
                 ending = descend(objective, stop.deadline, watch)

@@ -185,7 +185,7 @@ def conjugate_gradients(
     r_x, r_y = right[0].copy(), np.asarray(right[1], dtype=np.float64)
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
     z_x, z_y = precondition(r_x, r_y)
-    p_x, p_y = z_x, z_y
+    p_x, p_y = z_x.copy(), z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
     goal = accuracy**2 * energy
     for iteration in range(most):
@@ -198,9 +198,13 @@ def conjugate_gradients(
         if not bend > 0:
             return ((z_x, z_y) if iteration == 0 else (x, y)), iteration, True
         length = energy / bend
-        x, y = x + length * p_x, y + length * p_y
-        r_x, r_y = r_x - length * q_x, r_y - length * np.asarray(q_y)
+        # In place: fresh memory for large blocks costs as much as the sums.
+        x += length * p_x
+        r_x -= length * q_x
+        y, r_y = y + length * p_y, r_y - length * np.asarray(q_y)
         z_x, z_y = precondition(r_x, r_y)
         before, energy = energy, float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
-        p_x, p_y = z_x + (energy / before) * p_x, z_y + (energy / before) * p_y
+        p_x *= energy / before
+        p_x += z_x
+        p_y = z_y + (energy / before) * p_y
     return (x, y), most, False

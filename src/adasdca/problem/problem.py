@@ -128,6 +128,12 @@ class Problem:
             return coef, intercept
         return coef[:-1], self.constant * float(coef[-1])
 
+    def joined(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return what `split` makes these of."""
+        if not self.constant:
+            return coef, intercept
+        return np.append(coef, intercept / self.constant), 0.0
+
     @cached_property
     def regularizer(self) -> Regularizer:
         """λ and g, of which the penalty is the product."""

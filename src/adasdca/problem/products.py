@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,6 @@ Array = NDArray[np.float64]
 BLOCK = 1 << 18
 #: Doubles that are multiplied at a time, as they are: some milliseconds.
 LARGE = 1 << 22
-#: Values that a cache holds while they are used twice.
-CACHED = 1 << 16
 
 
 class RowProducts:
@@ -84,14 +82,9 @@ class RowProducts:
             out += self._gathered(rows, r[part].T)
         return out
 
-    def there_and_back(self, w: Array, between: Callable[[slice, Array], Array]) -> Array:
-        """Return rᵀ X for rᵀ = between(part, w Xᵀ), some rows at a time, in one pass."""
-        out = np.zeros((len(w), self._X.shape[1]))
-        for part, rows in (
-            self._blocks() if self._sparse else self.dense_blocks(self.shape[1], CACHED)
-        ):
-            out += self._gathered(rows, between(part, self._scores(rows, w)))
-        return out
+    def some(self, chosen: NDArray[np.intp]) -> RowProducts:
+        """Return products of some rows, which are copied."""
+        return RowProducts(self._X[chosen])
 
     def _scores(self, rows: Any, w: Array) -> Array:
         # BLAS is faster with the long side last.

@@ -1,0 +1,120 @@
+"""What a grid of 50 values of C costs, in single fits.
+
+python -m benchmarks.paths [--data a9a w8a …] [--half 1] [--loss …] [--l1_ratio 0 0.5]
+                           [--count 50] [--rows 20000] [--folder …] [--out FILE]
+
+Processor time on one thread: `path` over the grid of the CV estimators, beside solves from nothing
+for five of its values. A cell shows their quotient, the path over the mean of the single solves,
+and how many of the path's solves reached the tolerance. The data sets of a folder are split in two
+halves, one to develop on (0) and one to report (1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+import adasdca
+from benchmarks.measure import machine
+from benchmarks.output import ratio, save, seconds, table
+from benchmarks.peers.summary import geometric_mean
+
+CLASSIFICATION = ("logistic", "squared_hinge", "smoothed_hinge", "hinge")
+REGRESSION = ("squared",)
+SINGLE = 5
+
+
+def load(path: Path, most: int) -> tuple[Any, Any]:
+    """Return rows and targets, of too many rows some; dense from a tenth of the entries on."""
+    with np.load(path) as file:
+        parts = file["data"], file["indices"], file["indptr"]
+        X, y = sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"].astype(np.float64)
+    rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:most])
+    X, y = X[rows], y[rows]
+    return (X.toarray() if X.nnz > 0.1 * np.prod(X.shape) else X), y
+
+
+def measured(X: Any, y: Any, loss: str, l1_ratio: float, count: int) -> dict[str, Any]:
+    """Return the processor seconds of a path and of single solves."""
+    shared = {"loss": loss, "l1_ratio": l1_ratio, "fit_intercept": True, "random_state": 0}
+    grid, start = np.logspace(-4, 4, count), time.process_time()
+    path = adasdca.path(X, y, Cs=grid, **shared)
+    whole, single = time.process_time() - start, []
+    for C in grid[np.linspace(0, count - 1, SINGLE).astype(int)].tolist():
+        start = time.process_time()
+        adasdca.solve(X, y, lam=1.0 / (C * len(y)), **shared)
+        single.append(time.process_time() - start)
+    return {
+        "loss": loss,
+        "l1_ratio": l1_ratio,
+        "path": whole,
+        "single": single,
+        "fits": whole / float(np.mean(single)),
+        "unfinished": int((~path.converged).sum()),
+    }
+
+
+def shown(rows: list[dict[str, Any]]) -> str:
+    """Return the table."""
+    return table(
+        ["data", "loss", "l1_ratio", "path", "one fit", "fits", "unfinished"],
+        [
+            [
+                row["data"],
+                row["loss"],
+                f"{row['l1_ratio']:g}",
+                seconds(row["path"]),
+                seconds(float(np.mean(row["single"]))),
+                ratio(row["fits"]),
+                str(row["unfinished"]),
+            ]
+            for row in rows
+        ],
+        left=(0, 1),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, required=True, help="npz files of data sets")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="of the data sets")
+    parser.add_argument("--data", nargs="+", help="only these")
+    parser.add_argument("--loss", nargs="+", default=[*CLASSIFICATION, *REGRESSION])
+    parser.add_argument("--l1_ratio", nargs="+", type=float, default=[0.0, 0.5])
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--rows", type=int, default=20_000, help="most rows of a data set")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    files = sorted([*options.folder.glob("*.npz"), *options.folder.glob("more/*.npz")])
+    if options.half is not None:
+        files = files[options.half :: 2]
+    rows = []
+    with threadpool_limits(1):
+        for file in files:
+            if options.data and file.stem not in options.data:
+                continue
+            X, y = load(file, options.rows)
+            two = len(np.unique(y)) == 2
+            for loss in options.loss:
+                if two != (loss in CLASSIFICATION):
+                    continue
+                for l1_ratio in options.l1_ratio:
+                    found = measured(X, y, loss, l1_ratio, options.count)
+                    rows.append({"data": file.stem, **found})
+                    print(shown(rows[-1:]).splitlines()[-1], flush=True)
+    print()
+    print(shown(rows))
+    fits = [row["fits"] for row in rows]
+    print(f"\ngeometric mean {geometric_mean(fits):.2f}, largest {max(fits):.2f} single fits")
+    result = {"machine": machine(), "count": options.count, "rows": rows}
+    print(f"{save(result, options.out, 'paths.json')}")
+
+
+if __name__ == "__main__":
+    main()

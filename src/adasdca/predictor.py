@@ -1,0 +1,230 @@
+"""Solutions along lam: the next one is foretold, and corrected by curvature that is known.
+
+A predictor and a corrector, as methods that trace a curve have them. (E. Allgower and K. Georg,
+Introduction to Numerical Continuation Methods, 1990.)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.ascent.schedules import Schedule
+from adasdca.ascent.survey import Survey
+from adasdca.auto.method import Auto
+from adasdca.backends.base import Backend, Facts, Gram, RowTerm
+from adasdca.methods import Method
+from adasdca.newton.equations import Equations, Step, solve_formed
+from adasdca.newton.linear import LinearObjective
+from adasdca.newton.moreau import Ridge
+from adasdca.newton.newton import minimise
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem
+from adasdca.solution import Guess, State
+
+Array = NDArray[np.float64]
+
+#: Points that a forecast looks back on.
+MOST_POINTS = 4
+#: Powers of λ that coefficients go with.
+POWERS = (1.0, 0.5, 0.0)
+#: A guess is corrected if its relative gap is below this.
+NEAR = 0.3
+#: Features up to which curvature is kept as a matrix.
+MOST_FEATURES = 2000
+#: Steps that one matrix serves at one lam.
+SERVES = 3
+#: Steps of a correction at most.
+STEPS = 8
+
+
+class Forecast:
+    """Foretells the point for the next lam from those before.
+
+    λᵖx is a polynomial in log λ, about, through the last points: for coefficients with p = 1 where
+    they are small and grow with C, with p = 0 where they hardly change any more. Of several such
+    guesses the kind is taken that would have been nearest to the last point.
+
+    Parameters
+    ----------
+    powers : tuple of float
+        The values of p to choose from.
+    free : int
+        So many numbers at the end of a point have p = 0: intercepts.
+    """
+
+    def __init__(self, powers: tuple[float, ...], free: int = 1) -> None:
+        self._free = free
+        self._kinds = [(p, count) for p in powers for count in range(1, MOST_POINTS + 1)]
+        self._lams: list[float] = []
+        self._points: list[Array] = []
+        self._kind = self._kinds[0]
+
+    def learn(self, lam: float, point: Array) -> None:
+        """Take note of a point."""
+        if self._points:
+            kinds = [kind for kind in self._kinds if kind[1] <= len(self._points)]
+            apart = self._guesses(lam, kinds) - point
+            self._kind = kinds[int(np.argmin(np.einsum("ij,ij->i", apart, apart)))]
+        self._lams = [*self._lams, lam][-MOST_POINTS:]
+        self._points = [*self._points, point][-MOST_POINTS:]
+
+    def guess(self, lam: float) -> Array | None:
+        """Return a guess at the next point; None before the first one."""
+        return self._guesses(lam, [self._kind])[0] if self._points else None
+
+    def _guesses(self, lam: float, kinds: list[tuple[float, int]]) -> Array:
+        known = len(self._points)
+        scaled, plain = np.zeros((len(kinds), known)), np.zeros((len(kinds), known))
+        for row, (p, count) in enumerate(kinds):
+            first = known - count
+            places = [math.log(each / lam) for each in self._lams[first:]]
+            for k, place in enumerate(places):
+                others = places[:k] + places[k + 1 :]
+                share = math.prod(other / (other - place) for other in others)
+                plain[row, first + k] = share
+                scaled[row, first + k] = share * math.exp(p * place)
+        points = np.array(self._points)
+        out = np.asarray(scaled @ points)
+        out[:, -self._free :] = plain @ points[:, -self._free :]
+        return out
+
+
+class Track:
+    """Where to begin for the next lam, and by which method.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    shape : (n, d)
+        The shape of the rows.
+    quadratic : bool
+        Whether the penalty is quadratic.
+    method : Method
+        The method asked for.
+    """
+
+    def __init__(self, loss: Loss, shape: tuple[int, int], quadratic: bool, method: Method) -> None:
+        (n, d), self._domain = shape, loss.domain
+        # Newton steps by features: what they need of the curvature is kept.
+        self._primal = (
+            type(method) is Auto
+            and loss.smoothness > 0
+            and quadratic
+            and d <= min(n, MOST_FEATURES)
+        )
+        self.method: Method = Along() if self._primal else method
+        self._forecast = Forecast(POWERS if self._primal else (0.0,))
+        self._last: State | None = None
+
+    def start(self, lam: float) -> Guess | State | None:
+        """Return where to begin; None for the first lam."""
+        point, last = self._forecast.guess(lam), self._last
+        if point is None or last is None:
+            return None
+        if self._primal:
+            return Guess(point[:-1], float(point[-1]))
+        beta, (lower, upper) = point[:-1], self._domain
+        # Duals that the conjugate of the loss allows; those of classification have a sign.
+        sign = np.sign(last.beta) if lower == 0 else 1.0
+        beta = np.asarray(sign * np.clip(sign * beta, lower, upper))
+        return State(beta, float(point[-1]), last.epoch, last.seed)
+
+    def learn(self, lam: float, coef: Array, intercept: float, state: State) -> None:
+        """Take note of a solution."""
+        self._last = state
+        ends = (coef, intercept) if self._primal else (state.beta, state.multiplier)
+        self._forecast.learn(lam, np.append(*ends))
+
+
+@dataclass
+class Chord:
+    """Solves the equations of steps with the curvature of an earlier point, while it serves.
+
+    Attributes
+    ----------
+    formed : Gram, optional
+        The curvature.
+    """
+
+    formed: Gram | None = None
+    _left: int = 0
+
+    def begin(self, quadratic: bool) -> None:
+        """Begin with another lam."""
+        self._left = STEPS if quadratic else SERVES
+
+    def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
+        """Solve the equations; None if time ran out."""
+        fits = self.formed is not None and len(self.formed.matrix) == len(equations.right)
+        if not fits or self._left <= 0:
+            self.formed = term.gram(equations.intercept, deadline)
+            self._left = 2
+        if self.formed is None:
+            return None
+        self._left -= 1
+        return solve_formed(self.formed, equations)
+
+
+@dataclass(frozen=True)
+class Along(Auto):
+    """`auto` from a guess, which it corrects with what curvature it knows."""
+
+    chord: Chord = field(default_factory=Chord)
+
+    def schedule(self, problem: Problem, facts: Facts, tol: float, threads: int) -> Schedule:
+        """Return what the method does during one solve."""
+        auto = super().schedule(problem, facts, tol, threads)
+        return AlongSchedule(auto, problem, tol, self.chord)
+
+
+class AlongSchedule:
+    """A correction, then what `auto` does."""
+
+    def __init__(self, auto: Any, problem: Problem, tol: float, chord: Chord) -> None:
+        self.needs = auto.needs
+        self._auto, self._problem, self._tol, self._chord = auto, problem, tol, chord
+        self._corrected = False
+
+    def plan(self, survey: Survey, key: int) -> Any:
+        """Plan the correction, or the next epoch or second-order phase."""
+        if self._corrected or not survey.relative_gap < NEAR:
+            return self._auto.plan(survey, key)
+        self._corrected = True
+        return Correction(self._problem, survey, self._tol, self._chord)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Newton steps with the curvature of an earlier point."""
+
+    problem: Problem
+    survey: Survey
+    tol: float
+    chord: Chord
+    label: str = "Newton"
+
+    def run(self, backend: Backend, seconds: float) -> None:
+        """Take the steps for at most that many seconds."""
+        problem, survey = self.problem, self.survey
+        self.chord.begin(problem.loss.is_quadratic)
+        objective = LinearObjective(
+            backend.term(),
+            Ridge(problem.regularizer.curvature),
+            problem.mu,
+            problem.fit_intercept,
+            False,
+            self.chord,
+            survey.coef,
+            survey.intercept,
+            survey.primal * problem.total,
+        )
+        deadline = time.perf_counter() + seconds
+        minimise(objective, lambda: 0.02 * self.tol * objective.value, deadline, STEPS)
+        backend.place(None, objective.v, objective.b)

@@ -1,0 +1,116 @@
+"""Solutions along lam: what is foretold, and what known curvature is good for."""
+
+import numpy as np
+import pytest
+
+import adasdca
+import adasdca.predictor
+from adasdca import AdaSDCAClassifierCV, AdaSDCARegressorCV
+from adasdca.methods import Auto, get_method
+from adasdca.predictor import POWERS, Along, Forecast, Track
+from adasdca.problem.losses import LOSSES
+from adasdca.solution import Guess, State
+from bundled import cancer, diabetes
+
+
+@pytest.mark.parametrize("p", POWERS)
+@pytest.mark.parametrize("degree", [0, 1, 2])
+def test_what_goes_with_a_power_of_lam_is_foretold(p, degree):
+    lams = 10.0 ** -np.array([0.0, 0.3, 0.5, 0.9, 1.2, 1.6])
+    rng = np.random.default_rng(degree)
+    polynomials = rng.normal(size=(degree + 1, 4))
+    free = rng.normal(size=(degree + 1, 2))
+
+    def point(lam):
+        powers = np.log(lam) ** np.arange(degree + 1)
+        return np.concatenate([lam**-p * (powers @ polynomials), powers @ free])
+
+    forecast = Forecast(POWERS, free=2)
+    assert forecast.guess(1.0) is None
+    for lam in lams[:-1]:
+        forecast.learn(lam, point(lam))
+    np.testing.assert_allclose(forecast.guess(lams[-1]), point(lams[-1]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["hinge", "logistic", "epsilon_insensitive"])
+def test_duals_that_are_foretold_are_allowed(name):
+    loss = LOSSES[name]()
+    rng = np.random.default_rng(0)
+    lower, upper = loss.domain
+    sign = rng.choice([-1.0, 1.0], 50) if lower == 0 else np.ones(50)
+    track = Track(loss, (50, 100), True, Auto())
+    assert isinstance(track.method, Auto)
+    assert not isinstance(track.method, Along)
+    for lam in (1.0, 0.5, 0.1):
+        beta = sign * rng.uniform(lower, upper, 50)
+        track.learn(lam, np.zeros(100), 0.0, State(beta, 0.0, 1, 0))
+    start = track.start(0.01)
+    assert isinstance(start, State)
+    assert (sign * start.beta >= lower).all()
+    assert (sign * start.beta <= upper).all()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared"])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_guess_is_corrected_by_curvature_of_another_lam(loss, fit_intercept):
+    X, y = diabetes() if loss == "squared" else cancer()
+    y = y if loss == "squared" else 2.0 * y - 1.0
+    problem = {"loss": loss, "fit_intercept": fit_intercept, "tol": 1e-4, "random_state": 0}
+    lams = [0.02, 0.018]
+    first, exact = (adasdca.solve(X, y, lam=lam, **{**problem, "tol": 1e-10}) for lam in lams)
+    method = Along()
+    for lam, start in zip(lams, (exact, first), strict=True):
+        guess = Guess(start.coef, start.intercept)
+        sol = adasdca.solve(X, y, lam=lam, warm_start=guess, method=method, **problem)
+        assert sol.converged
+        assert [phase.name for phase in sol.phases] == ["Newton"]
+        if lam == lams[0]:
+            formed = method.chord.formed
+            assert formed is not None
+    assert method.chord.formed is formed
+    assert np.linalg.norm(sol.coef - exact.coef) <= sol.radius + exact.radius
+
+
+def test_a_guess_with_a_penalised_intercept():
+    X, y = cancer()
+    problem = {"loss": "logistic", "lam": 0.01, "fit_intercept": True, "intercept_scaling": 3.0}
+    exact = adasdca.solve(X, 2.0 * y - 1.0, **problem, tol=1e-10, random_state=0)
+    guess = Guess(exact.coef, exact.intercept)
+    again = adasdca.solve(X, 2.0 * y - 1.0, **problem, tol=1e-8, warm_start=guess)
+    assert again.n_epochs == 0
+    assert again.converged
+
+
+def test_forecasts_spare_steps_of_a_path(monkeypatch):
+    X, y = cancer()
+    options = {"loss": "logistic", "Cs": np.logspace(-3, 2, 25), "fit_intercept": True}
+    path = adasdca.path(X, 2.0 * y - 1.0, **options, random_state=0)
+    monkeypatch.setattr(adasdca.predictor, "MOST_POINTS", 1)
+    blind = adasdca.path(X, 2.0 * y - 1.0, **options, random_state=0)
+    assert path.converged.all()
+    assert blind.converged.all()
+    assert path.n_epochs.sum() < 0.75 * blind.n_epochs.sum()
+    firsts = [[s.history.gap[0] / s.primal for s in each.solutions[5:]] for each in (path, blind)]
+    assert np.median(firsts[0]) < 0.1 * np.median(firsts[1])
+
+
+@pytest.mark.parametrize("kind", ["multinomial", "ovr", "regression", "elastic net", "hinge"])
+def test_walks_of_cross_validation_end_where_fits_alone_do(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = np.argmax(X[:, :3] + rng.gumbel(size=(120, 3)), axis=1)
+    if kind == "regression":
+        y = X @ np.arange(4.0) + rng.normal(size=120)
+    train, test = np.arange(80), np.arange(80, 120)
+    search = AdaSDCARegressorCV if kind == "regression" else AdaSDCAClassifierCV
+    options = {"hinge": {"loss": "hinge"}, "ovr": {"multi_class": "ovr"}}.get(kind, {})
+    ratio = 0.5 if kind == "elastic net" else 0.0
+    shared = {**options, "random_state": 0, "tol": 1e-9}
+    grid = np.logspace(-3, 1, 6)
+    model = search(Cs=grid, l1_ratios=[ratio], cv=[(train, test)], **shared).fit(X, y)
+    for c, C in enumerate(grid):
+        alone = model._model(C=C, l1_ratio=ratio, **shared).fit(X[train], y[train])
+        radius = 2.0 * np.max(alone.radius_) + 1e-9
+        apart = np.linalg.norm(model.coefs_paths_[0, 0, c] - alone.coef_, axis=-1)
+        assert np.max(apart) <= radius + 1e-4 * np.linalg.norm(alone.coef_)
+    assert get_method(model.method) == Auto()
