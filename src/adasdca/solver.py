@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.named import get_backend
 from adasdca.duality.certificate import Certificate
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import Loop, Outcome
@@ -55,7 +56,7 @@ def solve(
     callback: Callback | None = None,
     n_threads: int = 1,
     pack: bool | str = "auto",
-    backend: Callable[[Problem], Backend] | None = None,
+    backend: str | Callable[[Problem], Backend] | None = None,
 ) -> Solution:
     """Minimise a regularised risk of a linear model, with a certificate.
 
@@ -115,9 +116,10 @@ def solve(
         Threads for the surveys and the passes of second-order steps; −1 for all processors.
     pack : bool or "auto"
         Whether to copy sparse rows into records for faster updates; ``"auto"`` does so if they fit.
-    backend : callable, optional
-        Where the rows live: makes a `Backend` of the checked problem. By default they stay in the
-        memory of this process; `n_threads` and `pack` are for that one alone.
+    backend : "cuda" or callable, optional
+        Where the rows live. By default they stay in the memory of this process; `n_threads` and
+        `pack` are for that one alone. ``"cuda"`` copies them to a CUDA device. A callable makes a
+        `Backend` of the checked problem.
 
     Returns
     -------
@@ -141,6 +143,7 @@ def solve(
     True
     """
     start = time.perf_counter()
+    make = None if backend is None else get_backend(backend)
     problem = Problem.checked(
         X,
         y,
@@ -170,7 +173,7 @@ def solve(
     with interruption() as around, np.errstate(under="ignore"):
         stop = StopRule(start, tol, max_epochs, max_time, callback, around)
         epoch = 0
-        rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+        rows = LocalBackend(problem, threads, pack) if make is None else make(problem)
         if not rows.facts.ascends and method.ascends:
             raise ValueError(
                 f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
