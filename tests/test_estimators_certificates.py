@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor, Certificate, History
-from adasdca.auto.second_order import SMALL
+from adasdca.auto.policy import Policy
 from adasdca.estimators._verdict import epochs_to_go
 from adasdca.problem.losses import LOSSES
 from bundled import cancer, diabetes, iris
@@ -181,7 +181,7 @@ def test_tol_0_goes_to_the_limits_without_a_warning():
 def test_small_problems_do_not_depend_on_the_seed():
     X, y = iris()
     X, y = X[50:], y[50:]
-    assert X.size <= SMALL
+    assert X.size <= Policy().small
     for loss in CLASSIFICATION:
         a, b = (AdaSDCAClassifier(loss=loss, random_state=seed).fit(X, y) for seed in (0, 1))
         np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-6, atol=1e-6)

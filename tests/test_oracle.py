@@ -19,7 +19,7 @@ import adasdca
 from adasdca import Status
 from adasdca.problem.losses import LOSSES
 
-SEED, PROBLEMS, PARTS = 0, 20_000, 40
+SEED, PROBLEMS, PARTS = 0, 10_000, 20
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,16 @@ def test_no_certificate_claims_too_much(part):
         tally.add(verdict)
     # Or the oracle would have had nothing to say.
     assert tally.total("undecided") <= 0.02 * tally.total("problems")
-    assert tally.total("early") <= 0.02 * tally.total("problems")
+    assert tally.total("early") <= 0.004 * tally.total("problems")
+
+
+# Features and targets far from 0, a free intercept, little penalty: lasso, elastic net, bounds, L2.
+@pytest.mark.parametrize("index", [200, 1385, 1541, 3310, 3752, 4776, 5038])
+def test_what_can_be_certified_is_found(index):
+    verdict = judge(SEED, index)
+    assert verdict.decided
+    assert not verdict.violations
+    assert not verdict.early
 
 
 def test_every_loss_is_among_the_problems():

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import adasdca
 import cases
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.problem import Problem
+from adasdca.solution import as_beta
 from second_order import FOREVER
 
 NEEDS = frozenset({"score", "residue", "share", "adaptive"})
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+PENALTIES = {**cases.REGULARIZERS, "lasso": {"l1_ratio": 1.0}}
 EVERY = [(False, "l2"), (True, "elastic-net-bounds")]
 
 
@@ -18,7 +21,7 @@ def make_backend(loss, intercept, sparse=False, regularizer="l2", threads=1):
     X, y = cases.make_data(loss, n=300)
     weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
     options = {"lam": 0.05, "fit_intercept": intercept, "sample_weight": weight}
-    options |= cases.REGULARIZERS[regularizer]
+    options |= PENALTIES[regularizer]
     return LocalBackend(
         Problem.checked(sp.csr_array(X) if sparse else X, y, loss=loss, **options), threads
     )
@@ -112,3 +115,20 @@ def test_a_point_is_certified_as_it_is_surveyed(loss, intercept):
         other = backend.certify(seen.coef, 0.0, np.zeros_like(beta))
         assert other.primal == pytest.approx(seen.primal, rel=1e-13)
         assert other.dual <= seen.primal
+
+
+@pytest.mark.parametrize("regularizer", PENALTIES)
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_a_survey_certifies_as_much_as_was_placed(loss, regularizer):
+    """The best duals bound any w better than its slopes do."""
+    backend = make_backend(loss, True, regularizer=regularizer)
+    problem, (_, w, b) = backend.problem, random_point(backend)
+    options = {"lam": problem.lam, "sample_weight": problem.weight, "fit_intercept": True}
+    options |= PENALTIES[regularizer]
+    found = adasdca.solve(problem.rows.matrix, problem.y, loss=loss, tol=1e-6, **options)
+    beta = as_beta(found.dual_coef, problem.weight, len(problem.y))[0]
+    backend.place(beta, w, b)
+    proof, seen = backend.certify(w, b, beta), backend.survey(NEEDS)
+    assert seen.gap <= proof.gap * (1.0 + 1e-12)
+    again = backend.certify(seen.coef, seen.intercept, seen.certified)
+    assert again.gap == pytest.approx(seen.gap, rel=1e-9)

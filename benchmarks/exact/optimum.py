@@ -210,6 +210,8 @@ class Problem:
         parts = []
         for v, lo, hi in zip(self.sums(beta), self.low, self.high, strict=True):
             w = self.best_coef(v, lo, hi)
+            if w.is_infinite():  # where features cancel in all digits, nothing is proved
+                return -INFINITY
             parts += [v * w, -self.ridge * w * w / 2, -self.sigma * abs(w)]
         terms = losses + parts
         lost = MARGIN * sum(map(abs, terms), ZERO)

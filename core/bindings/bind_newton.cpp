@@ -137,18 +137,15 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "triangle from line `first` on.")
         .def(
             "place",
-            [](Workspace& ws, Vector<double> beta, Vector<double> w, double multiplier,
-               bool careful) {
+            [](Workspace& ws, Vector<double> beta, Vector<double> w, double multiplier) {
                 expect_rows(ws, beta, "beta");
                 expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
                        "w: one entry per feature");
-                released(1e18, [&](StopToken&) {
-                    place(ws.iterate, beta.data(), w.data(), multiplier, careful);
-                });
+                released(1e18,
+                         [&](StopToken&) { place(ws.iterate, beta.data(), w.data(), multiplier); });
             },
-            "beta"_a, "w"_a, "multiplier"_a, "careful"_a = false,
-            "Take over beta, and for the next survey any w and intercept at all. Careful: beta is "
-            "better than -phi' of the scores, and certified as well.")
+            "beta"_a, "w"_a, "multiplier"_a,
+            "Take over beta, and for the next survey any w and intercept at all.")
         .def(
             "place_primal",
             [](Workspace& ws, Vector<double> w, double multiplier) {

@@ -213,13 +213,6 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
             if (finer.gap < best.gap) best = finer;
         }
     }
-    if (problem.fit_intercept && it.careful) {
-        const auto other = certify(it, scores, result.intercept, w, out.beta, threads, token);
-        if (other.gap < best.gap) {
-            best = other;
-            std::copy(out.beta, out.beta + problem.n, out.certified);
-        }
-    }
     result.complete = !token.stopped();
     it.summed = true;
     return result;

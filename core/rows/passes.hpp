@@ -211,7 +211,7 @@ inline Buffer<double> set_states(Iterate& it, const double* beta) {
         },
         it.rows, it.problem->loss);
     it.constant = it.problem->intercept_scale * total.value();
-    it.follow = it.summed = it.careful = it.placed = false;
+    it.follow = it.summed = it.placed = false;
     return taken;
 }
 
@@ -247,12 +247,9 @@ inline void set_primal(Iterate& it, const double* w, double multiplier) {
     it.placed = true;
 }
 
-// Take over a dual vector and a w that need not belong together. `careful`: the duals are better
-// than those of the scores, and the next survey certifies them too.
-inline void place(Iterate& it, const double* beta, const double* w, double multiplier,
-                  bool careful) {
+// Take over a dual vector and a w that need not belong together.
+inline void place(Iterate& it, const double* beta, const double* w, double multiplier) {
     set_states(it, beta);
-    it.careful = careful;
     set_primal(it, w, multiplier);
 }
 
@@ -260,7 +257,6 @@ inline void place(Iterate& it, const double* beta, const double* w, double multi
 inline void place_primal(Iterate& it, const double* w, double multiplier) {
     it.constant = 0;
     it.follow = true;
-    it.careful = false;
     set_primal(it, w, multiplier);
 }
 

@@ -97,7 +97,6 @@ struct Iterate {
     double constant = 0.0;      // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
     bool packing = false;       // to be packed before the first ascent
     bool follow = false;        // beta is to be -phi' at w, from the next survey on
-    bool careful = false;       // beta is worth a certificate of its own
     bool placed = false;        // w and b were put here, by no ascent
 
     // Scores are x.w + bias().

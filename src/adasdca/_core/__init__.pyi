@@ -230,10 +230,8 @@ class Workspace:
         Write the inner products of rows, features weighted by factors if given, the lower triangle from line `first` on.
         """
 
-    def place(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multiplier: float, careful: bool = False) -> None:
-        """
-        Take over beta, and for the next survey any w and intercept at all. Careful: beta is better than -phi' of the scores, and certified as well.
-        """
+    def place(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multiplier: float) -> None:
+        """Take over beta, and for the next survey any w and intercept at all."""
 
     def place_primal(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multiplier: float) -> None:
         """Take over w and b; beta follows at the next survey."""

@@ -40,6 +40,24 @@ class Policy:
         These gaps.
     quadratic_epochs : float
         Epochs that a squared loss takes at least, against its one Newton step.
+    small : int
+        Problems of at most this many rows and stored values are solved to the last digits. That
+        takes a few steps more, and the answer then depends neither on the seed nor on the order of
+        the rows.
+    last_steps, last_gap : int, float
+        Steps that may be taken for the last digits, and the relative gap that stands for them where
+        P has kinks.
+    steps_expected : float
+        Newton steps expected when the way to solve their equations is chosen.
+    working_set : int
+        From so many features on, those that rest are left out.
+    rounds : float
+        Newton runs that the rounds of an L1 term or of bounds are worth.
+    steps_a_decade : float
+        Newton steps that losses with kinks take for a digit.
+    early : float
+        How much more these cost above the gap `near`: while it falls fast, so does the number of
+        rows in play.
     exhausted : int
         Times in a row that the second-order phase, summing in twice the digits, brings nothing
         before double precision is said to show no more.
@@ -62,6 +80,14 @@ class Policy:
     near: float = 1e-2
     midway: float = 0.05
     quadratic_epochs: float = 6.0
+    small: int = 2048
+    last_steps: int = 30
+    last_gap: float = 1e-16
+    steps_expected: float = 4.0
+    working_set: int = 500
+    rounds: float = 3.0
+    steps_a_decade: float = 8.0
+    early: float = 3.0
     exhausted: int = 2
 
     def first_permutations(self, digits: float) -> float:
@@ -75,6 +101,10 @@ class Policy:
     def first_steps(self, digits: float) -> float:
         """Return the Newton steps foretold from the beginning: the last ones double the digits."""
         return 6.5 + digits / 3.0
+
+    def rows_in_play(self, active: int, features: int) -> int:
+        """Return the rows near their kinks: more than have free duals, which features bound."""
+        return max(2 * active, 4 * min(features, 1000), 500)
 
     def steps(self, relative: float) -> float:
         """Return the Newton steps expected from a relative gap."""

@@ -48,7 +48,7 @@ class AutoSchedule:
         self._costs = Costs(facts, problem.loss)
         self._intercept = problem.fit_intercept
         self._tol = max(tol, 1e-15)
-        self._second = SecondOrder(problem, self._costs, threads, self._tol)
+        self._second = SecondOrder(problem, self._costs, threads, self._tol, policy)
         self._digits = -math.log10(self._tol)
         self._shape = n, d = facts.n, facts.d
         self._wide = d >= int(policy.wide * n)

@@ -11,6 +11,7 @@ import numpy as np
 
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import ITERATIONS, Costs
+from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowTerm
 from adasdca.backends.blas import GAINING, THREADED, one_thread
 from adasdca.newton.equations import (
@@ -27,18 +28,6 @@ from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
-
-#: Steps that are expected, when the way to solve their equations is chosen.
-EXPECTED = 4.0
-#: Features from which on those that rest are left out.
-WIDE = 500
-#: Problems of at most this many rows and stored values are solved to the last digits: that takes a
-#: few steps more, and the answer then depends neither on the seed nor on the order of the rows.
-SMALL = 2048
-#: Steps that may be taken for the last digits; far fewer are enough where rounding is seen for it.
-LAST_STEPS = 30
-#: The relative gap that stands for the last digits where P has kinks.
-LAST_GAP = 1e-16
 
 
 class EquationChoice:
@@ -129,15 +118,20 @@ class SecondOrder:
         Threads for passes over the rows.
     tol : float
         The relative gap asked for.
+    policy : Policy
+        What to decide by.
     """
 
-    def __init__(self, problem: Problem, costs: Costs, threads: int, tol: float) -> None:
+    def __init__(
+        self, problem: Problem, costs: Costs, threads: int, tol: float, policy: Policy
+    ) -> None:
         self.problem, self.costs, self.threads, self.tol = problem, costs, threads, tol
+        self.policy = policy
         self.plain = problem.regularizer.is_quadratic
         self.kernel = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
-        self.small = max(costs.facts.stored, costs.facts.n) <= SMALL
+        self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
         #: twice the digits, as the next one does after such an end.
@@ -166,7 +160,7 @@ class SecondOrder:
         alone = d >= THREADED and (self.threads == 1 or d < GAINING)
         self.exact |= self.exhausted
         with one_thread() if alone else nullcontext():
-            steps = 1.0 if self.quadratic else EXPECTED
+            steps = 1.0 if self.quadratic else self.policy.steps_expected
             solve = EquationChoice(self.costs, self.kernel, steps, self.exact)
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
@@ -175,8 +169,8 @@ class SecondOrder:
             if smooth and self._newton(backend, survey, tol, last, deadline, solve):
                 return
             if last:
-                tol = min(tol, LAST_GAP)
-            if not self.plain and d >= WIDE:
+                tol = min(tol, self.policy.last_gap)
+            if not self.plain and d >= self.policy.working_set:
                 best, ending = solve_on_features(
                     backend, self.problem, survey, tol, deadline, self._choice_for
                 )
@@ -187,7 +181,8 @@ class SecondOrder:
             backend.place(best.duals, best.w, best.b)
 
     def _choice_for(self, facts: Facts) -> EquationChoice:
-        return EquationChoice(Costs(facts, self.problem.loss), False, EXPECTED)
+        costs = Costs(facts, self.problem.loss)
+        return EquationChoice(costs, False, self.policy.steps_expected)
 
     def _jump(self, backend: Backend, survey: Survey, deadline: float) -> bool:
         """Take the one step of a squared loss, its gradient and matrix from one pass over the rows.
@@ -241,7 +236,7 @@ class SecondOrder:
         ending, _ = minimise(objective, lambda: 0.5 * tol * objective.value, deadline, most)
         if last and ending is Ending.REACHED:
             # A quadratic function is at its least after one step; another one mends its rounding.
-            most = 1 if self.quadratic else LAST_STEPS
+            most = 1 if self.quadratic else self.policy.last_steps
             ending, _ = minimise(objective, 0.0, deadline, most)
             if ending is Ending.STEPS:
                 ending = Ending.REACHED
@@ -252,7 +247,7 @@ class SecondOrder:
             found, _ = best_point(backend, objective, deadline)
             backend.place(found.duals, found.w, found.b)
         else:
-            backend.place(term.duals(), objective.v, objective.b)
+            backend.place(None, objective.v, objective.b)
         return True
 
     def cost(self, survey: Survey, steps: float) -> float:
@@ -267,20 +262,19 @@ class SecondOrder:
         if self.smooth and self.plain:
             return self.costs.newton(steps, active)
         if self.smooth:
-            return 3.0 * self.costs.newton(steps, active)
+            return self.policy.rounds * self.costs.newton(steps, active)
         return self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
-        costs, n, d = self.costs, self.costs.facts.n, self.costs.facts.d
+        costs, policy, n, d = self.costs, self.policy, self.costs.facts.n, self.costs.facts.d
         relative = min(survey.relative_gap, 1.0)
         decades = max(math.log10(relative / max(self.tol, 1e-15)), 1.0)
-        moving = min(n, max(2 * survey.active, 4 * min(d, 1000), 500))
+        moving = min(n, policy.rows_in_play(survey.active, d))
         share = moving / n
         step = 3.0 * costs.rates.interpreter + share * costs.pass_
         active = min(n, max(survey.active // 2, 1))
         solving = min(costs.equations(1.0, active, 0, self.kernel).values())
         look = 2.0 * costs.survey
-        price = decades * look + 8.0 * decades * (step + solving)
-        # While the gap falls fast, so does the number of rows in play.
-        return 3.0 * price if relative > 1e-2 else price
+        price = decades * (look + policy.steps_a_decade * (step + solving))
+        return policy.early * price if relative > policy.near else price

@@ -63,6 +63,7 @@ class LocalBackend:
         figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
         self.epochs = CpuEpochs(self.workspace, figures)
         self._careful = False  # plain sums were not enough
+        self._placed = False  # the duals are worth a certificate of their own
 
     @property
     def multiplier(self) -> float:
@@ -76,6 +77,7 @@ class LocalBackend:
 
     def restart(self, beta: Array, multiplier: float) -> None:
         """Continue from these dual variables."""
+        self._placed = False
         self.workspace.set_beta(beta, self._threads)
         self.workspace.multiplier = multiplier
 
@@ -115,14 +117,22 @@ class LocalBackend:
         if not seen.complete:
             return None
         self.epochs.figures.adaptive = arrays["adaptive"]
+        intercept = seen.intercept
         if self.problem.regularizer.eta > 0:
             certificate = self._certificate(seen.certificate)
         else:
-            certificate = self.certify(coef, seen.intercept, certified)
+            certificate = self.certify(coef, intercept, certified)
+        if self._placed and certified is not beta:
+            # With an intercept the core has taken slopes for duals, and the best b for these. Near
+            # the last digit of b either b may be the better one.
+            for b in (self.multiplier, seen.intercept)[: 1 + self._careful]:
+                placed = self.certify(coef, b, beta)
+                if placed.gap < certificate.gap:
+                    certificate, intercept, certified = placed, b, beta
         return Survey(
             n=n,
             certificate=certificate,
-            intercept=seen.intercept,
+            intercept=intercept,
             active=seen.active,
             coef=coef,
             beta=beta,
@@ -142,6 +152,7 @@ class LocalBackend:
 
     def ascend(self, plan: Epoch, seconds: float = FOREVER) -> int:
         """Carry a plan out for at most that many seconds; return the number of updates."""
+        self._placed = False
         return self.epochs.ascend(plan, seconds)
 
     def gather(self, duals: Array) -> Array:
@@ -158,10 +169,12 @@ class LocalBackend:
 
     def place(self, duals: Array | None, w: Array, b: float) -> None:
         """Go to a dual point, or −φ', and to a primal one that need not belong together."""
+        smooth = self.problem.loss.smoothness > 0
+        self._placed = duals is not None and (smooth or self._careful)
         if duals is None:
             self.workspace.place_primal(w, b)
         else:
-            self.workspace.place(duals, w, b, self._careful)
+            self.workspace.place(duals, w, b)
 
     def certify(self, w: Array, b: float, beta: Array) -> Certificate:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""

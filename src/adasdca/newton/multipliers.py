@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
-from adasdca.duality.certificate import Certificate
+from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.interior import follow_the_path
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
@@ -35,7 +35,7 @@ FIRST = 5.0
 WIDEST, NARROWEST = 4.0, 1e-7
 #: The least γ, in units of |x|²/(λN), where there are more features than equations can have.
 HIDDEN, MOST_FEATURES = 1e-10, 3000
-#: How exactly a round is solved, in units of the gap.
+#: How exactly a round is solved, in units of the gap; beyond the finest, as exactly as can be.
 SHARE, FINEST = 0.03, 1e-6
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
@@ -169,6 +169,8 @@ class Multipliers:
         while True:
             known = best.certificate
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
+            if share < FINEST:
+                enough = 0.0  # far features: the bound of a round tells nothing at all
             near = (v, b) if self.kinked else None
             term = backend.term(length, centre, near, reach, self.exact)
             objective = LinearObjective(
@@ -199,7 +201,18 @@ class Multipliers:
                 continue
             if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
                 return best, Ending.EXHAUSTED
-            here, found = best_point(backend, objective, deadline)
+            try:
+                here, found = best_point(backend, objective, deadline)
+            except CertificateError:
+                # A point so far off says that the round was too sharp: back to the best one.
+                hard += 1
+                if hard > BLUNTEST:
+                    return best, Ending.EXHAUSTED
+                v, b, centre = best.w, best.b, best.duals
+                u = backend.combine(centre)
+                length = BLUNTER * length if length > 0 else widest
+                rho = np.maximum(rho / BLUNTER, self.units)
+                continue
             v, b, duals = here.v, here.b, here.duals
             if found.gap < known.gap:
                 best = Best(here.w, b, duals, found)
