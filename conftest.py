@@ -1,6 +1,7 @@
 """What every test and every example of a docstring shares."""
 
 import functools
+import importlib.util
 import os
 import signal
 from collections.abc import Iterator
@@ -11,6 +12,12 @@ from hypothesis import HealthCheck, settings
 
 from adasdca import _core, datasets, losses, methods
 from adasdca.ascent import sampling
+
+
+#: Doctests import every module of the package; this one imports CuPy.
+collect_ignore = []
+if importlib.util.find_spec("cupy") is None:
+    collect_ignore.append("src/adasdca/backends/cuda/kernels.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
