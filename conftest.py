@@ -13,11 +13,10 @@ from hypothesis import HealthCheck, settings
 from adasdca import _core, datasets, losses, methods
 from adasdca.ascent import sampling
 
-
-#: Doctests import every module of the package; this one imports CuPy.
+#: Where there is no CuPy: the module that imports it, and the tests on a device.
 collect_ignore = []
 if importlib.util.find_spec("cupy") is None:
-    collect_ignore.append("src/adasdca/backends/cuda/kernels.py")
+    collect_ignore += ["src/adasdca/backends/cuda/kernels.py", "tests/test_cuda_device.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -118,8 +118,9 @@ def solve(
         Whether to copy sparse rows into records for faster updates; ``"auto"`` does so if they fit.
     backend : "cuda" or callable, optional
         Where the rows live. By default they stay in the memory of this process; `n_threads` and
-        `pack` are for that one alone. ``"cuda"`` copies them to a CUDA device. A callable makes a
-        `Backend` of the checked problem.
+        `pack` are for that one alone. ``"cuda"`` copies them to a CUDA device, unless X is an array
+        or CSR matrix of CuPy, or another array that is on the device and speaks DLPack. A callable
+        makes a `Backend` of the checked problem.
 
     Returns
     -------
@@ -155,6 +156,7 @@ def solve(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
+        device=backend == "cuda",
     )
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     threads = os.cpu_count() or 1

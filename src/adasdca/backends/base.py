@@ -62,7 +62,8 @@ class Gram(NamedTuple):
     ----------
     matrix : (d, d) array
         The lower triangle of Σ_i h_i x_i x_iᵀ; with an intercept that of
-        Σ_i h_i (x_i − m)(x_i − m)ᵀ, m the mean of the rows weighted by h.
+        Σ_i h_i (x_i − m)(x_i − m)ᵀ, m the mean of the rows weighted by h. One that is somewhere
+        else has a `diagonal` and a `copy`, and its `cholesky` does what that of `blas` does.
     column : (d,) array
         Σ_i h_i x_i, 0 without an intercept.
     mass : float
@@ -71,7 +72,7 @@ class Gram(NamedTuple):
         Σ_i c_iβ_i x_i, if it was asked for.
     """
 
-    matrix: Array
+    matrix: Any
     column: Array
     mass: float
     combined: Array | None = None
@@ -149,7 +150,11 @@ class RowTerm(Protocol):
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
 
     def diagonal(self) -> tuple[Array, float]:
-        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
+        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i.
+
+        The former may be an array of a device that NumPy's functions go on to. Conjugate gradients
+        then keep their vectors there, and `curve` is given them.
+        """
 
     def solve_by_rows(
         self,
@@ -344,3 +349,8 @@ class Backend(Protocol):
 
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
+
+
+def to_host(array: Any) -> Any:
+    """Return an array of a device, or of NumPy, as one of NumPy."""
+    return array.get() if hasattr(array, "get") else array

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Gram, RowTerm
+from adasdca.backends.base import Gram, RowTerm, to_host
 from adasdca.backends.blas import cholesky
 
 Array = NDArray[np.float64]
@@ -126,11 +126,13 @@ class ConjugateGradients:
     ) -> Step | None:
         """Iterate; a product with the matrix is two passes over the rows."""
         squares, mass = term.diagonal()
-        scale = np.asarray(squares + equations.diagonal)
+        # Vectors of features are where the rows are: NumPy's functions go on to that array's.
+        own = np.asarray(equations.diagonal, like=squares)
+        right = np.asarray(equations.right, like=squares)
+        scale = squares + own
         scale = np.where(scale > 0, scale, 1.0)
         free = equations.intercept and mass > 0
         mass = mass if free else 1.0
-        right = equations.right
         size = math.sqrt(float((right / scale) @ right) + free * equations.balance**2 / mass)
         finer = size > COARSE * self._last[0]
         self.accuracy = min(max((0.1 if finer else 2.0) * self.accuracy, TIGHTEST), LOOSEST)
@@ -138,7 +140,7 @@ class ConjugateGradients:
 
         def product(p: Array, q: float) -> tuple[Array, float]:
             image, rest = term.curve(p, q)
-            return image + equations.diagonal * p, rest if free else 0.0
+            return image + own * p, rest if free else 0.0
 
         found = conjugate_gradients(
             product,
@@ -151,7 +153,7 @@ class ConjugateGradients:
         if found is None:
             return None
         (dv, db), self.taken, self.done = found
-        return dv, float(db)
+        return to_host(dv), float(db)
 
 
 def conjugate_gradients(

@@ -1,14 +1,14 @@
 """Rows on a device: their targets, weights and duals stay there.
 
-Everything here is written for an array module `xp`: that of the device, or NumPy. Epochs of
-coordinate ascent are one update after the other, which a device of thousands of slow threads is no
-help for: this backend is second-order only.
+What is done to rows is `Products` and `Passes`; everything else is here, whatever these are. Epochs
+of coordinate ascent are one update after the other, which a device of thousands of slow threads is
+no help for: this backend is second-order only.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,97 +16,89 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Facts, ScaleError
+from adasdca.backends.base import Facts, ScaleError, to_host
 from adasdca.backends.cuda.certificate import EPS, Certifier
-from adasdca.backends.cuda.losses import formulas
-from adasdca.backends.cuda.products import Products, host_products, to_host
-from adasdca.backends.cuda.term import ArrayTerm, WeightedRows
-from adasdca.backends.facts import RowFacts
+from adasdca.backends.cuda.products import Passes, Products
+from adasdca.backends.cuda.term import DeviceTerm, WeightedRows
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-#: Times that duals of a lasso are scaled until they are feasible.
+#: Times that duals of a lasso are scaled until they are feasible; 0 is tried beside them.
 FEASIBLE = 60
 #: Most evaluations for the best intercept.
 EVALUATIONS = 200
 
 
-class ArrayBackend:
-    """Rows as arrays of a module, by default NumPy.
+@dataclass(frozen=True)
+class Elsewhere:
+    """Rows that a backend has, as a problem knows them."""
+
+    shape: tuple[int, int]
+
+
+class DeviceBackend:
+    """Rows on a device, or wherever their products and passes are made.
 
     Parameters
     ----------
     problem : Problem
-        The checked problem.
-    rows : Products, optional
-        Products with its rows, where these are.
+        The checked problem; of its rows only the shape is asked for.
+    products, passes : Products, Passes
+        Its rows, where these are.
     """
 
-    def __init__(self, problem: Problem, rows: Products | None = None) -> None:
-        self.problem = problem
-        self.rows = rows = host_products(problem.rows) if rows is None else rows
-        self.xp = xp = rows.xp
-        self.loss = formulas(xp, problem.loss)
-        self.y = xp.asarray(problem.y)
-        self.c: Any = 1.0 if problem.weight is None else xp.asarray(problem.weight)
-        margin = problem.loss.kind == "classification"
-        self.sign: Any = self.y if margin else 1.0
-        self.target: Any = 1.0 if margin else self.y
-        self.mu = problem.mu
-        self.at = WeightedRows(
-            rows, self.loss, self.c, self.sign, self.target, self.mu, problem.total
-        )
-        self.facts: Facts = self._facts()
-        self.certifier = self._certifier()
-        self.multiplier = 0.0
-        n, d = rows.shape
-        self.w, self.b, self.beta = np.zeros(d), 0.0, xp.zeros(n)
-
-    def _facts(self) -> Facts:
-        facts = RowFacts(self.problem.rows)
-        facts.ascends = False
-        return facts
-
-    def _certifier(self) -> Certifier:
-        problem, rows, xp = self.problem, self.rows, self.xp
-        metric = np.broadcast_to(np.asarray(problem.regularizer.metric, np.float64), rows.shape[1])
-        squares = rows.row_squares(1.0 / metric)
-        if not math.isfinite(float((self.c * squares).max()) / self.mu):
+    def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
+        self.problem, self.products, self.passes = problem, products, passes
+        self.xp, self.mu = passes.xp, problem.mu
+        n, d = products.shape
+        ones = self.xp.ones(n)
+        self._weight = passes.weighted(ones)
+        centre = products.combine(self._weight) / problem.total
+        self.at = WeightedRows(products, passes, centre, self.mu, problem.total)
+        self.facts: Facts = products.facts
+        metric = np.broadcast_to(np.asarray(problem.regularizer.metric, np.float64), d)
+        squares = products.row_squares(1.0 / metric)
+        self._curvature = passes.weighted(squares) / self.mu
+        if not math.isfinite(float(self._curvature.max())):
             raise ScaleError(
                 f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
-                "features to about 1 or choose a larger lam."
+                "features to about 1 or choose a larger lam"
+                + (" or larger penalty_factors." if problem.penalty_factors is not None else ".")
             )
-        self.curvature = (self.c / self.mu) * squares
-        self.positive = float((self.c * (self.y > 0)).sum())
-        return Certifier(problem, self.loss, rows, xp.sqrt(squares))
+        self.certifier = Certifier(problem, products, passes, self.xp.sqrt(squares))
+        self.multiplier, self.b = 0.0, 0.0
+        self.w, self.beta = np.zeros(d), self.xp.zeros(n)
+        self._placed = True  # the duals are worth a certificate of their own
+        self._known: tuple[Array, Any] = self.w, self.xp.zeros(n)
 
     # -- the point
 
     def restart(self, beta: Array, multiplier: float) -> None:
         """Continue from these dual variables."""
-        duals = self.xp.asarray(beta)
+        duals = self.products.to_device(beta)
         self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
 
     def place(self, duals: Any, w: Array, b: float) -> None:
         """Go to a dual point, or −φ', and to a primal one that need not belong together."""
+        self._placed = duals is not None
         if duals is None:
-            duals = self.slopes(self.rows.scores(w) + b)
+            duals = self.passes.slopes(self._scores(w), b)
         self.beta, self.w, self.b = duals, w, b
 
-    def restrict(self, features: NDArray[np.intp]) -> ArrayBackend:
+    def restrict(self, features: NDArray[np.intp]) -> DeviceBackend:
         """Return the problem on some of the features, at β = 0."""
-        problem = self.problem
+        problem, products = self.problem, self.products.take_columns(features)
         bounds, factors = problem.bounds, problem.penalty_factors
         part = replace(
             problem,
-            rows=problem.rows.take_columns(features),
+            rows=Elsewhere(products.shape),  # type: ignore[arg-type]
             bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
             penalty_factors=None if factors is None else factors[features],
-            constant=0.0,
+            constant=0.0,  # what a part of the features is told as is no model
         )
-        return ArrayBackend(part, self.rows.take_columns(features))
+        return DeviceBackend(part, products, self.passes)
 
     def ascend(self, plan: Epoch, seconds: float) -> int:
         """Refuse: `facts.ascends` is False."""
@@ -118,9 +110,11 @@ class ArrayBackend:
 
     # -- passes over the rows
 
-    def slopes(self, scores: Any) -> Any:
-        """Return −φ' at these scores."""
-        return self.sign * self.loss.ascent(self.sign * scores, self.target)
+    def _scores(self, w: Array) -> Any:
+        """Return x_i·w of all rows, those of the last w as they were."""
+        if self._known[0] is not w:
+            self._known = w, self.products.scores(w)
+        return self._known[1]
 
     def combine(self, duals: Any) -> Array:
         """Return u = Σ_i c_iβ_i x_i/(λN)."""
@@ -128,17 +122,21 @@ class ArrayBackend:
 
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
-        return self.rows.squares(self.c * self.xp.ones(self.rows.shape[0]))
+        return np.asarray(to_host(self.products.squares(self._weight)))
 
     def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
         """Return the weight of the rows whose duals are free, and the mean residual."""
-        xp, loss = self.xp, self.loss
-        own = self.sign * duals
-        free = (own > loss.lower) & (own < loss.upper)
-        if loss.epsilon > 0:
+        xp, loss = self.xp, self.problem.loss
+        y, (lower, upper) = self.passes.y, loss.domain
+        margin = loss.kind == "classification"
+        own = y * duals if margin else duals
+        free = (own > lower) & (own < upper)
+        if loss.dead_zone > 0:
             free = free & (own != 0)
-        away = self.c * xp.abs(self.target - self.sign * (self.rows.scores(w) + b))
-        return float((self.c * free).sum()), float(away.sum()) / self.problem.total
+        scores = self._scores(w) + b
+        away = xp.abs(1.0 - y * scores if margin else y - scores)
+        total = self.problem.total
+        return float((self._weight * free).sum()), float((self._weight * away).sum()) / total
 
     def term(
         self,
@@ -147,9 +145,9 @@ class ArrayBackend:
         point: tuple[Array, float] | None = None,
         reach: float | None = None,
         exact: bool = False,
-    ) -> ArrayTerm:
+    ) -> DeviceTerm:
         """Return the rows' part of an objective; all rows take part."""
-        return ArrayTerm(self.at, length, centre)
+        return DeviceTerm(self.at, length, centre, self._known)
 
     def interior(self) -> None:
         """Return None: there is no interior-point method here."""
@@ -158,15 +156,19 @@ class ArrayBackend:
 
     def survey(self, needs: frozenset[str], seconds: float) -> Survey:
         """Certify the point, with an intercept at the best one for its scores."""
-        problem, b, n = self.problem, self.b, self.rows.shape[0]
-        scores = self.rows.scores(self.w)
-        candidates = [self.beta]
+        problem, b, n = self.problem, self.b, self.products.shape[0]
+        scores = self._scores(self.w)
+        points = [(b, self.beta)]
         if problem.fit_intercept:
             b = self.best_intercept(scores, self.b)
-            if problem.loss.smoothness > 0:
-                candidates.append(self.slopes(scores + b))
-        found = [self._certify(self.w, b, scores + b, each) for each in candidates]
-        certificate, certified = min(found, key=lambda pair: pair[0].gap)
+            smooth = problem.loss.smoothness > 0
+            # The slopes at the best intercept are balanced as they are; duals are only tried where
+            # somebody has placed them.
+            points = [(b, self.passes.slopes(scores, b))] if smooth else []
+            if self._placed or not smooth:
+                points.append((b, self.beta))
+        found = [(*self._certify(self.w, at, scores, duals), at) for at, duals in points]
+        certificate, certified, b = min(found, key=lambda each: each[0].gap)
         return Survey(
             certificate=certificate,
             n=n,
@@ -177,47 +179,43 @@ class ArrayBackend:
             beta=self.beta,
             certified=certified,
             gamma=problem.loss.smoothness,
-            curvature=self.curvature,
-            weight=self.c,
+            curvature=self._curvature,
+            weight=self._weight,
         )
 
     def certify(self, w: Array, b: float, duals: Any) -> Certificate:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
-        return self._certify(w, b, self.rows.scores(w) + b, duals)[0]
+        return self._certify(w, b, self._scores(w), duals)[0]
 
     def _certify(self, w: Array, b: float, scores: Any, duals: Any) -> tuple[Certificate, Any]:
         """Return the best certificate of a dual point near the one given, and that point."""
-        candidates = [duals]
         if self.problem.fit_intercept:
-            candidates = [self._balanced(duals)]
+            duals = self._balanced(duals)
+        candidates = [duals]
         if self.problem.regularizer.eta == 0:
-            candidates = [self._feasible(each) for each in candidates]
-            candidates.append(self.xp.zeros_like(duals))
-        z = self.sign * scores
-        found = [(self._at(w, b, z, each), each) for each in candidates]
+            # (0 is feasible, whatever rounding does to others.)
+            candidates = [self._feasible(duals), self.xp.zeros_like(duals)]
+        found = [(self._at(w, b, scores, each), each) for each in candidates]
         return min(found, key=lambda pair: pair[0].gap)
 
-    def _at(self, w: Array, b: float, z: Any, duals: Any) -> Certificate:
-        sums = self.certifier.row_sums(z, self.sign * duals, self.target, self.c, w, b)
-        imbalance = self.rows.dot(self.c, duals) if self.problem.fit_intercept else 0.0
-        u = self.combine(duals)
-        return self.certifier.certificate(sums, w, u, imbalance, self.positive)
+    def _at(self, w: Array, b: float, scores: Any, duals: Any) -> Certificate:
+        sums = self.certifier.row_sums(scores, b, duals, w)
+        return self.certifier.certificate(sums, w, self.combine(duals))
 
     def _balanced(self, duals: Any) -> Any:
         """Scale the heavier side of a dual point down until Σ c_iβ_i = 0."""
-        xp = self.xp
-        up = self.rows.dot(self.c, xp.maximum(duals, 0.0))
-        down = self.rows.dot(self.c, xp.maximum(-duals, 0.0))
+        up, down = self.passes.sides(duals)
         lighter = min(up, down)
-        return duals * xp.where(duals > 0, lighter / (up or 1.0), lighter / (down or 1.0))
+        return duals * self.xp.where(duals > 0, lighter / (up or 1.0), lighter / (down or 1.0))
 
     def _feasible(self, duals: Any) -> Any:
         """Return the largest multiple of these duals at which g*(u) is finite, about."""
-        xp, side = self.xp, self.certifier.side
+        side, norms = self.certifier.side, self.certifier.norms
+        sizes = self.passes.weighted(self.xp.abs(duals) * norms)
+        mass = 1.001 * float(sizes.sum())
+        off = self.certifier.off(mass) * np.sqrt(side.metric)
         for attempt in range(FEASIBLE):
             u = self.combine(duals)
-            mass = self.rows.dot(self.c, xp.abs(duals) * self.certifier.norms)
-            off = self.certifier.off(mass) * np.sqrt(side.metric)
             share = self.problem.regularizer.feasible_share(u + np.copysign(off, u))
             if share == 1.0:
                 break
@@ -229,14 +227,12 @@ class ArrayBackend:
 
         Newton where it has a slope, else false position with its stale end halved, in a bracket.
         """
-        xp, loss, b = self.xp, self.loss, guess
-        low, high, at_low, at_high = -math.inf, math.inf, 0.0, 0.0
+        b, low, high, at_low, at_high = guess, -math.inf, math.inf, 0.0, 0.0
         reach = 1e-3 * max(1.0, abs(guess))
         for evaluation in range(EVALUATIONS):
-            own = loss.ascent(self.sign * (scores + b), self.target)
-            at = self.rows.dot(self.c, self.sign * own)
+            at, mass, bend = self.passes.balance(scores, b)
             # The sum is not known better than this.
-            if abs(at) <= 4.0 * EPS * self.rows.dot(self.c, xp.abs(own)):
+            if abs(at) <= 4.0 * EPS * mass:
                 return b
             if at > 0:
                 low, at_low, at_high = b, at, 0.5 * at_high
@@ -245,8 +241,9 @@ class ArrayBackend:
             bracketed = math.isfinite(high - low)
             if bracketed and high - low <= 4.0 * EPS * max(abs(b), 1e-290):
                 return b
-            bend = self.rows.dot(self.c, loss.curvature(own))
             following = b + at / bend if bend > 0 else math.nan
+            if abs(following - b) <= 2.0 * EPS * abs(b):
+                return b  # a step that b has no digits for; duals are balanced afterwards
             if not low < following < high:
                 if not bracketed:
                     following = b + math.copysign(reach, at)

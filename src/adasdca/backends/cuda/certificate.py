@@ -8,31 +8,20 @@ lose is charged for as many additions as a sum goes through at most, in whatever
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.cuda.losses import Formulas, LogisticFormulas
-from adasdca.backends.cuda.products import Products
+from adasdca.backends.cuda.products import Passes, Products, RowSums
 from adasdca.duality.certificate import Certificate
+from adasdca.problem.losses import Logistic
 from adasdca.problem.problem import Problem
 from adasdca.problem.regularizers import Regularizer
 
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps) / 2
-
-
-class RowSums(NamedTuple):
-    """Sums over the rows by which a point is certified, and how far and long rows are at most."""
-
-    value: float
-    excess: float
-    slip: float
-    blur: float
-    mass: float
-    far: float
 
 
 class PenaltySide:
@@ -116,56 +105,35 @@ class Certifier:
     ----------
     problem : Problem
         The problem.
-    loss : Formulas
-        Its loss.
-    rows : Products
+    products, passes : Products, Passes
         Its rows.
     norms : (n,) array
         Lengths of the rows in the dual of the regulariser's metric.
     """
 
-    def __init__(self, problem: Problem, loss: Formulas, rows: Products, norms: Any) -> None:
-        self.problem, self.loss, self.rows, self.norms = problem, loss, rows, norms
-        self.longest = float(norms.max())
+    def __init__(self, problem: Problem, products: Products, passes: Passes, norms: Any) -> None:
+        self.problem, self.products, self.passes = problem, products, passes
+        self.norms, self.longest = norms, float(norms.max())
         # A sum of so many products, in whatever order; the core runs two chains and halves it.
-        self._share = EPS * (rows.sizes + 8.0) * norms
-        self.side = PenaltySide(problem.regularizer, problem.rows.shape[1])
+        self._share = EPS * (products.sizes + 8.0) * norms
+        self.side = PenaltySide(problem.regularizer, products.shape[1])
+        self._positive = 0.0
+        if isinstance(problem.loss, Logistic):
+            c = np.ones(1) if problem.weight is None else problem.weight
+            self._positive = float((c * (problem.y > 0)).sum())
 
-    def row_sums(self, z: Any, b: Any, t: Any, c: Any, w: Array, shift: float) -> RowSums:
-        """Sum over the rows.
-
-        Parameters
-        ----------
-        z, b, t : (n,) array
-            Scores, duals and targets in the coordinates of the rows.
-        c : (n,) array or float
-            Weights.
-        w : (d,) array
-            The coefficients.
-        shift : float
-            The intercept.
-        """
-        xp, loss, dot = self.loss.xp, self.loss, self.rows.dot
+    def row_sums(self, scores: Any, b: float, duals: Any, w: Array) -> RowSums:
+        """Sum over the rows, at scores + b with these duals."""
         constant = self.problem.constant
-        outer = abs(shift) + (abs(constant * float(w[-1])) if constant else 0.0)
-        delta = self.side.norm(w) * self._share + 4.0 * EPS * (outer + xp.abs(z) + xp.abs(t))
-        s, change = loss.ascent(z, t), loss.variation(z, t, delta)
-        return RowSums(
-            dot(c, loss.value(z, t)),
-            dot(c, loss.excess(z, b, t)),
-            dot(c, delta * (xp.abs(s - b) + change)),
-            dot(c, delta * (xp.abs(s) + change)),
-            dot(c, xp.abs(b) * self.norms),
-            float(xp.abs(t - z).max()),
-        )
+        outer = abs(b) + (abs(constant * float(w[-1])) if constant else 0.0)
+        norm = self.side.norm(w)
+        return self.passes.row_sums(scores, b, duals, self._share, self.norms, norm, outer)
 
     def off(self, mass: float) -> float:
         """Return how far u can be from the truth, in the dual of the regulariser's metric."""
-        return 2.0 * EPS * (self.rows.chain + 12) * mass / self.problem.mu
+        return 2.0 * EPS * (self.products.chain + 12) * mass / self.problem.mu
 
-    def certificate(
-        self, sums: RowSums, w: Array, u: Array, imbalance: float, positive: float
-    ) -> Certificate:
+    def certificate(self, sums: RowSums, w: Array, u: Array) -> Certificate:
         """Certify w and a dual point with its u.
 
         Parameters
@@ -174,10 +142,6 @@ class Certifier:
             The rows' part.
         w, u : (d,) array
             The features' part.
-        imbalance : float
-            Σ c_iβ_i, with an intercept.
-        positive : float
-            The weight of the rows with the label +1.
         """
         problem, side = self.problem, self.side
         g, n, d = problem.regularizer, problem.total, len(w)
@@ -194,8 +158,8 @@ class Certifier:
         rounding = 1.001 * (sums.slip / n + lost + scale * told + relative * gap) + tiny
         blur = 1.001 * (sums.blur / n + relative * primal) + tiny
         gap += rounding
-        if problem.fit_intercept and imbalance != 0:
-            price = self._price(gap, imbalance, sums.far, primal + blur, w, positive)
+        if problem.fit_intercept and sums.imbalance != 0:
+            price = self._price(gap, sums, primal + blur, w)
             gap, rounding = gap + price, rounding + price
         return Certificate.of(primal, gap, rounding, blur, problem.strength)
 
@@ -210,19 +174,17 @@ class Certifier:
             most = max(most, float(self.side.excess(moved, u)[-1]))
         return most - here
 
-    def _price(
-        self, gap: float, imbalance: float, far: float, level: float, w: Array, positive: float
-    ) -> float:
+    def _price(self, gap: float, sums: RowSums, level: float, w: Array) -> float:
         """Return what an imbalance of the duals adds to the gap."""
-        problem, n = self.problem, self.problem.total
+        problem, n, far = self.problem, self.problem.total, sums.far
         scale = problem.regularizer.scale
-        if isinstance(self.loss, LogisticFormulas):
-            lighter = min(positive, n - positive)
+        if isinstance(problem.loss, Logistic):
+            lighter = min(self._positive, n - self._positive)
             far += 1.0 + math.log(2.0 * n / max(lighter, 1e-300))
         else:
-            far += self.loss.epsilon
+            far += problem.loss.dead_zone
         far += self.longest * self.side.stray(w, level / scale)
-        mean = 1.001 * abs(imbalance) / n
+        mean = 1.001 * abs(sums.imbalance) / n
         half = 0.5 * mean * self.longest * math.sqrt(2.0 / scale)
         plus = half * half + mean * far
         return 1.001 * (plus + 2.0 * half * math.sqrt(gap + plus) + half * half)

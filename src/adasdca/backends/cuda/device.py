@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from adasdca.backends.cuda.backend import ArrayBackend
-from adasdca.problem.data import DenseRows
+from adasdca.backends.cuda.backend import DeviceBackend
+from adasdca.problem.device_rows import DeviceRows
 from adasdca.problem.problem import Problem
 
 #: Vectors of n doubles that a solve holds at a time, about.
-VECTORS = 24
+VECTORS = 16
 
 
 def load_cupy() -> Any:
@@ -42,15 +42,16 @@ def load_cupy() -> Any:
 def bytes_needed(problem: Problem) -> int:
     """Return about how many bytes of a device's memory a solve takes."""
     rows, (n, d) = problem.rows, problem.rows.shape
-    if isinstance(rows, DenseRows):
-        entries = rows.values.nbytes
+    there, size = isinstance(rows, DeviceRows), rows.values.itemsize
+    if rows.n_stored == n * d:
+        entries = (not there) * rows.n_stored * size
     else:
         # By rows and by columns, with an index each.
-        entries = 2 * rows.n_stored * (rows.values.itemsize + 4) + 12 * n
+        entries = (2 - there) * rows.n_stored * (size + 4) + 12 * n
     return entries + 8 * VECTORS * n + 8 * 3 * d
 
 
-def cuda_backend(problem: Problem) -> ArrayBackend:
+def cuda_backend(problem: Problem) -> DeviceBackend:
     """Copy a problem to the current CUDA device."""
     cupy = load_cupy()
     free, _ = cupy.cuda.runtime.memGetInfo()
@@ -58,10 +59,10 @@ def cuda_backend(problem: Problem) -> ArrayBackend:
     needed = bytes_needed(problem)
     if needed > free:
         raise _too_large(problem, needed, free)
-    from adasdca.backends.cuda.kernels import device_products
+    from adasdca.backends.cuda.kernels import CudaPasses, device_products
 
     try:
-        return ArrayBackend(problem, device_products(problem.rows))
+        return DeviceBackend(problem, device_products(problem.rows), CudaPasses(problem))
     except cupy.cuda.memory.OutOfMemoryError as error:
         raise _too_large(problem, needed, free) from error
 

@@ -1,11 +1,12 @@
-"""Products with rows in the memory of a CUDA device, by CuPy and four kernels.
+"""Rows in the memory of a CUDA device, and the kernels that pass over them.
 
 No sum is left to the order in which threads arrive: a run repeats bit for bit on the same device.
 """
 
 from __future__ import annotations
 
-import math
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -15,249 +16,319 @@ from cupyx.scipy import sparse
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.problem.data import CsrRows, DenseRows, Rows
+from adasdca.backends.base import Facts
+from adasdca.backends.cuda.facts import DeviceFacts
+from adasdca.backends.cuda.products import Derived, Products, RowChoice, RowSums
+from adasdca.backends.cuda.source import kernel_source
+from adasdca.problem.losses import Logistic
+from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Threads of a block, and blocks that share a sum over the rows.
+THREADS, SUMS = 256, 1024
+#: Rows that a group of threads has at a time, and lines of a block that adds columns.
+ROWS, LINES = 4, 8
 #: Entries of a column that are added before their sum is added to others.
 SEGMENT = 1024
 #: Parts of dense rows whose sums are added at last, and the least number of rows in one.
 PARTS, LEAST = 4096, 256
-#: Doubles of dense rows for a Gram matrix at a time.
-BLOCK = 1 << 27
-#: Blocks of threads for a sum over the rows.
-SUMS = 512
-#: Threads of a block, and its lines of columns.
-THREADS, LINES = 256, 8
-
-SOURCE = r"""
-typedef VALUE_TYPE Real;
-
-// `width` neighbouring threads, a power of two up to 32, add their sums; the first one has it.
-__device__ double together(double sum, int width, int lane) {
-    const unsigned group = width == 32 ? 0xffffffffu
-                         : ((1u << width) - 1u) << ((threadIdx.x % 32) / width * width);
-    for (int o = width / 2; o > 0; o /= 2) sum += __shfl_down_sync(group, sum, o, width);
-    return sum;
-}
-
-__device__ double entry(Real value, int squared) {
-    const double v = value;
-    return squared ? v * v : v;
-}
-
-// Add a number to a sum in twice the digits; no product may be fused into it.
-__device__ void add(double& high, double& low, double x) {
-    const double sum = __dadd_rn(high, x), back = __dadd_rn(sum, -high);
-    low = __dadd_rn(low, __dadd_rn(__dadd_rn(high, -__dadd_rn(sum, -back)), __dadd_rn(x, -back)));
-    high = sum;
-}
-
-// out[2 p], out[2 p + 1] = sum of a[i] x[i] over the rows of part p in twice the digits.
-extern "C" __global__ void exact_dot(const double* a, const double* x, double* out, long long n) {
-    __shared__ double highs[THREADS], lows[THREADS];
-    double high = 0, low = 0;
-    for (long long i = blockIdx.x * (long long)THREADS + threadIdx.x; i < n;
-         i += (long long)gridDim.x * THREADS) {
-        const double product = a ? __dmul_rn(a[i], x[i]) : x[i];
-        if (a) low = __dadd_rn(low, __fma_rn(a[i], x[i], -product));
-        add(high, low, product);
-    }
-    highs[threadIdx.x] = high;
-    lows[threadIdx.x] = low;
-    for (int o = THREADS / 2; o > 0; o /= 2) {
-        __syncthreads();
-        if (threadIdx.x < o) {
-            add(high, low, highs[threadIdx.x + o]);
-            low = __dadd_rn(low, lows[threadIdx.x + o]);
-            highs[threadIdx.x] = high;
-            lows[threadIdx.x] = low;
-        }
-    }
-    if (threadIdx.x == 0) {
-        out[2 * blockIdx.x] = high;
-        out[2 * blockIdx.x + 1] = low;
-    }
-}
-
-// out[s] = sum of values[k] x[index[k]] over start[s] <= k < start[s + 1]; of values[k] without x.
-extern "C" __global__ void segment_dot(const long long* start, const int* index, const Real* values,
-                                       const double* x, double* out, long long count, int width,
-                                       int squared) {
-    const long long s = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / width;
-    const int lane = threadIdx.x % width;
-    if (s >= count) return;
-    double sum = 0;
-    const long long last = start[s + 1];
-    for (long long k = start[s] + lane; k < last; k += width)
-        sum += entry(values[k], squared) * (x ? x[index[k]] : 1.0);
-    sum = together(sum, width, lane);
-    if (lane == 0) out[s] = sum;
-}
-
-// out[i] = sum of X[i, j] x[j] over j.
-extern "C" __global__ void dense_dot(const Real* X, const double* x, double* out, long long n,
-                                     int d, int width, int squared) {
-    const long long i = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / width;
-    const int lane = threadIdx.x % width;
-    if (i >= n) return;
-    double sum = 0;
-    const Real* row = X + i * d;
-    for (int j = lane; j < d; j += width) sum += entry(row[j], squared) * x[j];
-    sum = together(sum, width, lane);
-    if (lane == 0) out[i] = sum;
-}
-
-// out[p, j] = sum of r[i] X[i, j] over the rows of part p.
-extern "C" __global__ void dense_combine(const Real* X, const double* r, double* out, long long n,
-                                         int d, int height, int squared) {
-    __shared__ double lines[LINES][32];
-    const int j = blockIdx.y * 32 + threadIdx.x;
-    const long long first = blockIdx.x * (long long)height;
-    const long long last = first + height < n ? first + height : n;
-    double sum = 0;
-    if (j < d) {
-#pragma unroll 4
-        for (long long i = first + threadIdx.y; i < last; i += LINES)
-            sum += entry(X[i * d + j], squared) * r[i];
-    }
-    lines[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y > 0 || j >= d) return;
-    for (int line = 1; line < LINES; ++line) sum += lines[line][threadIdx.x];
-    out[blockIdx.x * (long long)d + j] = sum;
-}
-"""
+#: Most features, the constant one included, of a Gram matrix made in one read of X.
+NARROW = 64
+#: Rows of a group there that are loaded ahead, in fours.
+GROUPS = 2
+#: Columns of a panel of a wider Gram matrix, and the doubles of all its panels at a time.
+PANEL, BLOCK = 512, 1 << 29
+#: Bytes of a piece of an upload, and threads that copy pieces.
+PIECE, COPIERS = 1 << 25, 4
+NULL = np.uintp(0)
 
 
 @cache
-def kernel(name: str, dtype: str) -> Any:
-    """Return a kernel for values of a type, compiled when it is first asked for."""
-    number = {"float32": "float", "float64": "double"}[dtype]
-    options = (f"-DVALUE_TYPE={number}", f"-DLINES={LINES}", f"-DTHREADS={THREADS}")
-    return cp.RawModule(code=SOURCE, options=options).get_function(name)
+def kernel(source: str, name: str, *definitions: str) -> Any:
+    """Return a kernel, compiled when it is first asked for."""
+    return _module(source, *definitions).get_function(name)
 
 
-def exact_dot(a: Any, x: Any) -> float:
-    """Return Σ_i a_i x_i in twice the digits; a may be a number."""
-    blocks = min(SUMS, -(-len(x) // THREADS))
-    out, weighted = cp.empty(2 * blocks), isinstance(a, cp.ndarray)
-    x = cp.ascontiguousarray(x, dtype=np.float64)
-    arguments = (a if weighted else np.uintp(0), x, out, np.int64(len(x)))
-    kernel("exact_dot", "float64")((blocks,), (THREADS,), arguments)
-    return math.fsum(out.get()) * (1.0 if weighted else float(a))
+@cache
+def _module(source: str, *definitions: str) -> Any:
+    options = ("--device-as-default-execution-space", *(f"-D{each}" for each in definitions))
+    return cp.RawModule(code=kernel_source(source), options=options)
 
 
-def _width(mean: float) -> int:
-    """Return how many threads share a sum of so many terms: about four terms each."""
-    return int(min(max(2 ** round(np.log2(max(mean / 4.0, 1.0))), 1), 32))
+def _real(dtype: Any) -> str:
+    return "VALUE_TYPE=" + {"float32": "float", "float64": "double"}[np.dtype(dtype).name]
 
 
-class CudaDense:
-    """Rows of a dense array on a device.
+def _blocks(count: int) -> tuple[int]:
+    return (max(1, -(-count // THREADS)),)
+
+
+def _or_null(array: Any) -> Any:
+    return NULL if array is None else array
+
+
+def upload(array: NDArray[Any]) -> Any:
+    """Copy an array to the device in pieces, through memory that does not move."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    out = cp.empty(array.shape, array.dtype)
+    if flat.nbytes < PIECE:
+        out.set(np.ascontiguousarray(array))
+        return out
+    size = PIECE // flat.itemsize
+    device, target = cp.cuda.Device(), out.reshape(-1)
+
+    def copy(first: int) -> None:
+        with device, cp.cuda.Stream(non_blocking=True) as stream:
+            memory = cp.cuda.alloc_pinned_memory(PIECE)
+            pinned = np.frombuffer(memory, flat.dtype, size)
+            for begin in range(first * size, len(flat), COPIERS * size):
+                part = flat[begin : begin + size]
+                pinned[: len(part)] = part
+                target[begin : begin + len(part)].set(pinned[: len(part)], stream=stream)
+                stream.synchronize()
+
+    cp.cuda.get_current_stream().synchronize()
+    with ThreadPoolExecutor(COPIERS) as pool:
+        list(pool.map(copy, range(COPIERS)))
+    return out
+
+
+class CudaPasses:
+    """Losses of all rows and their sums.
 
     Parameters
     ----------
-    values : (n, d) array
-        The rows, in C order.
+    problem : Problem
+        Its loss, targets and weights.
     """
 
     xp: Any = cp
 
-    def __init__(self, values: Any) -> None:
-        self.values = cp.asarray(values, order="C")
-        self.shape = n, d = self.values.shape
-        self.sizes = float(d)
-        self.block = max(1, BLOCK // d)
-        self._height = max(LEAST, -(-n // PARTS))
-        self._parts = -(-n // self._height)
-        self.chain = -(-self._height // LINES) + LINES + self._parts
-        self._width = _width(d)
-
-    def _dot(self, x: Array, squared: int) -> Any:
-        _core.check()
-        n, d = self.shape
-        out = cp.empty(n)
-        blocks = -(-n * self._width // THREADS)
-        arguments = (self.values, cp.asarray(x), out, np.int64(n), np.int32(d))
-        shape = np.int32(self._width), np.int32(squared)
-        kernel("dense_dot", self.values.dtype.name)((blocks,), (THREADS,), (*arguments, *shape))
-        return out
-
-    def _combine(self, r: Any, squared: int) -> Array:
-        _core.check()
-        n, d = self.shape
-        out = cp.empty((self._parts, d))
-        arguments = (self.values, cp.ascontiguousarray(r), out, np.int64(n), np.int32(d))
-        shape = np.int32(self._height), np.int32(squared)
-        kernel("dense_combine", self.values.dtype.name)(
-            (self._parts, -(-d // 32)), (32, LINES), (*arguments, *shape)
+    def __init__(self, problem: Problem) -> None:
+        loss = problem.loss
+        self.y = cp.asarray(problem.y)
+        self.c = None if problem.weight is None else cp.asarray(problem.weight)
+        self.n = len(self.y)
+        numbers = loss.smoothness, loss.dead_zone, *loss.domain
+        self._loss = tuple(map(np.float64, numbers))
+        margin, logistic = loss.kind == "classification", isinstance(loss, Logistic)
+        self._definitions = (
+            f"THREADS={THREADS}",
+            f"MARGIN={int(margin)}",
+            f"LOGISTIC={int(logistic)}",
         )
-        return np.asarray(out.sum(axis=0).get())
+        self._grid = (min(SUMS, *_blocks(self.n)),)
 
-    def dot(self, a: Any, x: Any) -> float:
-        """Return Σ_i a_i x_i in twice the digits."""
-        return exact_dot(a, x)
+    def _run(self, name: str, count: int, *arguments: Any) -> list[float]:
+        """Run a kernel that stores so many sums and a maximum; return them."""
+        _core.check()
+        parts, out = cp.empty(self._grid[0] * (2 * count + 1)), cp.empty(count + 1)
+        self._kernel(name)(self._grid, (THREADS,), (*arguments, parts, np.int64(self.n)))
+        finish = (parts, np.int32(self._grid[0]), out)
+        self._kernel(f"finish{count}")((1,), (THREADS,), finish)
+        return list(out.get().tolist())
 
-    def dense(self, part: Any) -> Any:
-        """Return some rows as doubles."""
-        return self.values[part].astype(np.float64)
+    def _kernel(self, name: str) -> Any:
+        return kernel("passes", name, *self._definitions)
 
-    def scores(self, v: Array) -> Any:
-        """Return x_i·v of all rows."""
-        return self._dot(v, 0)
+    def _rows(self) -> tuple[Any, ...]:
+        return (self.y, _or_null(self.c), *self._loss)
 
-    def combine(self, r: Any) -> Array:
+    def derive(self, scores: Any, change: Any, step: float, centre: Any, length: float) -> Derived:
+        """Go along a line, if there is one, and derive the loss, kinks rounded over a length."""
+        beta, h = cp.empty(self.n), cp.empty(self.n)
+        moved = scores if change is None else cp.empty(self.n)
+        line = scores, _or_null(change), np.float64(step), _or_null(centre), np.float64(length)
+        stay = NULL if change is None else moved
+        balance, mass, residual, curved, reach = self._run(
+            "derive", 4, *line, *self._rows(), stay, beta, h
+        )
+        return Derived(moved, beta, h, balance, mass, residual, int(curved), reach)
+
+    def slope(
+        self, scores: Any, change: Any, step: float, centre: Any, length: float
+    ) -> tuple[float, float, float]:
+        """Return Σ cβ dz along a line, the sum of the sizes of its terms, and Σ cφ'' dz²."""
+        line = scores, change, np.float64(step), _or_null(centre), np.float64(length)
+        value, size, bend, _ = self._run("slope", 3, *line, *self._rows())
+        return value, size, bend
+
+    def balance(self, scores: Any, b: float) -> tuple[float, float, float]:
+        """Return Σ cβ, Σ c|β| and Σ cφ'' at scores + b."""
+        total, mass, bend, _ = self._run("balance", 3, scores, np.float64(b), *self._rows(), NULL)
+        return total, mass, bend
+
+    def slopes(self, scores: Any, b: float) -> Any:
+        """Return −φ' at scores + b."""
+        beta = cp.empty(self.n)
+        self._run("balance", 3, scores, np.float64(b), *self._rows(), beta)
+        return beta
+
+    def sides(self, duals: Any) -> tuple[float, float]:
+        """Return Σ c max(β, 0) and Σ c max(−β, 0)."""
+        up, down, _ = self._run("sides", 2, duals, _or_null(self.c))
+        return up, down
+
+    def row_sums(
+        self, scores: Any, b: float, duals: Any, share: Any, norms: Any, norm_w: float, outer: float
+    ) -> RowSums:
+        """Sum over the rows; scores are off by norm_w·share + 4ε(outer + |z| + |t|) at most."""
+        numbers = np.float64(norm_w), np.float64(outer)
+        point = scores, np.float64(b), duals, share, norms, *numbers
+        return RowSums(*self._run("certify", 6, *point, *self._rows()))
+
+    def weighted(self, x: Any) -> Any:
+        """Return c_i x_i."""
+        return x if self.c is None else self.c * x
+
+
+class _CudaRows:
+    """What dense and sparse rows on a device have in common."""
+
+    shape: tuple[int, int]
+    _real: str
+    _centred: str  #: name of the kernel of weighted rows
+    _entries: tuple[Any, ...]  #: what it reads
+
+    def to_device(self, x: Array) -> Any:
+        """Return a vector of this process on the device."""
+        return cp.asarray(x)
+
+    def _dot(self, x: Any, shift: float, squared: int) -> Any:
+        raise NotImplementedError
+
+    def _combine(self, r: Any, squared: int) -> Any:
+        raise NotImplementedError
+
+    def scores(self, v: Any, shift: float = 0.0) -> Any:
+        """Return x_i·v + shift of all rows."""
+        return self._dot(v, shift, 0)
+
+    def combine(self, r: Any) -> Any:
         """Return Σ_i r_i x_i."""
         return self._combine(r, 0)
 
-    def squares(self, h: Any) -> Array:
+    def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""
         return self._combine(h, 1)
 
     def row_squares(self, factors: Array) -> Any:
         """Return Σ_j f_j x_ij² of all rows."""
-        return self._dot(factors, 1)
+        return self._dot(factors, 0.0, 1)
+
+    def _kernel(self, name: str) -> Any:
+        return kernel("products", name, self._real, f"ROWS={ROWS}", f"LINES={LINES}")
+
+    def _panels(self, h: Any, centre: Any, rows: RowChoice, first: int, count: int) -> list[Any]:
+        """Return √h·z of some rows, a panel of columns at a time."""
+        n, d = self.shape
+        index, key = _or_null(rows.index), np.uint64(rows.key)
+        chosen = index, np.int64(rows.size), key, np.int64(first), np.int64(count), np.int64(n)
+        grid, out = (min(-(-count // 8), 1 << 16),), []
+        for column in range(0, d + 1, PANEL):
+            panel = cp.empty((count, min(PANEL, d + 1 - column)))
+            where = np.int32(d), np.int32(column), np.int32(panel.shape[1]), panel
+            arguments = *self._entries, h, _or_null(centre), *chosen, *where
+            self._kernel(self._centred)(grid, (32, 8), arguments)
+            out.append(panel)
+        return out
+
+    def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
+        """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1), by panels; None if time ran out."""
+        n, size = self.shape[0], self.shape[1] + 1
+        total = cp.zeros((size, size))
+        many = len(rows.index) if rows.index is not None else rows.size or n
+        most = max(1, BLOCK // size)
+        for first in range(0, many, most):
+            _core.check()
+            if time.perf_counter() >= deadline:
+                return None
+            panels = self._panels(h, centre, rows, first, min(most, many - first))
+            for a, left in enumerate(panels):
+                for b, right in enumerate(panels[: a + 1]):
+                    at = slice(a * PANEL, (a + 1) * PANEL), slice(b * PANEL, (b + 1) * PANEL)
+                    total[at] += left.T @ right
+        lower = cp.tril(total)
+        return lower + cp.tril(total, -1).T
+
+
+class CudaDense(_CudaRows):
+    """Rows of a dense array on a device.
+
+    Parameters
+    ----------
+    values : (n, d) array of CuPy
+        The rows, in C order.
+    """
+
+    _centred = "centred_dense"
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        self.shape = n, d = values.shape
+        self.sizes = float(d)
+        self._entries = (values,)
+        self._real = _real(values.dtype)
+        self._height = max(LEAST, -(-n // PARTS))
+        self._parts = -(-n // self._height)
+        self.chain = -(-self._height // LINES) + LINES + self._parts
+        self._width = _width(d / 8.0)
+        self.facts: Facts = DeviceFacts(
+            n, d, n * d, True, values.itemsize, float(d) ** 2, np.full(d, float(n))
+        )
+        capable = int(cp.cuda.Device().compute_capability) >= 80
+        self._narrow = capable and d < NARROW
+
+    def _dot(self, x: Any, shift: float, squared: int) -> Any:
+        _core.check()
+        n, d = self.shape
+        out = cp.empty(n)
+        blocks = _blocks(-(-n // ROWS) * self._width)
+        numbers = np.int64(n), np.int32(d), np.int32(self._width), np.int32(squared)
+        arguments = self.values, cp.asarray(x), np.float64(shift), out, *numbers
+        self._kernel("dense_dot")(blocks, (THREADS,), arguments)
+        return out
+
+    def _combine(self, r: Any, squared: int) -> Any:
+        _core.check()
+        n, d = self.shape
+        out = cp.empty((self._parts, d))
+        numbers = np.int64(n), np.int32(d), np.int32(self._height), np.int32(squared)
+        grid = self._parts, -(-d // 32)
+        self._kernel("dense_combine")(grid, (32, LINES), (self.values, r, out, *numbers))
+        return out.sum(axis=0)
+
+    def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
+        """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); of few features, always of all rows."""
+        if not self._narrow:
+            return super().gram(h, centre, rows, deadline)
+        _core.check()
+        n, d = self.shape
+        tiles = -(-(d + 1) // 8)
+        pairs = [(t, s) for t in range(tiles) for s in range(t + 1)]
+        blocks = 4 * cp.cuda.Device().attributes["MultiProcessorCount"]
+        parts = cp.empty((blocks, len(pairs), 8, 8))
+        made = kernel("gram", "narrow_gram", self._real, f"TILES={tiles}", f"GROUPS={GROUPS}")
+        arguments = self.values, h, _or_null(centre), parts, np.int64(n), np.int32(d)
+        made((blocks,), (128,), arguments)
+        sums, out = parts.sum(axis=0).get(), np.zeros((8 * tiles, 8 * tiles))
+        for (t, s), tile in zip(pairs, sums, strict=True):
+            out[8 * t : 8 * t + 8, 8 * s : 8 * s + 8] = tile
+            out[8 * s : 8 * s + 8, 8 * t : 8 * t + 8] = tile.T
+        return out[: d + 1, : d + 1]
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaDense:
         """Return the rows with some of the features."""
         return CudaDense(cp.ascontiguousarray(self.values[:, cp.asarray(features)]))
 
 
-class _Segments:
-    """Sums of neighbouring entries, a group of threads to each.
-
-    Parameters
-    ----------
-    start : (count + 1,) array
-        Where they begin.
-    index, values : (m,) array
-        Entries; the index may be None.
-    """
-
-    def __init__(self, start: Any, index: Any, values: Any) -> None:
-        self.start, self.index, self.values = start, index, values
-        self.count = len(start) - 1
-        self.width = _width(len(values) / max(self.count, 1))
-
-    def dot(self, x: Any, squared: int = 0, values: Any = None) -> Any:
-        """Return the sums of entries times x at their indices."""
-        values = self.values if values is None else values
-        out = cp.empty(self.count)
-        blocks = max(1, -(-self.count * self.width // THREADS))
-        null = np.uintp(0)
-        arguments = (
-            self.start,
-            null if x is None else self.index,
-            values,
-            null if x is None else x,
-        )
-        shape = np.int64(self.count), np.int32(self.width), np.int32(squared)
-        kernel("segment_dot", values.dtype.name)((blocks,), (THREADS,), (*arguments, out, *shape))
-        return out
+def _width(terms: float) -> int:
+    """Return how many threads share a sum, a power of two up to 32."""
+    return int(min(max(2 ** round(np.log2(max(terms, 1.0))), 1), 32))
 
 
-class CudaCsr:
+class CudaCsr(_CudaRows):
     """Rows of a CSR matrix on a device, with a copy by columns.
 
     Parameters
@@ -266,79 +337,123 @@ class CudaCsr:
         The rows.
     """
 
-    xp: Any = cp
+    _centred = "centred_sparse"
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
-        self.shape = _, d = matrix.shape
-        start = matrix.indptr.astype(np.int64)
-        self.sizes = cp.diff(start).astype(np.float64)
-        self.block = max(1, BLOCK // d)
-        self._rows = _Segments(start, matrix.indices, matrix.data)
+        self.shape = matrix.shape
+        self._real = _real(matrix.dtype)
+        self._start = matrix.indptr.astype(np.int64)
+        self._entries = self._start, matrix.indices, matrix.data
+        self.sizes = cp.diff(self._start).astype(np.float64)
+        self._width = _width(matrix.nnz / max(matrix.shape[0], 1) / 4.0)
         columns = matrix.tocsc()
+        self._columns = columns.indices, columns.data
         ends = columns.indptr.astype(np.int64)
-        counts = -(-cp.diff(ends) // SEGMENT)
-        first = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(counts)])
-        number = cp.arange(int(first[-1]))
-        column = cp.searchsorted(first[1:], number, side="right")
-        begin = ends[column] + SEGMENT * (number - first[column])
-        begin = cp.concatenate([begin, ends[-1:]])
-        self._segments = _Segments(begin, columns.indices, columns.data)
-        self._columns = _Segments(first, None, number)
-        most = int(counts.max()) if d else 0
-        self.chain = -(-SEGMENT // self._segments.width) + -(-most // self._columns.width) + 12
+        counts = cp.diff(ends)
+        n, d = matrix.shape
+        self.facts: Facts = DeviceFacts(
+            n,
+            d,
+            matrix.nnz,
+            False,
+            matrix.dtype.itemsize + 4,
+            float((self.sizes**2).mean()),
+            counts.get().astype(np.float64),
+        )
+        parts = -(-counts // SEGMENT)
+        self._first = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(parts)])
+        number = cp.arange(int(self._first[-1]))
+        column = cp.searchsorted(self._first[1:], number, side="right")
+        begin = ends[column] + SEGMENT * (number - self._first[column])
+        self._begin = cp.concatenate([begin, ends[-1:]])
+        self._segment_width = _width(matrix.nnz / max(len(number), 1) / 4.0)
+        self.chain = -(-SEGMENT // self._segment_width) + int(parts.max()) // 32 + 16
 
-    def _combine(self, r: Any, squared: int) -> Array:
+    def _dot(self, x: Any, shift: float, squared: int) -> Any:
         _core.check()
-        if not self._segments.count:
-            return np.zeros(self.shape[1])
-        parts = self._segments.dot(cp.ascontiguousarray(r), squared)
-        return np.asarray(self._columns.dot(None, values=parts).get())
+        n = self.shape[0]
+        out = cp.empty(n)
+        numbers = np.int64(n), np.int32(self._width), np.int32(squared)
+        arguments = *self._entries, cp.asarray(x), np.float64(shift), out, *numbers
+        self._kernel("segment_dot")(_blocks(n * self._width), (THREADS,), arguments)
+        return out
 
-    def dot(self, a: Any, x: Any) -> float:
-        """Return Σ_i a_i x_i in twice the digits."""
-        return exact_dot(a, x)
-
-    def dense(self, part: Any) -> Any:
-        """Return some rows as a dense array of doubles."""
-        return self.matrix[part].toarray().astype(np.float64)
-
-    def scores(self, v: Array) -> Any:
-        """Return x_i·v of all rows."""
+    def _combine(self, r: Any, squared: int) -> Any:
         _core.check()
-        return self._rows.dot(cp.asarray(v))
-
-    def combine(self, r: Any) -> Array:
-        """Return Σ_i r_i x_i."""
-        return self._combine(r, 0)
-
-    def squares(self, h: Any) -> Array:
-        """Return Σ_i h_i x_ij² for every feature."""
-        return self._combine(h, 1)
-
-    def row_squares(self, factors: Array) -> Any:
-        """Return Σ_j f_j x_ij² of all rows."""
-        _core.check()
-        return self._rows.dot(cp.asarray(factors), 1)
+        d, count = self.shape[1], len(self._begin) - 1
+        parts, out = cp.empty(count), cp.empty(d)
+        numbers = np.int64(count), np.int32(self._segment_width), np.int32(squared)
+        arguments = self._begin, *self._columns, r, np.float64(0.0), parts, *numbers
+        blocks = _blocks(count * self._segment_width)
+        self._kernel("segment_dot")(blocks, (THREADS,), arguments)
+        sums = self._first, parts, out, np.int64(d)
+        self._kernel("segment_sum")(_blocks(32 * d), (THREADS,), sums)
+        return out
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaCsr:
         """Return the rows with some of the features."""
         return CudaCsr(self.matrix[:, cp.asarray(features)].tocsr())
 
 
-def device_products(rows: Rows) -> CudaDense | CudaCsr:
-    """Copy rows to the device."""
-    if isinstance(rows, DenseRows):
-        return CudaDense(rows.values)
-    assert isinstance(rows, CsrRows)
+def device_products(rows: Any) -> Products:
+    """Copy rows to the device, unless they are there."""
+    matrix = rows.matrix
+    if isinstance(matrix, cp.ndarray):
+        return CudaDense(matrix)
+    if isinstance(matrix, np.ndarray):
+        return CudaDense(upload(matrix))
     if rows.n_stored >= 2**31:
         raise ValueError(
             f"X has {rows.n_stored} stored values; backend='cuda' takes up to 2**31 - 1: leave out "
             "backend=, or split the rows."
         )
+    if isinstance(matrix, sparse.csr_matrix):
+        return CudaCsr(matrix)
     arrays = (
-        cp.asarray(rows.values[: rows.n_stored]),
-        cp.asarray(rows.columns[: rows.n_stored].astype(np.int32, copy=False)),
-        cp.asarray(rows.start.astype(np.int32)),
+        upload(matrix.data[: rows.n_stored]),
+        upload(matrix.indices[: rows.n_stored].astype(np.int32, copy=False)),
+        upload(matrix.indptr.astype(np.int32, copy=False)),
     )
     return CudaCsr(sparse.csr_matrix(arrays, shape=rows.shape))
+
+
+class DeviceMatrix:
+    """A symmetric matrix on the device, for those who factorise it.
+
+    Parameters
+    ----------
+    values : (d, d) array of CuPy
+        The matrix.
+    """
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def diagonal(self) -> Array:
+        """Return the diagonal."""
+        return np.asarray(self.values.diagonal().get())
+
+    def copy(self) -> DeviceMatrix:
+        """Return the matrix itself: nobody writes into it."""
+        return self
+
+    def cholesky(self, diagonal: float | Array) -> Any:
+        """Return a solver with diag(diagonal) added; None if that is not positive definite."""
+        import cupyx
+        from cupyx.scipy.linalg import solve_triangular
+
+        matrix = self.values.copy()
+        where = cp.arange(len(matrix))
+        matrix[where, where] += cp.asarray(diagonal)
+        try:
+            with cupyx.errstate(linalg="raise"):
+                factor = cp.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            return None
+
+        def solve(right: Array) -> Array:
+            half = solve_triangular(factor, cp.asarray(right), lower=True)
+            return np.asarray(solve_triangular(factor, half, trans="T", lower=True).get())
+
+        return solve

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram, RowSlope
-from adasdca.backends.cuda.losses import Formulas
-from adasdca.backends.cuda.products import Products, weighted_gram
+from adasdca.backends.base import Derivatives, Gram, RowSlope, to_host
+from adasdca.backends.cuda.products import Passes, Products, RowChoice
 
 Array = NDArray[np.float64]
 
@@ -19,6 +18,8 @@ Array = NDArray[np.float64]
 STRAIGHT = 1e-60
 #: Rows with curvature are picked out where they are at most this share of all.
 FEW = 0.7
+#: Matrices of fewer features are factorised in this process.
+SMALL = 256
 
 
 @dataclass(frozen=True)
@@ -27,32 +28,28 @@ class WeightedRows:
 
     Attributes
     ----------
-    rows : Products
+    products : Products
         Products with the rows.
-    loss : Formulas
-        The loss in the coordinates of a row.
-    c : (n,) array or 1.0
-        Weights.
-    sign, target : (n,) array or 1.0
-        y and 1 for classification, 1 and y for regression.
+    passes : Passes
+        Passes over vectors of the rows.
+    centre : (d,) array where the rows are
+        Their mean.
     mu, total : float
         λN and N.
     """
 
-    rows: Products
-    loss: Formulas
-    c: Any
-    sign: Any
-    target: Any
+    products: Products
+    passes: Passes
+    centre: Any
     mu: float
     total: float
 
     def combine(self, duals: Any) -> Array:
         """Return u = Σ_i c_iβ_i x_i/(λN)."""
-        return self.rows.combine(self.c * duals) / self.mu
+        return np.asarray(to_host(self.products.combine(self.passes.weighted(duals)))) / self.mu
 
 
-class ArrayTerm:
+class DeviceTerm:
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
     Parameters
@@ -61,22 +58,26 @@ class ArrayTerm:
         The rows.
     length, centre : float, (n,) array
         Kinks are rounded over this length about these duals.
+    known : (v, scores), optional
+        The scores x_i·v of a v, not to be taken again.
     """
 
     exact, known = False, 0
 
-    def __init__(self, at: WeightedRows, length: float, centre: Any) -> None:
-        self._at, self.rows, self.xp = at, at.rows, at.rows.xp
-        self.loss, self.length = at.loss, length
-        self.centre: Any = 0.0 if centre is None else at.sign * centre
-        self._random = np.random.default_rng(0)
+    def __init__(
+        self, at: WeightedRows, length: float, centre: Any, known: tuple[Array, Any]
+    ) -> None:
+        self._at, self.length, self.centre, self._known = at, length, centre, known
+        self._samples = 0
 
     # -- the point
 
     def go(self, v: Array, b: float) -> None:
         """Go to a point, for its second derivatives alone."""
-        self.scores = self._first = self._images(v, b)
-        self._derive()
+        known, scores = self._known
+        scores = scores + b if v is known else self._at.products.scores(v, b)
+        self._first = scores
+        self._derive(scores, None, 0.0)
 
     def place(self, v: Array, b: float) -> Derivatives:
         """Go to a point."""
@@ -85,71 +86,62 @@ class ArrayTerm:
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
-        self.scores = self.scores + length * self.change
-        self._derive()
+        self._derive(self.here.scores, self.change, length)
         return self._derivatives()
 
     def settle(self) -> Derivatives:
         """Refuse: sums are not in twice the digits."""
         raise NotImplementedError("this term is not exact")
 
-    def _images(self, v: Array, b: float) -> Any:
-        return self.rows.scores(v) + b if v.any() else self.xp.full(self.rows.shape[0], float(b))
-
-    def _ascent(self, scores: Any) -> Any:
-        at = self._at
-        return self.loss.ascent(at.sign * scores, at.target, self.length, self.centre)
-
-    def _derive(self) -> None:
-        at = self._at
-        own = self._ascent(self.scores)
-        self.beta = at.sign * own
-        self.h = at.c * self.loss.curvature(own, self.length)
-        self.balance = self.rows.dot(at.c, self.beta)
-        self._mass = self.rows.dot(1.0, self.h)
-        if self._mass < STRAIGHT * at.total:
+    def _derive(self, scores: Any, change: Any, step: float) -> None:
+        here = self._at.passes.derive(scores, change, step, self.centre, self.length)
+        if here.mass < STRAIGHT * self._at.total:
             # Nearly straight everywhere: a step would leave the range of doubles.
-            self.h, self._mass = self.xp.zeros_like(self.h), 0.0
+            here = here._replace(h=0.0 * here.h, mass=0.0, curved=0)
+        self.here = here
 
     def _derivatives(self) -> Derivatives:
-        return Derivatives(self._at.combine(self.beta), self.balance, self._mass)
+        here = self.here
+        return Derivatives(self._at.combine(here.beta), here.balance, here.mass)
+
+    @property
+    def balance(self) -> float:
+        """Σ_i c_iβ_i."""
+        return self.here.balance
 
     @property
     def curved(self) -> int:
         """Number of rows with curvature."""
-        return int(self.xp.count_nonzero(self.h))
+        return self.here.curved
 
     @property
     def residual(self) -> float:
         """Mean distance of the scores from their targets."""
-        at = self._at
-        return float(self.xp.abs(at.target - at.sign * self.scores).mean())
+        return self.here.residual / self._at.products.shape[0]
 
     @property
     def travel(self) -> float:
         """Mean distance of the scores from where they began."""
-        return float(self.xp.abs(self.scores - self._first).mean())
+        return float(abs(self.here.scores - self._first).mean())
 
     def duals(self) -> Any:
         """Return the dual point −φ' of all rows."""
-        return self.beta
+        return self.here.beta
 
     # -- the line
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose the line."""
-        self.change = self._images(dv, db)
-        self._reach = float(self.xp.abs(self.scores).max())
+        self.change = self._at.products.scores(dv, db)
 
     def slope(self, length: float) -> RowSlope:
         """Return the slope along the line."""
-        at, xp = self._at, self.xp
-        own = self._ascent(self.scores + length * self.change)
-        terms, dot = (at.sign * own) * self.change, self.rows.dot
-        bend = dot(at.c, self.loss.curvature(own, self.length) * self.change**2)
+        here = self.here
+        value, size, bend = self._at.passes.slope(
+            here.scores, self.change, length, self.centre, self.length
+        )
         # The rounding of a score of a steep row is many times that of its dual.
-        size = dot(at.c, xp.abs(terms)) + self._reach * math.sqrt(self._mass * bend)
-        return RowSlope(-dot(at.c, terms), bend, size)
+        return RowSlope(-value, bend, size + here.reach * math.sqrt(here.mass * bend))
 
     # -- the curvature
 
@@ -161,41 +153,38 @@ class ArrayTerm:
         combined: bool = False,
     ) -> Gram | None:
         """Sum the matrix of the features; None if time ran out."""
-        xp, h, n = self.xp, self.h, self.rows.shape[0]
-        active = None
+        at, h, (n, d) = self._at, self.here.h, self._at.products.shape
+        rows = RowChoice()
         if sample is not None and sample < n:
-            h, active = self._sampled(sample)
+            self._samples += 1
+            rows = RowChoice(size=sample, key=self._samples)
         elif self.curved < FEW * n:
-            active = xp.flatnonzero(h)
-        mass = float(h.sum()) if intercept else 0.0
-        column = self.rows.combine(h) if mass > 0 else np.zeros(self.rows.shape[1])
-        # Rows less their mean: a far one would cost the digits of their differences.
-        mean = xp.asarray(column / mass) if mass > 0 else None
-        matrix = weighted_gram(self.rows, h, mean, active, deadline)
-        if matrix is None:
+            rows = RowChoice(index=h.nonzero()[0])
+        # About the mean of all rows: a far one would cost the digits of their differences.
+        found = at.products.gram(h, at.centre if intercept else None, rows, deadline)
+        if found is None:
             return None
-        sums = self._at.mu * self._at.combine(self.beta) if combined else None
-        return Gram(matrix, column, mass, sums)
+        mass, matrix, column = float(found[d, d]), found[:d, :d], found[d, :d]
+        # A sample is to be as large as all; where it has no curvature it says nothing.
+        share = self.here.mass / mass if rows.size and mass > 0 else 1.0
+        moved = np.zeros(d)
+        if intercept and mass > 0:
+            matrix = matrix - column[:, None] * (column / mass)
+            moved = share * np.asarray(to_host(column + mass * at.centre))
+        sums = at.mu * at.combine(self.here.beta) if combined else None
+        mass = share * mass if intercept else 0.0
+        return Gram(_matrix(share * matrix), moved, mass, sums)
 
-    def _sampled(self, count: int) -> tuple[Any, Any]:
-        """Return the curvature of a sample, drawn anew each time, as large as that of all."""
-        xp, h = self.xp, self.h
-        chosen = xp.asarray(np.unique(self._random.integers(len(h), size=count)))
-        sample = xp.zeros_like(h)
-        sample[chosen] = h[chosen]
-        mass = float(sample.sum())
-        if mass == 0:
-            return h, None
-        return sample * (self._mass / mass), chosen
+    def curve(self, p: Any, q: float) -> tuple[Any, float]:
+        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
+        products = self._at.products
+        image = self.here.h * products.scores(p, q)
+        found = products.combine(image)
+        return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
 
-    def curve(self, p: Array, q: float) -> tuple[Array, float]:
-        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
-        image = self.h * self._images(p, q)
-        return self.rows.combine(image), float(image.sum())
-
-    def diagonal(self) -> tuple[Array, float]:
-        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
-        return self.rows.squares(self.h), self._mass
+    def diagonal(self) -> tuple[Any, float]:
+        """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""
+        return self._at.products.squares(self.here.h), self.here.mass
 
     def solve_by_rows(
         self,
@@ -207,3 +196,12 @@ class ArrayTerm:
     ) -> tuple[Array, float] | None:
         """Return None: equations are solved by features or by conjugate gradients."""
         return None
+
+
+def _matrix(values: Any) -> Any:
+    """Return a matrix for those who factorise it: a small one here, others where they are."""
+    if isinstance(values, np.ndarray) or len(values) < SMALL:
+        return np.asarray(to_host(values))
+    from adasdca.backends.cuda.kernels import DeviceMatrix
+
+    return DeviceMatrix(values)
