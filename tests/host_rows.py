@@ -35,6 +35,15 @@ class HostProducts:
     def combine(self, r):
         return r @ self.X
 
+    def line(self, v, shift, scores, passes, centre, length):
+        change = self.scores(v, shift)
+        beta = passes.derive(scores, change, 1.0, centre, length).beta
+        return change, self.combine(passes.weighted(beta))
+
+    def curve(self, h, v, shift):
+        image = h * self.scores(v, shift)
+        return self.combine(image), image
+
     def squares(self, h):
         return h @ self.X**2
 

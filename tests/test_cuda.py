@@ -100,7 +100,7 @@ def test_the_source_of_the_losses_is_whole():
     assert "struct Logistic {" in text
     assert "std::" not in text
     # Every name that is not its own is defined before it.
-    before = (FOLDER / "passes.cu").read_text().partition('#include "loss.hpp"')[0]
+    before = (FOLDER / "losses.cuh").read_text().partition('#include "loss.hpp"')[0]
     for name in re.findall(r"device::(\w+)|(fast_\w+|x_log_x)\(", text):
         assert re.search(rf"\b{''.join(name)}\b", before), name
 

@@ -141,6 +141,9 @@ def test_products(shape, sparse, dtype):
         np.testing.assert_allclose(a.combine(cp.asarray(r)).get(), b.combine(r), **near)
         np.testing.assert_allclose(a.squares(cp.asarray(r)).get(), b.squares(r), **near)
         np.testing.assert_allclose(a.row_squares(v).get(), b.row_squares(v), **near)
+        image, found = b.curve(r, v, 0.5)[1], a.curve(cp.asarray(r), v, 0.5)
+        np.testing.assert_allclose(found[1].get(), image, **near)
+        np.testing.assert_allclose(found[0].get(), b.combine(image), rtol=1e-9, atol=1e-9)
         index = np.flatnonzero(h)
         for centre in (None, np.full(a.shape[1], 0.1)):
             for chosen in (None, index):
@@ -149,6 +152,28 @@ def test_products(shape, sparse, dtype):
                 expected = b.gram(h, centre, RowChoice(chosen), FOREVER)
                 found = found.get() if isinstance(found, cp.ndarray) else found
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("features", [1, 7, 54, 130, 1000])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "huber"])
+def test_a_line_and_the_sum_at_its_end(loss, features, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3001, features)).astype(dtype)
+    y = np.where(rng.random(3001) < 0.5, 1.0, -1.0)
+    problem = Problem.checked(X, y, loss=loss, lam=1e-3, sample_weight=rng.random(3001))
+    scores, centre, v = rng.normal(size=3001), 0.1 * y, rng.normal(size=features)
+    length = 0.0 if loss == "logistic" else 0.3
+    there = cp.asarray(scores), CudaPasses(problem), cp.asarray(centre), length
+    change, ahead = device_products(problem.rows).line(v, 0.5, *there)
+    expected = HostProducts(X.astype(float)).line(
+        v, 0.5, scores, HostPasses(problem), centre, length
+    )
+    np.testing.assert_allclose(change.get(), expected[0], rtol=1e-10, atol=1e-10)
+    fits = features * np.dtype(dtype).itemsize <= 32 * kernels.REGISTERS
+    assert (ahead is not None) == fits
+    if fits:
+        np.testing.assert_allclose(ahead.get(), expected[1], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -5,6 +5,7 @@ No sum is left to the order in which threads arrive: a run repeats bit for bit o
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -38,9 +39,11 @@ NARROW = 64
 #: Rows of a group there that are loaded ahead, in fours.
 GROUPS = 2
 #: Columns of a panel of a wider Gram matrix, and the doubles of all its panels at a time.
-PANEL, BLOCK = 512, 1 << 29
+PANEL, BLOCK = 256, 1 << 29
 #: Bytes of a piece of an upload, and threads that copy pieces.
 PIECE, COPIERS = 1 << 25, 4
+#: Bytes of a row that a thread holds in two products at once.
+REGISTERS = 128
 NULL = np.uintp(0)
 
 
@@ -113,7 +116,7 @@ class CudaPasses:
         numbers = loss.smoothness, loss.dead_zone, *loss.domain
         self._loss = tuple(map(np.float64, numbers))
         margin, logistic = loss.kind == "classification", isinstance(loss, Logistic)
-        self._definitions = (
+        self.definitions = (
             f"THREADS={THREADS}",
             f"MARGIN={int(margin)}",
             f"LOGISTIC={int(logistic)}",
@@ -130,9 +133,10 @@ class CudaPasses:
         return list(out.get().tolist())
 
     def _kernel(self, name: str) -> Any:
-        return kernel("passes", name, *self._definitions)
+        return kernel("passes", name, *self.definitions)
 
-    def _rows(self) -> tuple[Any, ...]:
+    def rows(self) -> tuple[Any, ...]:
+        """Return what kernels are told of the rows and their loss."""
         return (self.y, _or_null(self.c), *self._loss)
 
     def derive(self, scores: Any, change: Any, step: float, centre: Any, length: float) -> Derived:
@@ -142,7 +146,7 @@ class CudaPasses:
         line = scores, _or_null(change), np.float64(step), _or_null(centre), np.float64(length)
         stay = NULL if change is None else moved
         balance, mass, residual, curved, reach = self._run(
-            "derive", 4, *line, *self._rows(), stay, beta, h
+            "derive", 4, *line, *self.rows(), stay, beta, h
         )
         return Derived(moved, beta, h, balance, mass, residual, int(curved), reach)
 
@@ -151,18 +155,18 @@ class CudaPasses:
     ) -> tuple[float, float, float]:
         """Return Σ cβ dz along a line, the sum of the sizes of its terms, and Σ cφ'' dz²."""
         line = scores, change, np.float64(step), _or_null(centre), np.float64(length)
-        value, size, bend, _ = self._run("slope", 3, *line, *self._rows())
+        value, size, bend, _ = self._run("slope", 3, *line, *self.rows())
         return value, size, bend
 
     def balance(self, scores: Any, b: float) -> tuple[float, float, float]:
         """Return Σ cβ, Σ c|β| and Σ cφ'' at scores + b."""
-        total, mass, bend, _ = self._run("balance", 3, scores, np.float64(b), *self._rows(), NULL)
+        total, mass, bend, _ = self._run("balance", 3, scores, np.float64(b), *self.rows(), NULL)
         return total, mass, bend
 
     def slopes(self, scores: Any, b: float) -> Any:
         """Return −φ' at scores + b."""
         beta = cp.empty(self.n)
-        self._run("balance", 3, scores, np.float64(b), *self._rows(), beta)
+        self._run("balance", 3, scores, np.float64(b), *self.rows(), beta)
         return beta
 
     def sides(self, duals: Any) -> tuple[float, float]:
@@ -176,7 +180,7 @@ class CudaPasses:
         """Sum over the rows; scores are off by norm_w·share + 4ε(outer + |z| + |t|) at most."""
         numbers = np.float64(norm_w), np.float64(outer)
         point = scores, np.float64(b), duals, share, norms, *numbers
-        return RowSums(*self._run("certify", 6, *point, *self._rows()))
+        return RowSums(*self._run("certify", 6, *point, *self.rows()))
 
     def weighted(self, x: Any) -> Any:
         """Return c_i x_i."""
@@ -234,6 +238,17 @@ class _CudaRows:
             out.append(panel)
         return out
 
+    def line(
+        self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
+    ) -> tuple[Any, Any]:
+        """Return x_i·v + shift of all rows, and no more."""
+        return self._dot(v, shift, 0), None
+
+    def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
+        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
+        image = h * self._dot(v, shift, 0)
+        return self._combine(image, 0), image
+
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1), by panels; None if time ran out."""
         n, size = self.shape[0], self.shape[1] + 1
@@ -279,6 +294,8 @@ class CudaDense(_CudaRows):
         )
         capable = int(cp.cuda.Device().compute_capability) >= 80
         self._narrow = capable and d < NARROW
+        self._processors = cp.cuda.Device().attributes["MultiProcessorCount"]
+        self._fuses = _fused_shape(d, values.itemsize)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         _core.check()
@@ -299,6 +316,40 @@ class CudaDense(_CudaRows):
         self._kernel("dense_combine")(grid, (32, LINES), (self.values, r, out, *numbers))
         return out.sum(axis=0)
 
+    def _fused(self, mode: str, arguments: tuple[Any, ...], passes: Any, image: Any) -> Any:
+        """Run two products in one read of X; return Σ_i r_i x_i."""
+        _core.check()
+        assert self._fuses is not None
+        (n, d), (width, per) = self.shape, self._fuses
+        blocks = (4 if per <= 8 else 2) * self._processors
+        out = cp.empty((blocks, d))
+        defined = ("THREADS=256", "MARGIN=0", "LOGISTIC=0"), (NULL, NULL, *4 * (np.float64(0.0),))
+        definitions, rows = defined if passes is None else (passes.definitions, passes.rows())
+        modes = [f"{each}={int(each == mode)}" for each in ("LINE", "CURVE", "COMBINE")]
+        shape = f"WIDTH={width}", f"PER={per}"
+        made = kernel("fused", "fused", self._real, *modes, *shape, *definitions)
+        numbers = np.int64(n), np.int32(d)
+        made((blocks,), (THREADS,), (self.values, *arguments, *rows, image, out, *numbers))
+        return out.sum(axis=0)
+
+    def line(
+        self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
+    ) -> tuple[Any, Any]:
+        """Return x_i·v + shift of all rows, and where it pays Σ_i c_iβ_i x_i at the line's end."""
+        if self._fuses is None:
+            return super().line(v, shift, scores, passes, centre, length)
+        image = cp.empty(self.shape[0])
+        line = cp.asarray(v), np.float64(shift), scores, _or_null(centre), np.float64(length)
+        return image, self._fused("LINE", line, passes, image)
+
+    def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
+        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
+        if self._fuses is None:
+            return super().curve(h, v, shift)
+        image = cp.empty(self.shape[0])
+        line = cp.asarray(v), np.float64(shift), h, NULL, np.float64(0.0)
+        return self._fused("CURVE", line, None, image), image
+
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); of few features, always of all rows."""
         if not self._narrow:
@@ -307,7 +358,7 @@ class CudaDense(_CudaRows):
         n, d = self.shape
         tiles = -(-(d + 1) // 8)
         pairs = [(t, s) for t in range(tiles) for s in range(t + 1)]
-        blocks = 4 * cp.cuda.Device().attributes["MultiProcessorCount"]
+        blocks = 4 * self._processors
         parts = cp.empty((blocks, len(pairs), 8, 8))
         made = kernel("gram", "narrow_gram", self._real, f"TILES={tiles}", f"GROUPS={GROUPS}")
         arguments = self.values, h, _or_null(centre), parts, np.int64(n), np.int32(d)
@@ -326,6 +377,13 @@ class CudaDense(_CudaRows):
 def _width(terms: float) -> int:
     """Return how many threads share a sum, a power of two up to 32."""
     return int(min(max(2 ** round(np.log2(max(terms, 1.0))), 1), 32))
+
+
+def _fused_shape(d: int, itemsize: int) -> tuple[int, int] | None:
+    """Return threads for a row and columns for a thread, if a row fits into registers."""
+    width = min(max(2 ** math.ceil(math.log2(d / 8.0)), 1), 32) if d > 8 else 1
+    per = -(-d // width)
+    return (width, per) if per * itemsize <= REGISTERS else None
 
 
 class CudaCsr(_CudaRows):

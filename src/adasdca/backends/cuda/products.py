@@ -42,6 +42,14 @@ class Products(Protocol):
     def combine(self, r: Any) -> Any:
         """Return Σ_i r_i x_i."""
 
+    def line(
+        self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
+    ) -> tuple[Any, Any]:
+        """Return x_i·v + shift, and Σ_i c_iβ_i x_i at scores + that, or None if it is not cheap."""
+
+    def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
+        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
+
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""
 

@@ -17,4 +17,6 @@ def loss_source() -> str:
 def kernel_source(name: str) -> str:
     """Return the source of a file of kernels."""
     text = (FOLDER / f"{name}.cu").read_text(encoding="utf-8")
+    losses = (FOLDER / "losses.cuh").read_text(encoding="utf-8")
+    text = text.replace('#include "losses.cuh"', losses)
     return text.replace('#include "loss.hpp"', loss_source())

@@ -87,7 +87,11 @@ class DeviceTerm:
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
         self._derive(self.here.scores, self.change, length)
-        return self._derivatives()
+        if length != 1.0 or self._ahead is None:
+            return self._derivatives()
+        # The sum at the end of the whole step has come with the line.
+        u = np.asarray(to_host(self._ahead)) / self._at.mu
+        return Derivatives(u, self.here.balance, self.here.mass)
 
     def settle(self) -> Derivatives:
         """Refuse: sums are not in twice the digits."""
@@ -132,7 +136,9 @@ class DeviceTerm:
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose the line."""
-        self.change = self._at.products.scores(dv, db)
+        self.change, self._ahead = self._at.products.line(
+            dv, db, self.here.scores, self._at.passes, self.centre, self.length
+        )
 
     def slope(self, length: float) -> RowSlope:
         """Return the slope along the line."""
@@ -161,7 +167,8 @@ class DeviceTerm:
         elif self.curved < FEW * n:
             rows = RowChoice(index=h.nonzero()[0])
         # About the mean of all rows: a far one would cost the digits of their differences.
-        found = at.products.gram(h, at.centre if intercept else None, rows, deadline)
+        centre = at.centre if intercept else None
+        found = at.products.gram(h, centre, rows, deadline)
         if found is None:
             return None
         mass, matrix, column = float(found[d, d]), found[:d, :d], found[d, :d]
@@ -170,16 +177,14 @@ class DeviceTerm:
         moved = np.zeros(d)
         if intercept and mass > 0:
             matrix = matrix - column[:, None] * (column / mass)
-            moved = share * np.asarray(to_host(column + mass * at.centre))
+            moved = share * (to_host(column) + mass * to_host(at.centre))
         sums = at.mu * at.combine(self.here.beta) if combined else None
         mass = share * mass if intercept else 0.0
         return Gram(_matrix(share * matrix), moved, mass, sums)
 
     def curve(self, p: Any, q: float) -> tuple[Any, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
-        products = self._at.products
-        image = self.here.h * products.scores(p, q)
-        found = products.combine(image)
+        found, image = self._at.products.curve(self.here.h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
 
     def diagonal(self) -> tuple[Any, float]:
