@@ -4,19 +4,29 @@ Losses are the core's, by its Python face; sums are of long doubles.
 """
 
 import math
+from copy import copy
 
 import numpy as np
 
 from adasdca.backends.cuda.backend import DeviceBackend
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.products import Derived, RowSums
+from adasdca.backends.cuda.streamed import StreamedRows
 from adasdca.problem.data import DenseRows
 
 
-def host_backend(problem):
-    rows = problem.rows
+def host_products(rows):
     X = rows.values if isinstance(rows, DenseRows) else rows.matrix.toarray()
-    return DeviceBackend(problem, HostProducts(X.astype(float)), HostPasses(problem))
+    return HostProducts(X.astype(float))
+
+
+def host_backend(problem):
+    return DeviceBackend(problem, host_products(problem.rows), HostPasses(problem))
+
+
+def streamed_backend(problem):
+    products = StreamedRows(problem.rows, 64, host_products, np)
+    return DeviceBackend(problem, products, HostPasses(problem))
 
 
 class HostProducts:
@@ -77,6 +87,12 @@ class HostPasses:
 
     def weighted(self, x):
         return self.c * x
+
+    def part(self, rows):
+        found = copy(self)
+        found.y, found.c = self.y[rows], self.c[rows]
+        found.sign = found.y if self.loss.kind == "classification" else 1.0
+        return found
 
     def _rounded(self, scores, centre, length):
         if length == 0:

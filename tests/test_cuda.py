@@ -13,11 +13,13 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import adasdca
+from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cuda.products import RowChoice
 from adasdca.backends.cuda.source import FOLDER, loss_source
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
-from host_rows import host_backend
+from host_rows import HostProducts, host_backend, streamed_backend
 
 REGULARISERS = {
     "l2": {},
@@ -89,6 +91,22 @@ def test_certificates_are_those_of_the_core(loss, intercept, regulariser):
     if np.isfinite(one.gap) and np.isfinite(two.gap):
         assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
     assert np.isfinite(one.gap) == np.isfinite(two.gap)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_rows_that_come_in_parts(loss, sparse):
+    agree(*both(loss, streamed_backend, sparse=sparse, fit_intercept=True))
+
+
+def test_a_gram_matrix_of_some_rows_in_parts():
+    rng = np.random.default_rng(0)
+    X, h, index = rng.normal(size=(200, 5)), rng.random(200), np.array([3, 70, 71, 199])
+    rows = streamed_backend(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1.0)).products
+    expected = HostProducts(X).gram(h, None, RowChoice(index), FOREVER)
+    np.testing.assert_allclose(rows.gram(h, None, RowChoice(index), FOREVER), expected)
+    sample = rows.gram(h, None, RowChoice(size=50), FOREVER)
+    assert np.isclose(sample[5, 5] * 4, h.sum(), rtol=0.3)
 
 
 def test_the_source_of_the_losses_is_whole():

@@ -9,10 +9,11 @@ from cupyx.scipy import sparse as device_sparse
 import adasdca
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.cuda import kernels
+from adasdca.backends.cuda import device, kernels
 from adasdca.backends.cuda.device import cuda_backend
 from adasdca.backends.cuda.kernels import CudaPasses, device_products
 from adasdca.backends.cuda.products import RowChoice
+from adasdca.backends.cuda.streamed import StreamedRows
 from adasdca.problem.data import check_rows
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
@@ -223,6 +224,21 @@ def test_many_features(loss, features):
     X = sp.random(3000, features, 0.01, "csr", np.float32, random_state=0)
     y = np.where(X @ rng.normal(size=features) + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)
     options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
+    agree(adasdca.solve(X, y, **options), adasdca.solve(X, y, backend="cuda", **options))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_rows_that_do_not_fit(monkeypatch, loss, sparse):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 20)).astype(np.float32)
+    X[rng.random(X.shape) < 0.5 * sparse] = 0.0
+    y = np.where(X[:, 0] + rng.normal(size=30_000) > 0, 1.0, -1.0)
+    X = sp.csr_matrix(X) if sparse else X
+    monkeypatch.setattr(device, "free_bytes", lambda cupy: 5_000_000)
+    options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
+    problem = Problem.checked(X, y, loss=loss, lam=1e-3)
+    assert isinstance(cuda_backend(problem).products, StreamedRows)
     agree(adasdca.solve(X, y, **options), adasdca.solve(X, y, backend="cuda", **options))
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from adasdca.backends.cuda.backend import DeviceBackend
+from adasdca.backends.cuda.products import Products
+from adasdca.backends.cuda.streamed import StreamedRows
+from adasdca.problem.data import check_rows
 from adasdca.problem.device_rows import DeviceRows
 from adasdca.problem.problem import Problem
 
 #: Vectors of n doubles that a solve holds at a time, about.
 VECTORS = 16
+#: Rows that a pass over streamed ones must have room for.
+LEAST = 4096
 
 
 def load_cupy() -> Any:
@@ -39,37 +44,56 @@ def load_cupy() -> Any:
     return cupy
 
 
-def bytes_needed(problem: Problem) -> int:
-    """Return about how many bytes of a device's memory a solve takes."""
-    rows, (n, d) = problem.rows, problem.rows.shape
+def bytes_of_rows(rows: Any) -> int:
+    """Return about how many bytes of a device's memory rows take that are not there yet."""
     there, size = isinstance(rows, DeviceRows), rows.values.itemsize
+    n, d = rows.shape
     if rows.n_stored == n * d:
-        entries = (not there) * rows.n_stored * size
-    else:
-        # By rows and by columns, with an index each.
-        entries = (2 - there) * rows.n_stored * (size + 4) + 12 * n
-    return entries + 8 * VECTORS * n + 8 * 3 * d
+        return int(not there) * int(rows.n_stored) * int(size)
+    # By rows and by columns, with an index each, and a third time while they are sorted.
+    return (3 - there) * int(rows.n_stored) * (int(size) + 4) + 12 * int(n)
+
+
+def free_bytes(cupy: Any) -> int:
+    """Return how much of the device's memory is free."""
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(free) + int(cupy.get_default_memory_pool().free_bytes())
 
 
 def cuda_backend(problem: Problem) -> DeviceBackend:
-    """Copy a problem to the current CUDA device."""
+    """Copy a problem to the current CUDA device; rows that do not fit come there in every pass."""
     cupy = load_cupy()
-    free, _ = cupy.cuda.runtime.memGetInfo()
-    free += cupy.get_default_memory_pool().free_bytes()
-    needed = bytes_needed(problem)
-    if needed > free:
-        raise _too_large(problem, needed, free)
+    free, rows, (n, d) = free_bytes(cupy), problem.rows, problem.rows.shape
+    vectors, matrix = 8 * VECTORS * n + 24 * d, bytes_of_rows(rows)
+    # A third of what vectors leave: a part of the rows, and what its Gram matrix needs.
+    height = int((free - vectors) / 3 / max(matrix / n, 1))
+    if vectors >= free or height < min(n, LEAST):
+        raise _too_large(problem, vectors + matrix, free)
     from adasdca.backends.cuda.kernels import CudaPasses, device_products
 
     try:
-        return DeviceBackend(problem, device_products(problem.rows), CudaPasses(problem))
+        if vectors + matrix <= free:
+            products: Products = device_products(rows)
+        else:
+            products = StreamedRows(rows, height, device_products, cupy)
+        return DeviceBackend(problem, products, CudaPasses(problem))
     except cupy.cuda.memory.OutOfMemoryError as error:
-        raise _too_large(problem, needed, free) from error
+        raise _too_large(problem, vectors + matrix, free) from error
+
+
+def copied(X: Any) -> Any:
+    """Return checked rows as an array or CSR matrix of the device; X itself if it does not fit."""
+    cupy, rows = load_cupy(), check_rows(X)
+    if 2 * bytes_of_rows(rows) + 8 * VECTORS * X.shape[0] > free_bytes(cupy):
+        return X
+    from adasdca.backends.cuda.kernels import device_matrix
+
+    return device_matrix(rows)
 
 
 def _too_large(problem: Problem, needed: int, free: int) -> MemoryError:
     return MemoryError(
         f"backend = 'cuda': X of shape {problem.rows.shape} takes about {needed / 2**30:.1f} GiB "
-        f"of the device's memory, and {free / 2**30:.1f} GiB are free; free some, pass float32, "
-        "or leave out backend= to solve on the processor."
+        f"of the device's memory, and {free / 2**30:.1f} GiB are free, too few for its vectors and "
+        "a part of the rows; free some, or leave out backend= to solve on the processor."
     )

@@ -1,7 +1,8 @@
 // Two products with dense rows in one read: x_i.v + shift, then the sum of r_i x_i, where r_i is
 //   LINE:    c times -phi' at score_i + (x_i.v + shift), the end of a Newton step,
 //   CURVE:   h_i (x_i.v + shift), a product with the matrix of a step,
-//   COMBINE: given.
+//   COMBINE: given, and there is no first product,
+//   SCORES:  of no interest, and there is no second product.
 // WIDTH threads have a row, PER columns each; the next row is loaded while one is worked on.
 #include "losses.cuh"
 
@@ -40,9 +41,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int k = 0; k < PER; ++k) x[k] = next[k];
         load(i + stride);
-        const double here = given[i];
 #if COMBINE
-        const double r = here;
+        const double r = given[i];
 #else
         double dot = 0;
 #pragma unroll
@@ -52,18 +52,23 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         dot += shift;
 #if LINE
         const double sign = sign_of(y[i]), target = target_of(y[i]), weight = c ? c[i] : 1.0;
-        const double own = loss.rounded_ascent(sign * (here + dot), target, length,
+        const double own = loss.rounded_ascent(sign * (given[i] + dot), target, length,
                                                centre ? sign * centre[i] : 0.0);
         const double r = weight * sign * own;
         if (lane == 0) image[i] = dot;
+#elif SCORES
+        if (lane == 0) image[i] = dot;
 #else
-        const double r = here * dot;
+        const double r = given[i] * dot;
         if (lane == 0) image[i] = r;
 #endif
 #endif
+#if !SCORES
 #pragma unroll
         for (int k = 0; k < PER; ++k) sum[k] += r * x[k];
+#endif
     }
+#if !SCORES
     // The groups of a block add up in turn, and the blocks afterwards.
     for (int turn = 0; turn < GROUPS; ++turn) {
         __syncthreads();
@@ -76,4 +81,5 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     for (int j = threadIdx.x; j < d; j += THREADS) out[blockIdx.x * (Long)d + j] = at[j];
+#endif
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -81,7 +82,7 @@ def upload(array: NDArray[Any]) -> Any:
     size = PIECE // flat.itemsize
     device, target = cp.cuda.Device(), out.reshape(-1)
 
-    def copy(first: int) -> None:
+    def send(first: int) -> None:
         with device, cp.cuda.Stream(non_blocking=True) as stream:
             memory = cp.cuda.alloc_pinned_memory(PIECE)
             pinned = np.frombuffer(memory, flat.dtype, size)
@@ -93,7 +94,7 @@ def upload(array: NDArray[Any]) -> Any:
 
     cp.cuda.get_current_stream().synchronize()
     with ThreadPoolExecutor(COPIERS) as pool:
-        list(pool.map(copy, range(COPIERS)))
+        list(pool.map(send, range(COPIERS)))
     return out
 
 
@@ -122,6 +123,14 @@ class CudaPasses:
             f"LOGISTIC={int(logistic)}",
         )
         self._grid = (min(SUMS, *_blocks(self.n)),)
+
+    def part(self, rows: slice) -> CudaPasses:
+        """Return the passes over some of the rows."""
+        found = copy(self)
+        found.y, found.c = self.y[rows], None if self.c is None else self.c[rows]
+        found.n = len(found.y)
+        found._grid = (min(SUMS, *_blocks(found.n)),)
+        return found
 
     def _run(self, name: str, count: int, *arguments: Any) -> list[float]:
         """Run a kernel that stores so many sums and a maximum; return them."""
@@ -296,11 +305,21 @@ class CudaDense(_CudaRows):
         self._narrow = capable and d < NARROW
         self._processors = cp.cuda.Device().attributes["MultiProcessorCount"]
         self._fuses = _fused_shape(d, values.itemsize)
+        if self._fuses is not None:
+            width, per = self._fuses
+            groups = THREADS // width
+            self._fused_blocks = (4 if per <= 8 else 2) * self._processors
+            rows = -(-n // (self._fused_blocks * groups))
+            self.chain = rows + groups + self._fused_blocks
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
-        _core.check()
         n, d = self.shape
         out = cp.empty(n)
+        if self._fuses is not None and not squared:
+            line = cp.asarray(x), np.float64(shift), NULL, NULL, np.float64(0.0)
+            self._fused("SCORES", line, None, out)
+            return out
+        _core.check()
         blocks = _blocks(-(-n // ROWS) * self._width)
         numbers = np.int64(n), np.int32(d), np.int32(self._width), np.int32(squared)
         arguments = self.values, cp.asarray(x), np.float64(shift), out, *numbers
@@ -308,6 +327,9 @@ class CudaDense(_CudaRows):
         return out
 
     def _combine(self, r: Any, squared: int) -> Any:
+        if self._fuses is not None and not squared:
+            line = NULL, np.float64(0.0), r, NULL, np.float64(0.0)
+            return self._fused("COMBINE", line, None, NULL)
         _core.check()
         n, d = self.shape
         out = cp.empty((self._parts, d))
@@ -321,16 +343,16 @@ class CudaDense(_CudaRows):
         _core.check()
         assert self._fuses is not None
         (n, d), (width, per) = self.shape, self._fuses
-        blocks = (4 if per <= 8 else 2) * self._processors
-        out = cp.empty((blocks, d))
+        out = cp.empty((self._fused_blocks, d))
         defined = ("THREADS=256", "MARGIN=0", "LOGISTIC=0"), (NULL, NULL, *4 * (np.float64(0.0),))
         definitions, rows = defined if passes is None else (passes.definitions, passes.rows())
-        modes = [f"{each}={int(each == mode)}" for each in ("LINE", "CURVE", "COMBINE")]
+        modes = [f"{each}={int(each == mode)}" for each in ("LINE", "CURVE", "COMBINE", "SCORES")]
         shape = f"WIDTH={width}", f"PER={per}"
         made = kernel("fused", "fused", self._real, *modes, *shape, *definitions)
         numbers = np.int64(n), np.int32(d)
-        made((blocks,), (THREADS,), (self.values, *arguments, *rows, image, out, *numbers))
-        return out.sum(axis=0)
+        grid = (self._fused_blocks,)
+        made(grid, (THREADS,), (self.values, *arguments, *rows, image, out, *numbers))
+        return None if mode == "SCORES" else out.sum(axis=0)
 
     def line(
         self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
@@ -454,26 +476,32 @@ class CudaCsr(_CudaRows):
         return CudaCsr(self.matrix[:, cp.asarray(features)].tocsr())
 
 
-def device_products(rows: Any) -> Products:
-    """Copy rows to the device, unless they are there."""
+def device_matrix(rows: Any) -> Any:
+    """Copy rows to the device, unless they are there: an array or a CSR matrix of CuPy."""
     matrix = rows.matrix
-    if isinstance(matrix, cp.ndarray):
-        return CudaDense(matrix)
     if isinstance(matrix, np.ndarray):
-        return CudaDense(upload(matrix))
-    if rows.n_stored >= 2**31:
+        return upload(matrix)
+    if not isinstance(matrix, cp.ndarray) and rows.n_stored >= 2**31:
         raise ValueError(
             f"X has {rows.n_stored} stored values; backend='cuda' takes up to 2**31 - 1: leave out "
             "backend=, or split the rows."
         )
-    if isinstance(matrix, sparse.csr_matrix):
-        return CudaCsr(matrix)
+    if isinstance(matrix, (cp.ndarray, sparse.csr_matrix)):
+        return matrix
     arrays = (
         upload(matrix.data[: rows.n_stored]),
         upload(matrix.indices[: rows.n_stored].astype(np.int32, copy=False)),
         upload(matrix.indptr.astype(np.int32, copy=False)),
     )
-    return CudaCsr(sparse.csr_matrix(arrays, shape=rows.shape))
+    found = sparse.csr_matrix(arrays, shape=rows.shape)
+    found.has_canonical_format = True  # checked rows are sorted and have no duplicates
+    return found
+
+
+def device_products(rows: Any) -> Products:
+    """Copy rows to the device, unless they are there."""
+    matrix = device_matrix(rows)
+    return CudaDense(matrix) if isinstance(matrix, cp.ndarray) else CudaCsr(matrix)
 
 
 class DeviceMatrix:

@@ -175,3 +175,6 @@ class Passes(Protocol):
 
     def weighted(self, x: Any) -> Any:
         """Return c_i x_i."""
+
+    def part(self, rows: slice) -> Passes:
+        """Return the passes over some of the rows."""

@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 STRAIGHT = 1e-60
 #: Rows with curvature are picked out where they are at most this share of all.
 FEW = 0.7
+#: Rows a feature of a sample, at most: on a device more of them cost more than a step more does.
+SAMPLE = 300
 #: Matrices of fewer features are factorised in this process.
 SMALL = 256
 
@@ -162,7 +164,7 @@ class DeviceTerm:
         at, h, (n, d) = self._at, self.here.h, self._at.products.shape
         rows = RowChoice()
         if sample is not None and sample < n:
-            self._samples += 1
+            self._samples, sample = self._samples + 1, min(sample, SAMPLE * d)
             rows = RowChoice(size=sample, key=self._samples)
         elif self.curved < FEW * n:
             rows = RowChoice(index=h.nonzero()[0])
