@@ -39,6 +39,8 @@ class HostProducts:
     def to_device(self, x):
         return x
 
+    from_device = to_device
+
     def scores(self, v, shift=0.0):
         return self.X @ v + shift
 

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cupyx.scipy import sparse as device_sparse
+from sklearn.datasets import load_iris
 
 import adasdca
+from adasdca import AdaSDCAClassifier, AdaSDCARegressor
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, kernels
@@ -202,9 +204,12 @@ def test_sums_in_twice_the_digits():
     assert total == pytest.approx(1.1e-3, rel=1e-9)
 
 
-def test_a_large_array_arrives_whole():
+def test_large_arrays_arrive_whole():
     X = np.random.default_rng(0).random((3 * kernels.PIECE // 8 + 5, 1))
-    assert (kernels.upload(X).get() == X).all()
+    there = kernels.upload(X)
+    assert (there.get() == X).all()
+    assert (kernels.download(there) == X).all()
+    assert kernels.download(cp.empty(0)).shape == (0,)
 
 
 def test_a_matrix_is_factorised_on_the_device():
@@ -260,6 +265,25 @@ def test_rows_that_are_on_a_device_already(kind):
     found = adasdca.solve(there, y, backend="cuda", **options)
     assert (found.coef == expected.coef).all()
     assert found.gap == expected.gap
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_estimators(sparse):
+    X, y = load_iris(return_X_y=True)
+    X = sp.csr_matrix(X) if sparse else X
+    options = {"multi_class": "ovr", "tol": 1e-10}
+    local = AdaSDCAClassifier(**options).fit(X, y)
+    found = AdaSDCAClassifier(device="cuda", **options).fit(X, y)
+    assert found.converged_
+    assert (
+        np.linalg.norm(local.coef_ - found.coef_, axis=1) <= local.radius_ + found.radius_
+    ).all()
+    assert (found.predict(X) == local.predict(X)).all()
+    target = np.asarray(X[:, [0]].todense() if sparse else X[:, [0]]).ravel()
+    one, two = (
+        AdaSDCARegressor(tol=1e-10, device=where).fit(X[:, 1:], target) for where in (None, "cuda")
+    )
+    assert np.linalg.norm(one.coef_ - two.coef_) <= one.radius_ + two.radius_
 
 
 def test_a_solve_repeats_bit_for_bit():

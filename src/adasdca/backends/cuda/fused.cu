@@ -69,14 +69,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
     }
 #if !SCORES
-    // The groups of a block add up in turn, and the blocks afterwards.
-    for (int turn = 0; turn < GROUPS; ++turn) {
+    // The groups of a warp add up, then the warps of a block in turn, and the blocks afterwards.
+    const int warp = threadIdx.x / 32;
+    for (int turn = 0; turn < THREADS / 32; ++turn) {
         __syncthreads();
-        if (group != turn) continue;
+        if (warp != turn) continue;
 #pragma unroll
         for (int k = 0; k < PER; ++k) {
+#pragma unroll
+            for (int o = WIDTH; o < 32; o *= 2) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], o);
             double& total = at[lane + k * WIDTH];
-            total = turn ? total + sum[k] : sum[k];
+            if (threadIdx.x % 32 < WIDTH) total = turn ? total + sum[k] : sum[k];
         }
     }
     __syncthreads();

@@ -42,7 +42,7 @@ GROUPS = 2
 #: Columns of a panel of a wider Gram matrix, and the doubles of all its panels at a time.
 PANEL, BLOCK = 256, 1 << 29
 #: Bytes of a piece of an upload, and threads that copy pieces.
-PIECE, COPIERS = 1 << 25, 4
+PIECE, COPIERS = 1 << 23, 8
 #: Bytes of a row that a thread holds in two products at once.
 REGISTERS = 128
 NULL = np.uintp(0)
@@ -73,29 +73,45 @@ def _or_null(array: Any) -> Any:
 
 
 def upload(array: NDArray[Any]) -> Any:
-    """Copy an array to the device in pieces, through memory that does not move."""
-    flat = np.ascontiguousarray(array).reshape(-1)
+    """Copy an array to the device."""
     out = cp.empty(array.shape, array.dtype)
-    if flat.nbytes < PIECE:
-        out.set(np.ascontiguousarray(array))
-        return out
-    size = PIECE // flat.itemsize
-    device, target = cp.cuda.Device(), out.reshape(-1)
-
-    def send(first: int) -> None:
-        with device, cp.cuda.Stream(non_blocking=True) as stream:
-            memory = cp.cuda.alloc_pinned_memory(PIECE)
-            pinned = np.frombuffer(memory, flat.dtype, size)
-            for begin in range(first * size, len(flat), COPIERS * size):
-                part = flat[begin : begin + size]
-                pinned[: len(part)] = part
-                target[begin : begin + len(part)].set(pinned[: len(part)], stream=stream)
-                stream.synchronize()
-
-    cp.cuda.get_current_stream().synchronize()
-    with ThreadPoolExecutor(COPIERS) as pool:
-        list(pool.map(send, range(COPIERS)))
+    _transfer(np.ascontiguousarray(array).reshape(-1), out.reshape(-1), True)
     return out
+
+
+def download(array: Any) -> NDArray[Any]:
+    """Copy an array from the device."""
+    out = np.empty(array.shape, array.dtype)
+    _transfer(out.reshape(-1), cp.ascontiguousarray(array).reshape(-1), False)
+    return out
+
+
+def _transfer(host: NDArray[Any], there: Any, up: bool) -> None:
+    """Copy in pieces, by several threads, through memory that the system does not move."""
+    cp.cuda.get_current_stream().synchronize()
+    size, device = PIECE // host.itemsize, cp.cuda.Device()
+    copiers = max(1, min(COPIERS, -(-len(host) // size)))
+
+    def copy_pieces(first: int) -> None:
+        with device, cp.cuda.Stream(non_blocking=True) as stream:
+            pinned = np.frombuffer(cp.cuda.alloc_pinned_memory(PIECE), host.dtype, size)
+            for begin in range(first * size, len(host), copiers * size):
+                part = slice(begin, begin + size)
+                piece = pinned[: len(host[part])]
+                if up:
+                    piece[...] = host[part]
+                    there[part].set(piece, stream=stream)
+                else:
+                    there[part].get(out=piece, stream=stream, blocking=False)
+                stream.synchronize()
+                if not up:
+                    host[part] = piece
+
+    if copiers == 1:
+        copy_pieces(0)
+        return
+    with ThreadPoolExecutor(copiers) as pool:
+        list(pool.map(copy_pieces, range(copiers)))
 
 
 class CudaPasses:
@@ -111,8 +127,8 @@ class CudaPasses:
 
     def __init__(self, problem: Problem) -> None:
         loss = problem.loss
-        self.y = cp.asarray(problem.y)
-        self.c = None if problem.weight is None else cp.asarray(problem.weight)
+        self.y = upload(problem.y)
+        self.c = None if problem.weight is None else upload(problem.weight)
         self.n = len(self.y)
         numbers = loss.smoothness, loss.dead_zone, *loss.domain
         self._loss = tuple(map(np.float64, numbers))
@@ -206,7 +222,11 @@ class _CudaRows:
 
     def to_device(self, x: Array) -> Any:
         """Return a vector of this process on the device."""
-        return cp.asarray(x)
+        return upload(x)
+
+    def from_device(self, x: Any) -> Array:
+        """Return a vector of the device in this process."""
+        return download(x)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         raise NotImplementedError
@@ -296,7 +316,7 @@ class CudaDense(_CudaRows):
         self._real = _real(values.dtype)
         self._height = max(LEAST, -(-n // PARTS))
         self._parts = -(-n // self._height)
-        self.chain = -(-self._height // LINES) + LINES + self._parts
+        self.chain = -(-self._height // LINES) + LINES + _additions(self._parts)
         self._width = _width(d / 8.0)
         self.facts: Facts = DeviceFacts(
             n, d, n * d, True, values.itemsize, float(d) ** 2, np.full(d, float(n))
@@ -308,9 +328,9 @@ class CudaDense(_CudaRows):
         if self._fuses is not None:
             width, per = self._fuses
             groups = THREADS // width
-            self._fused_blocks = (4 if per <= 8 else 2) * self._processors
+            self._fused_blocks = min((4 if per <= 8 else 2) * self._processors, -(-n // groups))
             rows = -(-n // (self._fused_blocks * groups))
-            self.chain = rows + groups + self._fused_blocks
+            self.chain = rows + 5 + THREADS // 32 + _additions(self._fused_blocks)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         n, d = self.shape
@@ -336,7 +356,7 @@ class CudaDense(_CudaRows):
         numbers = np.int64(n), np.int32(d), np.int32(self._height), np.int32(squared)
         grid = self._parts, -(-d // 32)
         self._kernel("dense_combine")(grid, (32, LINES), (self.values, r, out, *numbers))
-        return out.sum(axis=0)
+        return self._sum_parts(out)
 
     def _fused(self, mode: str, arguments: tuple[Any, ...], passes: Any, image: Any) -> Any:
         """Run two products in one read of X; return Σ_i r_i x_i."""
@@ -352,7 +372,14 @@ class CudaDense(_CudaRows):
         numbers = np.int64(n), np.int32(d)
         grid = (self._fused_blocks,)
         made(grid, (THREADS,), (self.values, *arguments, *rows, image, out, *numbers))
-        return None if mode == "SCORES" else out.sum(axis=0)
+        return None if mode == "SCORES" else self._sum_parts(out)
+
+    def _sum_parts(self, parts: Any) -> Any:
+        count, d = parts.shape
+        out = cp.empty(d)
+        arguments = parts, out, np.int32(count), np.int32(d)
+        self._kernel("sum_parts")((-(-d // 32),), (32, 32), arguments)
+        return out
 
     def line(
         self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
@@ -394,6 +421,11 @@ class CudaDense(_CudaRows):
     def take_columns(self, features: NDArray[np.intp]) -> CudaDense:
         """Return the rows with some of the features."""
         return CudaDense(cp.ascontiguousarray(self.values[:, cp.asarray(features)]))
+
+
+def _additions(parts: int) -> int:
+    """Return how many additions one of so many parts goes through in their sum."""
+    return -(-parts // 32) + 5
 
 
 def _width(terms: float) -> int:

@@ -94,6 +94,24 @@ extern "C" __global__ void dense_combine(const Real* __restrict__ X, const doubl
     out[blockIdx.x * (Long)d + j] = sum;
 }
 
+// out[j] = sum of parts[p, j] over p: 32 lines of each column, which halve.
+extern "C" __global__ void sum_parts(const double* __restrict__ parts, double* __restrict__ out,
+                                     int count, int d) {
+    __shared__ double lines[32][33];
+    const int j = blockIdx.x * 32 + threadIdx.x;
+    double sum = 0;
+    if (j < d) {
+        for (int p = threadIdx.y; p < count; p += 32) sum += parts[p * (Long)d + j];
+    }
+    lines[threadIdx.y][threadIdx.x] = sum;
+    for (int o = 16; o > 0; o /= 2) {
+        __syncthreads();
+        if (threadIdx.y < o)
+            lines[threadIdx.y][threadIdx.x] += lines[threadIdx.y + o][threadIdx.x];
+    }
+    if (threadIdx.y == 0 && j < d) out[j] = lines[0][threadIdx.x];
+}
+
 // The r-th row of a part: of an index, of a sample drawn one from each of `count` strata of equal
 // size, or first + r.
 __device__ Long chosen(const Long* index, Long count, unsigned long long key, Long first, Long r,

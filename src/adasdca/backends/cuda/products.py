@@ -63,7 +63,10 @@ class Products(Protocol):
         """Return the rows with some of the features, given in rising order."""
 
     def to_device(self, x: Array) -> Any:
-        """Return a vector of this process where the rows are."""
+        """Return a vector of n numbers of this process where the rows are."""
+
+    def from_device(self, x: Any) -> Array:
+        """Return a vector of n numbers in this process."""
 
 
 class RowChoice(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Facts
+from adasdca.backends.base import Facts, to_host
 from adasdca.backends.cuda.products import Products, RowChoice
 from adasdca.backends.facts import RowFacts
 from adasdca.problem.data import CsrRows, DenseRows, Rows
@@ -64,6 +64,10 @@ class StreamedRows:
     def to_device(self, x: Array) -> Any:
         """Return a vector of this process on the device."""
         return self._xp.asarray(x)
+
+    def from_device(self, x: Any) -> Array:
+        """Return a vector of the device in this process."""
+        return np.asarray(to_host(x))
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
         """Return x_i·v + shift of all rows."""

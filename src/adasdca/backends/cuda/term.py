@@ -19,7 +19,7 @@ STRAIGHT = 1e-60
 #: Rows with curvature are picked out where they are at most this share of all.
 FEW = 0.7
 #: Rows a feature of a sample, at most: on a device more of them cost more than a step more does.
-SAMPLE = 300
+SAMPLE = 200
 #: Matrices of fewer features are factorised in this process.
 SMALL = 256
 
