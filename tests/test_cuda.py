@@ -178,7 +178,7 @@ def test_estimators_say_what_to_install(monkeypatch):
     with pytest.raises(ValueError, match="'device' parameter of AdaSDCAClassifier must be"):
         AdaSDCAClassifier(device="cuda:0").fit(X, y)
     y[:50] = 0.0
-    with pytest.raises(ValueError, match="'cuda' has no multinomial model.*multi_class='ovr'"):
+    with pytest.raises(ValueError, match=r"'cuda' has no multinomial model.*multi_class='ovr'"):
         AdaSDCAClassifier(device="cuda").fit(X, y)
 
 

@@ -240,7 +240,7 @@ def test_rows_that_do_not_fit(monkeypatch, loss, sparse):
     X[rng.random(X.shape) < 0.5 * sparse] = 0.0
     y = np.where(X[:, 0] + rng.normal(size=30_000) > 0, 1.0, -1.0)
     X = sp.csr_matrix(X) if sparse else X
-    monkeypatch.setattr(device, "free_bytes", lambda cupy: 5_000_000)
+    monkeypatch.setattr(device, "free_bytes", lambda cupy: 8_000_000 if sparse else 5_000_000)
     options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
     problem = Problem.checked(X, y, loss=loss, lam=1e-3)
     assert isinstance(cuda_backend(problem).products, StreamedRows)

@@ -117,10 +117,7 @@ class Certifier:
         # A sum of so many products, in whatever order; the core runs two chains and halves it.
         self._share = EPS * (products.sizes + 8.0) * norms
         self.side = PenaltySide(problem.regularizer, products.shape[1])
-        self._positive = 0.0
-        if isinstance(problem.loss, Logistic):
-            c = np.ones(1) if problem.weight is None else problem.weight
-            self._positive = float((c * (problem.y > 0)).sum())
+        self._positive = passes.sides(passes.y)[0]  # the weight of the label 1, where y is labels
 
     def row_sums(self, scores: Any, b: float, duals: Any, w: Array) -> RowSums:
         """Sum over the rows, at scores + b with these duals."""
