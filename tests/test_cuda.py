@@ -17,6 +17,7 @@ import adasdca
 from adasdca import AdaSDCAClassifier
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cuda import term
 from adasdca.backends.cuda.products import RowChoice
 from adasdca.backends.cuda.source import FOLDER, loss_source
 from adasdca.problem.losses import LOSSES
@@ -100,6 +101,24 @@ def test_a_gram_matrix_of_some_rows_in_parts():
     np.testing.assert_allclose(rows.gram(h, None, RowChoice(index), FOREVER), expected)
     sample = rows.gram(h, None, RowChoice(size=50), FOREVER)
     assert np.isclose(sample[5, 5] * 4, h.sum(), rtol=0.3)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "squared"])
+def test_a_sample_preconditions(monkeypatch, loss, intercept):
+    """Where rows are many, conjugate gradients with a sample's matrix solve for all rows."""
+    monkeypatch.setattr(term, "SMALL", 1)
+    monkeypatch.setattr(term, "MANY", 2)
+    monkeypatch.setattr(term, "SAMPLE", 4)
+    formed = []
+    gram = term.DeviceTerm.gram
+    monkeypatch.setattr(
+        term.DeviceTerm,
+        "gram",
+        lambda *args, **more: formed.append(gram(*args, **more)) or formed[-1],
+    )
+    agree(*both(loss, host_backend, fit_intercept=intercept))
+    assert any(each.product is not None for each in formed)
 
 
 def test_the_source_of_the_losses_is_whole():

@@ -179,6 +179,44 @@ def test_a_line_and_the_sum_at_its_end(loss, features, dtype):
         np.testing.assert_allclose(ahead.get(), expected[1], rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("shape", [(50_000, 5), (20_000, 54), (3_000, 600)])
+def test_sums_are_as_near_as_they_say(shape, sparse, dtype):
+    """Scores and the dual point u, against sums of long doubles, where terms nearly cancel."""
+    rng = np.random.default_rng(0)
+    X = (1.0 + 1e-3 * rng.normal(size=shape)).astype(dtype)
+    X[rng.random(shape) < 0.5 * sparse] = 0.0
+    y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
+    given = sp.csr_matrix(X) if sparse else X
+    backend = cuda_backend(Problem.checked(given, y, loss="squared_hinge", lam=1 / shape[0]))
+    exact, certifier = X.astype(np.longdouble), backend.certifier
+    w, duals = rng.normal(size=shape[1]), y * rng.random(shape[0])
+    bound = certifier._share * certifier.side.norm(w)
+    off = np.abs(backend.products.scores(w).get() - exact @ w.astype(np.longdouble))
+    assert (off <= bound.get()).all()
+    apart = backend.combine(cp.asarray(duals)) - duals.astype(np.longdouble) @ exact
+    mass = float(np.abs(duals) @ np.linalg.norm(X.astype(float), axis=1))
+    assert float(np.sqrt((apart**2).sum())) <= certifier.off(mass)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic", "absolute"])
+def test_a_sample_preconditions(loss):
+    """Far more rows than features: samples and products give the certificates of all rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400_000, 256)).astype(np.float32) * np.geomspace(0.1, 10, 256) + 3.0
+    X = X.astype(np.float32)
+    w = rng.normal(size=256) / np.geomspace(0.1, 10, 256)
+    scores = (X - 3.0) @ w / 16 + rng.normal(size=400_000)
+    y = scores if loss == "absolute" else np.where(scores > 0, 1.0, -1.0)
+    options = {"loss": loss, "lam": 1e-4, "tol": 1e-6, "fit_intercept": True, "n_threads": 8}
+    local = adasdca.solve(X, y, max_time=20, **options)
+    found = adasdca.solve(cp.asarray(X), y, backend="cuda", **options)
+    assert found.converged
+    assert found.dual <= local.primal
+    assert local.dual <= found.primal
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_sample_has_rows_of_every_stratum(sparse):
     n, d, count = 10_007, 70, 500
@@ -262,7 +300,7 @@ def test_rows_that_are_on_a_device_already(kind):
         there = pytest.importorskip("jax").numpy.asarray(X)
         if there.device.platform != "gpu":
             pytest.skip("this JAX sees no device")
-    found = adasdca.solve(there, y, backend="cuda", **options)
+    found = adasdca.solve(there, cp.asarray(y), backend="cuda", **options)
     assert (found.coef == expected.coef).all()
     assert found.gap == expected.gap
 

@@ -8,6 +8,7 @@ whose rows are in several places adds what its places say.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -70,12 +71,16 @@ class Gram(NamedTuple):
         Σ_i h_i, 0 without an intercept.
     combined : (d,) array or None
         Σ_i c_iβ_i x_i, if it was asked for.
+    product : callable or None
+        If given, `matrix` is that of a sample and only near the one that is meant; this multiplies
+        a vector of d numbers by the latter.
     """
 
     matrix: Any
     column: Array
     mass: float
     combined: Array | None = None
+    product: Callable[[Array], Array] | None = None
 
 
 class RowTerm(Protocol):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.problem.device_rows import check_device_rows, is_on_device
+from adasdca.problem.device_rows import check_device_rows, from_device, is_on_device
 
 Array = NDArray[np.float64]
 
@@ -227,6 +227,8 @@ def _laid_out(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_array(x: Any, name: str) -> NDArray[Any]:
+    if is_on_device(x):
+        x = from_device(x)
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         count = np.count_nonzero(np.ma.getmaskarray(x))
         raise ValueError(

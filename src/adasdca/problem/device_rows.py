@@ -58,6 +58,13 @@ def is_on_device(X: Any) -> bool:
     return hasattr(X, "__dlpack_device__") and int(X.__dlpack_device__()[0]) == CUDA
 
 
+def from_device(x: Any) -> Any:
+    """Copy an array of a device, targets or weights, to this process."""
+    import cupy
+
+    return (x if isinstance(x, cupy.ndarray) else cupy.from_dlpack(x)).get()
+
+
 def check_device_rows(X: Any) -> DeviceRows:
     """Return X as rows of CuPy, not copied where it is in C order and of float32 or float64."""
     import cupy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,9 @@ STRAIGHT = 1e-60
 FEW = 0.7
 #: Rows a feature of a sample, at most: on a device more of them cost more than a step more does.
 SAMPLE = 200
-#: Matrices of fewer features are factorised in this process.
+#: Rows with curvature a feature from which on a Gram matrix is not made of all.
+MANY = 800
+#: Matrices of fewer features are factorised in this process, and made of all rows.
 SMALL = 256
 
 
@@ -162,10 +165,13 @@ class DeviceTerm:
     ) -> Gram | None:
         """Sum the matrix of the features; None if time ran out."""
         at, h, (n, d) = self._at, self.here.h, self._at.products.shape
-        rows = RowChoice()
+        rows, refined = RowChoice(), False
+        if sample is None and d >= SMALL and self.curved > MANY * d:
+            # So many of these rows that a sample of them and a few products cost less than all.
+            sample, refined = int(SAMPLE * d * (n / self.curved)), True
         if sample is not None and sample < n:
-            self._samples, sample = self._samples + 1, min(sample, SAMPLE * d)
-            rows = RowChoice(size=sample, key=self._samples)
+            self._samples, most = self._samples + 1, n if refined else SAMPLE * d
+            rows = RowChoice(size=min(sample, most), key=self._samples)
         elif self.curved < FEW * n:
             rows = RowChoice(index=h.nonzero()[0])
         # About the mean of all rows: a far one would cost the digits of their differences.
@@ -181,8 +187,22 @@ class DeviceTerm:
             matrix = matrix - column[:, None] * (column / mass)
             moved = share * (to_host(column) + mass * to_host(at.centre))
         sums = at.mu * at.combine(self.here.beta) if combined else None
-        mass = share * mass if intercept else 0.0
-        return Gram(_matrix(share * matrix), moved, mass, sums)
+        mass, product = share * mass if intercept else 0.0, None
+        if rows.size and refined:
+            if mass > 0:
+                mass, moved = self.here.mass, np.asarray(to_host(at.products.combine(h)))
+            product = self._product(moved, mass)
+        return Gram(_matrix(share * matrix), moved, mass, sums, product)
+
+    def _product(self, column: Array, mass: float) -> Callable[[Array], Array]:
+        """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
+        mean = column / mass if mass > 0 else column
+
+        def product(p: Array) -> Array:
+            found, total = self.curve(p, -float(mean @ p))
+            return np.asarray(found - total * mean)
+
+        return product
 
     def curve(self, p: Any, q: float) -> tuple[Any, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
