@@ -110,13 +110,13 @@ def test_a_sample_preconditions(monkeypatch, loss, intercept):
     monkeypatch.setattr(term, "SMALL", 1)
     monkeypatch.setattr(term, "MANY", 2)
     monkeypatch.setattr(term, "SAMPLE", 4)
-    formed = []
-    gram = term.DeviceTerm.gram
-    monkeypatch.setattr(
-        term.DeviceTerm,
-        "gram",
-        lambda *args, **more: formed.append(gram(*args, **more)) or formed[-1],
-    )
+    formed, gram = [], term.DeviceTerm.gram
+
+    def watched(*arguments, **options):
+        formed.append(gram(*arguments, **options))
+        return formed[-1]
+
+    monkeypatch.setattr(term.DeviceTerm, "gram", watched)
     agree(*both(loss, host_backend, fit_intercept=intercept))
     assert any(each.product is not None for each in formed)
 

@@ -11,7 +11,7 @@ import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.cuda import device, kernels
+from adasdca.backends.cuda import device, kernels, term
 from adasdca.backends.cuda.device import cuda_backend
 from adasdca.backends.cuda.kernels import CudaPasses, device_products
 from adasdca.backends.cuda.products import RowChoice
@@ -201,20 +201,21 @@ def test_sums_are_as_near_as_they_say(shape, sparse, dtype):
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic", "absolute"])
-def test_a_sample_preconditions(loss):
-    """Far more rows than features: samples and products give the certificates of all rows."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400_000, 256)).astype(np.float32) * np.geomspace(0.1, 10, 256) + 3.0
-    X = X.astype(np.float32)
-    w = rng.normal(size=256) / np.geomspace(0.1, 10, 256)
-    scores = (X - 3.0) @ w / 16 + rng.normal(size=400_000)
+def test_a_sample_preconditions(monkeypatch, loss):
+    """Far more rows than features: samples and products certify what all rows do."""
+    rng, scales = np.random.default_rng(0), np.geomspace(0.1, 10, 256)
+    X = (rng.normal(size=(300_000, 256)) * scales + 3.0).astype(np.float32)
+    scores = (X - 3.0) @ (rng.normal(size=256) / scales) / 16 + rng.normal(size=300_000)
     y = scores if loss == "absolute" else np.where(scores > 0, 1.0, -1.0)
-    options = {"loss": loss, "lam": 1e-4, "tol": 1e-6, "fit_intercept": True, "n_threads": 8}
-    local = adasdca.solve(X, y, max_time=20, **options)
-    found = adasdca.solve(cp.asarray(X), y, backend="cuda", **options)
+    options = {"loss": loss, "lam": 1e-4, "tol": 1e-6, "fit_intercept": True, "backend": "cuda"}
+    found = adasdca.solve(cp.asarray(X), y, **options)
+    monkeypatch.setattr(term, "MANY", 1e9)
+    monkeypatch.setattr(term, "SAMPLE", 1e9)
+    whole = adasdca.solve(cp.asarray(X), y, **options)
     assert found.converged
-    assert found.dual <= local.primal
-    assert local.dual <= found.primal
+    assert whole.converged
+    assert found.dual <= whole.primal
+    assert whole.dual <= found.primal
 
 
 @pytest.mark.parametrize("sparse", [False, True])
