@@ -13,12 +13,12 @@ from adasdca import _core, datasets, losses, methods
 from adasdca.ascent import sampling
 from adasdca.backends.cuda.device import load_cupy
 
-#: Where there is no CuPy, the module that imports it; where there is no device, the tests on one.
+#: Where there is no CuPy, the folder that imports it; where there is no device, the tests on one.
 collect_ignore = []
 try:
     load_cupy()
 except ImportError:
-    collect_ignore += ["src/adasdca/backends/cuda/kernels.py", "tests/test_cuda_device.py"]
+    collect_ignore += ["src/adasdca/backends/cuda/kernels", "tests/test_cuda_device.py"]
 except RuntimeError:
     collect_ignore += ["tests/test_cuda_device.py"]
 

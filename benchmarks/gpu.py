@@ -276,7 +276,7 @@ def measure(name, arguments):
             host = X.get()
         del X
         cp.get_default_memory_pool().free_all_blocks()
-        from adasdca.backends.cuda.kernels import device_matrix
+        from adasdca.backends.cuda.kernels.arrays import device_matrix
         from adasdca.problem.data import CsrRows, DenseRows
 
         if sp.issparse(host):

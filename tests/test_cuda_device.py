@@ -11,9 +11,12 @@ import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.cuda import device, kernels, term
+from adasdca.backends.cuda import device, term
 from adasdca.backends.cuda.device import cuda_backend
-from adasdca.backends.cuda.kernels import CudaPasses, device_products
+from adasdca.backends.cuda.kernels import compiled, dense, transfer
+from adasdca.backends.cuda.kernels.arrays import device_products
+from adasdca.backends.cuda.kernels.matrix import DeviceMatrix
+from adasdca.backends.cuda.kernels.passes import CudaPasses
 from adasdca.backends.cuda.products import RowChoice
 from adasdca.backends.cuda.streamed import StreamedRows
 from adasdca.problem.data import check_rows
@@ -78,7 +81,7 @@ def test_formulas_are_those_of_the_core(loss):
     out = [cp.empty(len(z)) for _ in range(5)]
     inputs = map(cp.asarray, (z, own, t))
     arguments = (*inputs, *passes._loss, np.float64(0.3), *out, np.int64(len(z)))
-    passes._kernel("formulas")((4,), (kernels.THREADS,), arguments)
+    passes._kernel("formulas")((4,), (compiled.THREADS,), arguments)
     value, ascent, curvature, excess, rounded = (each.get() for each in out)
     np.testing.assert_allclose(sign * ascent, -known.slope(scores, y), rtol=1e-13, atol=1e-300)
     np.testing.assert_allclose(curvature, known.curvature(scores, y), rtol=1e-12, atol=1e-15)
@@ -173,7 +176,7 @@ def test_a_line_and_the_sum_at_its_end(loss, features, dtype):
         v, 0.5, scores, HostPasses(problem), centre, length
     )
     np.testing.assert_allclose(change.get(), expected[0], rtol=1e-10, atol=1e-10)
-    fits = features * np.dtype(dtype).itemsize <= 32 * kernels.REGISTERS
+    fits = features * np.dtype(dtype).itemsize <= 32 * dense.REGISTERS
     assert (ahead is not None) == fits
     if fits:
         np.testing.assert_allclose(ahead.get(), expected[1], rtol=1e-9, atol=1e-9)
@@ -244,20 +247,20 @@ def test_sums_in_twice_the_digits():
 
 
 def test_large_arrays_arrive_whole():
-    X = np.random.default_rng(0).random((3 * kernels.PIECE // 8 + 5, 1))
-    there = kernels.upload(X)
+    X = np.random.default_rng(0).random((3 * transfer.PIECE // 8 + 5, 1))
+    there = transfer.upload(X)
     assert (there.get() == X).all()
-    assert (kernels.download(there) == X).all()
-    assert kernels.download(cp.empty(0)).shape == (0,)
+    assert (transfer.download(there) == X).all()
+    assert transfer.download(cp.empty(0)).shape == (0,)
 
 
 def test_a_matrix_is_factorised_on_the_device():
     A = np.random.default_rng(0).normal(size=(300, 300))
     A = A @ A.T
-    solve = kernels.DeviceMatrix(cp.asarray(A)).cholesky(2.0)
+    solve = DeviceMatrix(cp.asarray(A)).cholesky(2.0)
     right = np.arange(300.0)
     np.testing.assert_allclose(solve(right), np.linalg.solve(A + 2.0 * np.eye(300), right))
-    assert kernels.DeviceMatrix(cp.asarray(-A)).cholesky(0.0) is None
+    assert DeviceMatrix(cp.asarray(-A)).cholesky(0.0) is None
 
 
 @pytest.mark.parametrize("features", [300, 4000])

@@ -69,7 +69,8 @@ def cuda_backend(problem: Problem) -> DeviceBackend:
     height = int((free - vectors) / 3 / max(matrix / n, 1))
     if vectors >= free or height < min(n, LEAST):
         raise _too_large(problem, vectors + matrix, free)
-    from adasdca.backends.cuda.kernels import CudaPasses, device_products
+    from adasdca.backends.cuda.kernels.arrays import device_products
+    from adasdca.backends.cuda.kernels.passes import CudaPasses
 
     try:
         if vectors + matrix <= free:
@@ -86,7 +87,7 @@ def copied(X: Any) -> Any:
     cupy, rows = load_cupy(), check_rows(X)
     if 2 * bytes_of_rows(rows) + 8 * VECTORS * X.shape[0] > free_bytes(cupy):
         return X
-    from adasdca.backends.cuda.kernels import device_matrix
+    from adasdca.backends.cuda.kernels.arrays import device_matrix
 
     return device_matrix(rows)
 

@@ -229,6 +229,6 @@ def _matrix(values: Any) -> Any:
     """Return a matrix for those who factorise it: a small one here, others where they are."""
     if isinstance(values, np.ndarray) or len(values) < SMALL:
         return np.asarray(to_host(values))
-    from adasdca.backends.cuda.kernels import DeviceMatrix
+    from adasdca.backends.cuda.kernels.matrix import DeviceMatrix
 
     return DeviceMatrix(values)

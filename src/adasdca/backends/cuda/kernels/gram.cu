@@ -1,5 +1,5 @@
-// sum of h (x - m)(x - m)^T of dense rows with one more feature that is 1, up to 64 features in all,
-// in one read of X, by the tensor cores' products of doubles.
+// sum of h (x - m)(x - m)^T of dense rows with one more feature that is 1, up to 64 features in
+// all, in one read of X, by the tensor cores' products of doubles.
 typedef VALUE_TYPE Real;
 typedef long long Long;
 constexpr int PAIRS = TILES * (TILES + 1) / 2;

@@ -5,8 +5,8 @@ typedef long long Long;
 
 // `width` neighbouring threads, a power of two up to 32, add their sums; the first one has it.
 __device__ double together(double sum, int width) {
-    const unsigned group = width == 32 ? 0xffffffffu
-                         : ((1u << width) - 1u) << ((threadIdx.x % 32) / width * width);
+    const unsigned group =
+        width == 32 ? 0xffffffffu : ((1u << width) - 1u) << ((threadIdx.x % 32) / width * width);
     for (int o = width / 2; o > 0; o /= 2) sum += __shfl_down_sync(group, sum, o, width);
     return sum;
 }
@@ -37,8 +37,8 @@ extern "C" __global__ void segment_dot(const Long* __restrict__ start,
 
 // out[s] = sum of parts[k] over start[s] <= k < start[s + 1].
 extern "C" __global__ void segment_sum(const Long* __restrict__ start,
-                                       const double* __restrict__ parts,
-                                       double* __restrict__ out, Long count) {
+                                       const double* __restrict__ parts, double* __restrict__ out,
+                                       Long count) {
     const Long s = (blockIdx.x * (Long)blockDim.x + threadIdx.x) / 32;
     const int lane = threadIdx.x % 32;
     if (s >= count) return;
@@ -106,8 +106,7 @@ extern "C" __global__ void sum_parts(const double* __restrict__ parts, double* _
     lines[threadIdx.y][threadIdx.x] = sum;
     for (int o = 16; o > 0; o /= 2) {
         __syncthreads();
-        if (threadIdx.y < o)
-            lines[threadIdx.y][threadIdx.x] += lines[threadIdx.y + o][threadIdx.x];
+        if (threadIdx.y < o) lines[threadIdx.y][threadIdx.x] += lines[threadIdx.y + o][threadIdx.x];
     }
     if (threadIdx.y == 0 && j < d) out[j] = lines[0][threadIdx.x];
 }
@@ -132,8 +131,8 @@ __device__ Long chosen(const Long* index, Long count, unsigned long long key, Lo
 // j = d: the weighted rows about a centre, with a feature that is 1.
 extern "C" __global__ void centred_dense(const Real* __restrict__ X, const double* __restrict__ h,
                                          const double* __restrict__ m, const Long* index,
-                                         Long count, unsigned long long key, Long first,
-                                         Long rows, Long n, int d, int column, int width,
+                                         Long count, unsigned long long key, Long first, Long rows,
+                                         Long n, int d, int column, int width,
                                          double* __restrict__ out) {
     for (Long r = blockIdx.x * (Long)blockDim.y + threadIdx.y; r < rows;
          r += (Long)gridDim.x * blockDim.y) {
@@ -147,14 +146,11 @@ extern "C" __global__ void centred_dense(const Real* __restrict__ X, const doubl
 }
 
 // The same of sparse rows; `out` holds zeros.
-extern "C" __global__ void centred_sparse(const Long* __restrict__ start,
-                                          const int* __restrict__ columns,
-                                          const Real* __restrict__ values,
-                                          const double* __restrict__ h,
-                                          const double* __restrict__ m, const Long* index,
-                                          Long count, unsigned long long key, Long first,
-                                          Long rows, Long n, int d, int column, int width,
-                                          double* __restrict__ out) {
+extern "C" __global__ void centred_sparse(
+    const Long* __restrict__ start, const int* __restrict__ columns,
+    const Real* __restrict__ values, const double* __restrict__ h, const double* __restrict__ m,
+    const Long* index, Long count, unsigned long long key, Long first, Long rows, Long n, int d,
+    int column, int width, double* __restrict__ out) {
     for (Long r = blockIdx.x * (Long)blockDim.y + threadIdx.y; r < rows;
          r += (Long)gridDim.x * blockDim.y) {
         const Long i = chosen(index, count, key, first, r, n);

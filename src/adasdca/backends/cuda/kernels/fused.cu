@@ -16,8 +16,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     constexpr int GROUPS = THREADS / WIDTH;
     __shared__ double at[WIDTH * PER];
     const int lane = threadIdx.x % WIDTH, group = threadIdx.x / WIDTH;
-    const unsigned mask = WIDTH == 32 ? 0xffffffffu
-                        : ((1u << WIDTH) - 1u) << ((threadIdx.x % 32) / WIDTH * WIDTH);
+    const unsigned mask =
+        WIDTH == 32 ? 0xffffffffu : ((1u << WIDTH) - 1u) << ((threadIdx.x % 32) / WIDTH * WIDTH);
 #if LINE
     THE_LOSS;
 #endif

@@ -16,8 +16,8 @@ struct Sums {
 
     __device__ void add(int k, double x) {
         const double sum = __dadd_rn(high[k], x), back = __dadd_rn(sum, -high[k]);
-        const double lost = __dadd_rn(__dadd_rn(high[k], -__dadd_rn(sum, -back)),
-                                      __dadd_rn(x, -back));
+        const double lost =
+            __dadd_rn(__dadd_rn(high[k], -__dadd_rn(sum, -back)), __dadd_rn(x, -back));
         low[k] = __dadd_rn(low[k], lost);
         high[k] = sum;
     }
@@ -117,8 +117,7 @@ extern "C" __global__ void derive(const double* scores, const double* change, do
         const double sign = sign_of(y[i]), target = target_of(y[i]), weight = c ? c[i] : 1.0;
         const double score = change ? scores[i] + step * change[i] : scores[i];
         const double z = sign * score;
-        const double own =
-            loss.rounded_ascent(z, target, length, centre ? sign * centre[i] : 0.0);
+        const double own = loss.rounded_ascent(z, target, length, centre ? sign * centre[i] : 0.0);
         const double curved = bend > 0 ? weight * loss.rounded_curvature(own, length) : 0.0;
         if (moved) moved[i] = score;
         beta[i] = sign * own;
@@ -142,8 +141,7 @@ extern "C" __global__ void slope(const double* scores, const double* change, dou
     EACH_ROW(i) {
         const double sign = sign_of(y[i]), target = target_of(y[i]), weight = c ? c[i] : 1.0;
         const double dz = change[i], z = sign * (scores[i] + step * dz);
-        const double own =
-            loss.rounded_ascent(z, target, length, centre ? sign * centre[i] : 0.0);
+        const double own = loss.rounded_ascent(z, target, length, centre ? sign * centre[i] : 0.0);
         const double term = sign * own * dz;
         sums.add(0, weight, term);
         sums.add(1, weight * fabs(term));
@@ -153,9 +151,8 @@ extern "C" __global__ void slope(const double* scores, const double* change, dou
 }
 
 // Sums at scores + b: c beta, c |beta|, c phi''; and beta itself, if wanted.
-extern "C" __global__ void balance(const double* scores, double b, const double* y,
-                                   const double* c, PARAMETERS, double* beta, double* out,
-                                   Long n) {
+extern "C" __global__ void balance(const double* scores, double b, const double* y, const double* c,
+                                   PARAMETERS, double* beta, double* out, Long n) {
     THE_LOSS;
     Sums<3> sums;
     EACH_ROW(i) {
@@ -191,8 +188,7 @@ extern "C" __global__ void certify(const double* scores, double b, const double*
     EACH_ROW(i) {
         const double sign = sign_of(y[i]), t = target_of(y[i]), weight = c ? c[i] : 1.0;
         const double z = sign * (scores[i] + b), own = sign * beta[i], s = loss.ascent(z, t);
-        const double delta =
-            norm_w * share[i] + 4.0 * unit_roundoff * (outer + fabs(z) + fabs(t));
+        const double delta = norm_w * share[i] + 4.0 * unit_roundoff * (outer + fabs(z) + fabs(t));
         const double change = loss.variation(z, t, delta);
         sums.add(0, weight, loss.value(z, t));
         sums.add(1, weight, loss.excess(z, own, t));
@@ -206,9 +202,9 @@ extern "C" __global__ void certify(const double* scores, double b, const double*
 }
 
 // The same losses for themselves, as tests ask for them.
-extern "C" __global__ void formulas(const double* z, const double* b, const double* t,
-                                    PARAMETERS, double q, double* value, double* ascent,
-                                    double* curvature, double* excess, double* rounded, Long n) {
+extern "C" __global__ void formulas(const double* z, const double* b, const double* t, PARAMETERS,
+                                    double q, double* value, double* ascent, double* curvature,
+                                    double* excess, double* rounded, Long n) {
     THE_LOSS;
     EACH_ROW(i) {
         value[i] = loss.value(z[i], t[i]);

@@ -1,1 +1,0 @@
-../../../../core/math/loss.hpp
