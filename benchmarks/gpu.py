@@ -78,7 +78,7 @@ def labels(scores, random):
     return cp.where(scores + cp.log(share / (1.0 - share)) > 0, 1.0, -1.0).get()
 
 
-#: Name: data, loss, and whether the processor takes part.
+#: Name: data and loss.
 PROBLEMS = {
     "5.8e6 x 54, logistic": (lambda: dense(5_800_000, 54), "logistic"),
     "5.8e6 x 54, squared hinge": (lambda: dense(5_800_000, 54), "squared_hinge"),
