@@ -12,6 +12,16 @@ from hypothesis import HealthCheck, settings
 
 from adasdca import _core, datasets, losses, methods
 from adasdca.ascent import sampling
+from adasdca.backends.cuda.device import load_cupy
+
+#: Where there is no CuPy, the folder that imports it; where there is no device, the tests on one.
+collect_ignore = []
+try:
+    load_cupy()
+except ImportError:
+    collect_ignore += ["src/adasdca/backends/cuda/kernels", "tests/test_cuda_device.py"]
+except RuntimeError:
+    collect_ignore += ["tests/test_cuda_device.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.named import get_backend
 from adasdca.duality.certificate import Certificate
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import Loop, Outcome
@@ -57,7 +58,7 @@ def solve(
     callback: Callback | None = None,
     n_threads: int = 1,
     pack: bool | str = "auto",
-    backend: Callable[[Problem], Backend] | None = None,
+    backend: str | Callable[[Problem], Backend] | None = None,
 ) -> Solution:
     """Minimise a regularised risk of a linear model, with a certificate.
 
@@ -119,9 +120,11 @@ def solve(
         Threads for the surveys and the passes of second-order steps; −1 for all processors.
     pack : bool or "auto"
         Whether to copy sparse rows into records for faster updates; ``"auto"`` does so if they fit.
-    backend : callable, optional
-        Where the rows live: makes a `Backend` of the checked problem. By default they stay in the
-        memory of this process; `n_threads` and `pack` are for that one alone.
+    backend : "cuda" or callable, optional
+        Where the rows live. By default they stay in the memory of this process; `n_threads` and
+        `pack` are for that one alone. ``"cuda"`` copies them to a CUDA device, unless X is an array
+        or CSR matrix of CuPy, or another array that is on the device and speaks DLPack. A callable
+        makes a `Backend` of the checked problem.
 
     Returns
     -------
@@ -145,6 +148,7 @@ def solve(
     True
     """
     start = time.perf_counter()
+    make = None if backend is None else get_backend(backend)
     problem = Problem.checked(
         X,
         y,
@@ -156,6 +160,7 @@ def solve(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
+        device=backend == "cuda",
     )
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     threads = os.cpu_count() or 1
@@ -182,7 +187,7 @@ def solve(
         begun = time.perf_counter()
         try:
             with around.heeded(first):
-                rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+                rows = LocalBackend(problem, threads, pack) if make is None else make(problem)
                 if isinstance(warm_start, Guess):
                     rows.place(None, *problem.joined(*warm_start))
                 elif state is not None:

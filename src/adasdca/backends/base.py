@@ -8,6 +8,7 @@ whose rows are in several places adds what its places say.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -62,19 +63,24 @@ class Gram(NamedTuple):
     ----------
     matrix : (d, d) array
         The lower triangle of Σ_i h_i x_i x_iᵀ; with an intercept that of
-        Σ_i h_i (x_i − m)(x_i − m)ᵀ, m the mean of the rows weighted by h.
+        Σ_i h_i (x_i − m)(x_i − m)ᵀ, m the mean of the rows weighted by h. One that is somewhere
+        else has a `diagonal` and a `copy`, and its `cholesky` does what that of `blas` does.
     column : (d,) array
         Σ_i h_i x_i, 0 without an intercept.
     mass : float
         Σ_i h_i, 0 without an intercept.
     combined : (d,) array or None
         Σ_i c_iβ_i x_i, if it was asked for.
+    product : callable or None
+        If given, `matrix` is that of a sample and only near the one that is meant; this multiplies
+        a vector of d numbers by the latter.
     """
 
-    matrix: Array
+    matrix: Any
     column: Array
     mass: float
     combined: Array | None = None
+    product: Callable[[Array], Array] | None = None
 
 
 class RowTerm(Protocol):
@@ -149,7 +155,11 @@ class RowTerm(Protocol):
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
 
     def diagonal(self) -> tuple[Array, float]:
-        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
+        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i.
+
+        The former may be an array of a device that NumPy's functions go on to. Conjugate gradients
+        then keep their vectors there, and `curve` is given them.
+        """
 
     def solve_by_rows(
         self,
@@ -344,3 +354,8 @@ class Backend(Protocol):
 
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
+
+
+def to_host(array: Any) -> Any:
+    """Return an array of a device, or of NumPy, as one of NumPy."""
+    return array.get() if hasattr(array, "get") else array

@@ -54,11 +54,14 @@ def one_thread() -> Iterator[None]:
                 _users.pop()
 
 
-def cholesky(matrix: Array, diagonal: float | Array) -> Callable[[Array], Array] | None:
+def cholesky(matrix: Any, diagonal: float | Array) -> Callable[[Array], Array] | None:
     """Return a solver with diag(diagonal) + the lower triangle given, which is lost on the way.
 
     None if the matrix is not positive definite.
     """
+    if not isinstance(matrix, np.ndarray):  # it is somewhere else, and factorised there
+        found: Callable[[Array], Array] | None = matrix.cholesky(diagonal)
+        return found
     matrix[np.diag_indices(len(matrix))] += diagonal
     factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
     return None if info != 0 else lambda right: dpotrs(factor, right, lower=0)[0]

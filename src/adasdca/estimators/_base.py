@@ -27,12 +27,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from adasdca import _core
+from adasdca.backends.cuda.device import copied
 from adasdca.duality.error_bounds import Region
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
 from adasdca.problem.data import refuse_masked
+from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import LOSSES, Loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Solution, Status
@@ -115,6 +117,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         "callback": [callable, None],
         "verbose": ["verbose"],
         "gamma": [Interval(Real, 0, None, closed="left")],
+        "device": [StrOptions({"cuda"}), None],
     }
 
     def __sklearn_tags__(self) -> Any:
@@ -160,7 +163,9 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         What is not begun before an end of the whole has the certificate of the model 0.
         """
         count = len(targets)
-        jobs = min(effective_n_jobs(self.n_jobs), count)
+        device = getattr(self, "device", None)
+        jobs = 1 if device else min(effective_n_jobs(self.n_jobs), count)
+        rows = copied(X) if device and count > 1 and self.intercept_scaling is None else X
         limit = None if self.max_time is None else time.perf_counter() + self.max_time
         seed = self.random_state
         if not isinstance(seed, Integral):
@@ -195,7 +200,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             try:
                 with around.joined():
                     return solve(
-                        X,
+                        rows,
                         targets[k],
                         **problem,
                         bounds=(0, None) if self.positive else None,
@@ -210,6 +215,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         random_state=seed + k,
                         warm_start=starts[k],
                         callback=monitor.of(k),
+                        backend=device,
                     )
             except KeyboardInterrupt:
                 around.wish()
@@ -292,6 +298,12 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, **options: Any) -> Any:
         """Return the rows and the targets, checked."""
+        if is_on_device(X):
+            raise ValueError(
+                f"X, a {type(X).__name__}, is in the memory of a CUDA device; estimators copy X "
+                "there by themselves (device='cuda'): pass X.get() or X.cpu(), or call "
+                "adasdca.solve(X, y, backend='cuda')."
+            )
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         with interruption() as around, around.opened():

@@ -82,6 +82,9 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         1: a line a survey through the logger ``adasdca``; 2: progress bars (needs rich).
     gamma : float, default=1.0
         Length over which ``"smoothed_hinge"`` rounds the corner.
+    device : {"cuda"} or None, default=None
+        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once. All
+        else, and every prediction, stays in this process. There are no multinomial models there.
 
     Attributes
     ----------
@@ -162,6 +165,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         callback: Callable[[Record], Any] | None = None,
         verbose: int = 0,
         gamma: float = 1.0,
+        device: str | None = None,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -182,6 +186,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         self.callback = callback
         self.verbose = verbose
         self.gamma = gamma
+        self.device = device
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -230,6 +235,11 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 f"penalty_factors=None, got loss={self.loss!r}, l1_ratio={self.l1_ratio!r}, "
                 f"positive={self.positive!r}, penalty_factors={self.penalty_factors!r}; choose "
                 "multi_class='ovr' for these."
+            )
+        if possible and self.multi_class != "ovr" and self.device is not None:
+            raise ValueError(
+                f"device = {self.device!r} has no multinomial model, and multi_class = "
+                f"{self.multi_class!r} asks for one; choose multi_class='ovr', or device=None."
             )
         return possible and self.multi_class != "ovr"
 

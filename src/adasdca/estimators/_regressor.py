@@ -79,6 +79,9 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         The quantile that ``"quantile"`` estimates.
     delta : float, default=1.35
         Where ``"huber"`` turns from a parabola into a line, in units of y.
+    device : {"cuda"} or None, default=None
+        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once. All
+        else, and every prediction, stays in this process. There are no multinomial models there.
 
     Attributes
     ----------
@@ -155,6 +158,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         epsilon: float = 0.1,
         quantile: float = 0.5,
         delta: float = 1.35,
+        device: str | None = None,
     ) -> None:
         self.loss = loss
         self.C = C
@@ -176,6 +180,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         self.epsilon = epsilon
         self.quantile = quantile
         self.delta = delta
+        self.device = device
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.problem.device_rows import check_device_rows, from_device, is_on_device
 
 Array = NDArray[np.float64]
 
@@ -98,14 +99,21 @@ class CsrRows:
 Rows = DenseRows | CsrRows
 
 
-def check_rows(X: Any) -> Rows:
+def check_rows(X: Any, device: bool = False) -> Rows:
     """Return X as rows the core can read, without a copy where that is possible.
 
     C-ordered arrays and CSR matrices of float32 or float64 (int32 or int64 indices) are used as
     they are, read-only ones included. Everything else is copied: other dtypes become float64, other
     sparse formats CSR, Fortran order C order; unsorted or duplicate entries of a CSR matrix are
-    sorted and summed.
+    sorted and summed. Those on a CUDA device stay there, and are refused unless `device`.
     """
+    if is_on_device(X):
+        if not device:
+            raise ValueError(
+                f"X, a {type(X).__name__}, is in the memory of a CUDA device; pass it to solve "
+                "with backend='cuda', or copy it to this process first, e.g. X.get() or X.cpu()."
+            )
+        return cast(Rows, check_device_rows(X))  # read by a backend of that device alone
     rows = _check_sparse(X) if sp.issparse(X) else _check_dense(X)
     n, d = rows.shape
     if n == 0 or d == 0:
@@ -229,6 +237,8 @@ def refuse_masked(x: Any, name: str) -> None:
 
 
 def _as_array(x: Any, name: str) -> NDArray[Any]:
+    if is_on_device(x):
+        x = from_device(x)
     refuse_masked(x, name)
     try:
         return np.asarray(x)

@@ -76,8 +76,12 @@ class Problem:
         sample_weight: Any = None,
         fit_intercept: bool = False,
         intercept_scaling: float | None = None,
+        device: bool = False,
     ) -> Problem:
-        """Check every argument; errors name the argument, its value and the remedy."""
+        """Check every argument; errors name the argument, its value and the remedy.
+
+        Rows on a CUDA device are taken where `device`, for a backend that finds them there.
+        """
         loss = get_loss(loss)
         lam = check_number("lam", lam, 0.0, math.inf, "a finite number above 0", open_low=True)
         l1_ratio = check_number(
@@ -91,7 +95,7 @@ class Problem:
             raise ValueError(
                 f"fit_intercept = {fit_intercept!r} is not allowed; choose True or False."
             )
-        rows = check_rows(X)
+        rows = check_rows(X, device)
         n, d = rows.shape
         limits = check_bounds(bounds, d)
         factors = check_factors(penalty_factors, d, limits)

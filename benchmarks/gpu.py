@@ -1,0 +1,361 @@
+"""Certified solves on a CUDA device beside this package's processor backend, scikit-learn, PyTorch.
+
+    python -m benchmarks.gpu [problem ...] [--output benchmarks/results/gpu.json] [--threads 16]
+
+Data are made on the device. Of our solves there are told: the seconds of a solve with X on the
+device, of which those from the first certificate to the last (checks, norms and the layout of
+sparse rows left out), and the seconds of the copy of X from NumPy. Kernels are compiled and memory
+is taken by a first solve of the same problem, whose seconds are told as well.
+
+Others get the same objective. Only our points are certified. PyTorch's L-BFGS (on the device,
+strong Wolfe line search, history 10, float32 data and parameters) is told the least objective that
+we know, and stops when it is within tol of that, which it could not know by itself. scikit-learn
+(lbfgs for the logistic loss, LinearSVC's primal for the squared hinge, its dual for the hinge) runs
+to its own tolerance, and its objective is compared with the least one. Those that the processor
+would take too long for are left out: `--limit` seconds for ours, marked by !, and as many entries
+as `MOST` says for scikit-learn. `streamed` is a solve from NumPy by a device of which 8 GiB are
+free, so that every pass copies X.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import adasdca
+from adasdca.backends.cuda import device
+from adasdca.backends.cuda.device import cuda_backend, load_cupy
+from adasdca.problem.problem import Problem
+
+#: Rounds of 10 iterations of PyTorch's L-BFGS, and their seconds, at most.
+ROUNDS, SECONDS = 40, 10.0
+#: Entries up to which the processor takes part, ours and scikit-learn.
+MOST = {"processor": 4.1e9, "logistic": 4e8, "squared_hinge": 4e7, "hinge": 4e6, "sparse": 4e6}
+#: Bytes of the device that a streamed problem may have.
+SCARCE = 8 << 30
+
+
+def dense(n, d):
+    """Normal features on scales from 0.3 to 3 in float32, and noisy labels."""
+    cp = load_cupy()
+    random = cp.random.default_rng(0)
+    X = cp.empty((n, d), np.float32)
+    for first in range(0, n, 1 << 20):
+        part = X[first : first + (1 << 20)]
+        part[...] = random.standard_normal(part.shape, dtype=np.float32)
+    X *= cp.asarray(np.geomspace(0.3, 3.0, d), np.float32)
+    w = cp.asarray(np.random.default_rng(0).standard_normal(d) / np.sqrt(d), np.float32)
+    return X, labels(X @ w, random)
+
+
+def sparse(n, d, per_row):
+    """Rows of about `per_row` entries in columns whose frequencies fall like a power."""
+    cp = load_cupy()
+    from cupyx.scipy import sparse as device_sparse
+
+    random = cp.random.default_rng(0)
+    columns = (d * random.random((n, per_row), dtype=np.float32) ** 3).astype(np.int32)
+    columns = cp.minimum(columns, d - 1)
+    columns.sort(axis=1)
+    values = random.standard_normal((n, per_row), dtype=np.float32)
+    start = cp.arange(0, n * per_row + 1, per_row, dtype=np.int32)
+    X = device_sparse.csr_matrix((values.ravel(), columns.ravel(), start), shape=(n, d))
+    X.has_canonical_format = False
+    X.sum_duplicates()
+    w = cp.asarray(np.random.default_rng(0).standard_normal(d) / 3.0, np.float32)
+    return X, labels(X @ w, random)
+
+
+def labels(scores, random):
+    cp = load_cupy()
+    share = random.random(len(scores))
+    return cp.where(scores + cp.log(share / (1.0 - share)) > 0, 1.0, -1.0).get()
+
+
+#: Name: data and loss.
+PROBLEMS = {
+    "5.8e6 x 54, logistic": (lambda: dense(5_800_000, 54), "logistic"),
+    "5.8e6 x 54, squared hinge": (lambda: dense(5_800_000, 54), "squared_hinge"),
+    "5.8e6 x 54, hinge": (lambda: dense(5_800_000, 54), "hinge"),
+    "4e6 x 200,000 sparse, logistic": (lambda: sparse(4_000_000, 200_000, 22), "logistic"),
+    "4e6 x 200,000 sparse, squared hinge": (
+        lambda: sparse(4_000_000, 200_000, 22),
+        "squared_hinge",
+    ),
+    "4e6 x 200,000 sparse, hinge": (lambda: sparse(4_000_000, 200_000, 22), "hinge"),
+    "4e6 x 1000, logistic": (lambda: dense(4_000_000, 1000), "logistic"),
+    "4e6 x 1000, squared hinge": (lambda: dense(4_000_000, 1000), "squared_hinge"),
+    "4e6 x 1000, hinge": (lambda: dense(4_000_000, 1000), "hinge"),
+    "ladder 1e5: 1e3 x 100": (lambda: dense(1_000, 100), "logistic"),
+    "ladder 1e6: 1e4 x 100": (lambda: dense(10_000, 100), "logistic"),
+    "ladder 1e7: 1e5 x 100": (lambda: dense(100_000, 100), "logistic"),
+    "ladder 1e8: 1e6 x 100": (lambda: dense(1_000_000, 100), "logistic"),
+    "ladder 1e9: 1e7 x 100": (lambda: dense(10_000_000, 100), "logistic"),
+    "ladder 5e9: 5e7 x 100": (lambda: dense(50_000_000, 100), "logistic"),
+}
+
+
+def ours(X, y, loss, tol, limit):
+    cp = load_cupy()
+    runs = []
+    for _ in range(3):
+        cp.cuda.Device().synchronize()
+        began = time.perf_counter()
+        found = adasdca.solve(
+            X, y, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, backend="cuda",
+            max_time=limit,
+        )  # fmt: skip
+        runs.append((time.perf_counter() - began, found))
+        if not found.converged:
+            break
+    seconds, found = min(runs[1:] or runs, key=lambda run: run[0])
+    timings = found.timings
+    return {
+        "seconds": seconds,
+        "survey and steps": timings["survey"] + timings["second order"] + timings["plan"],
+        "first solve": runs[0][0],
+        "relative gap": found.relative_gap,
+        "primal": found.primal,
+        "status": found.status.value,
+    }
+
+
+def bandwidth(X, y, loss):
+    """Return the bytes of X a second that passes read, as shares of what a copy moves."""
+    cp = load_cupy()
+    from cupyx.profiler import benchmark
+
+    def seconds(function):
+        return float(np.median(benchmark(function, n_repeat=20, n_warmup=3).gpu_times))
+
+    pair = cp.empty((2, 1 << 28), np.float32)
+    copied = pair.nbytes / seconds(lambda: cp.copyto(pair[0], pair[1]))
+    backend = cuda_backend(Problem.checked(X, y, loss=loss, lam=1 / len(y), device=True))
+    rows, passes = backend.products, backend.passes
+    v = cp.asarray(np.random.default_rng(0).standard_normal(rows.shape[1]) * 0.01)
+    scores = rows.scores(v)
+    size = X.nbytes if hasattr(X, "nbytes") else X.nnz * 8
+    found = {
+        "scores": seconds(lambda: rows.scores(v)),
+        "combine": seconds(lambda: rows.combine(scores)),
+        "line": seconds(lambda: rows.line(v, 0.0, scores, passes, None, 0.0)),
+    }
+    shares = {name: size / each / copied for name, each in found.items()}
+    return {"copy, TB/s": copied / 1e12, **shares}
+
+
+def lbfgs(X, y, loss, tol, primal):
+    """Run PyTorch's L-BFGS until its objective is within tol of the least one known."""
+    import torch
+
+    warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)
+    lam = 1.0 / len(y)
+    if hasattr(X, "indptr"):
+
+        def csr(matrix, shape):
+            parts = (torch.from_dlpack(a) for a in (matrix.indptr, matrix.indices, matrix.data))
+            return torch.sparse_csr_tensor(*parts, size=shape)
+
+        rows, columns = csr(X, X.shape), csr(X.tocsc(), X.shape[::-1])
+    else:
+        rows = torch.from_dlpack(X)
+        columns = rows.T
+    target = torch.from_numpy(y.astype(np.float32)).to("cuda")
+    w = torch.zeros(X.shape[1], device="cuda", requires_grad=True)
+    b = torch.zeros(1, device="cuda", requires_grad=True)
+
+    def closure():
+        """Return the objective, its gradient by two products with X."""
+        with torch.no_grad():
+            z = target * (rows @ w + b)
+            if loss == "logistic":
+                value = torch.nn.functional.softplus(-z).mean(dtype=torch.float64)
+                slope = -target * torch.sigmoid(-z) / len(z)
+            else:
+                short = torch.clamp(1.0 - z, min=0.0)
+                value = (short * short).mean(dtype=torch.float64)
+                slope = -2.0 * target * short / len(z)
+            w.grad = columns @ slope + lam * w
+            b.grad = slope.sum().reshape(1)
+            return value + 0.5 * lam * (w.double() @ w.double())
+
+    for warm in (True, False):
+        with torch.no_grad():
+            w.zero_()
+            b.zero_()
+        made = torch.optim.LBFGS(
+            [w, b], max_iter=10, history_size=10, line_search_fn="strong_wolfe"
+        )
+        torch.cuda.synchronize()
+        began, last, rounds = time.perf_counter(), np.inf, 0
+        while rounds < (1 if warm else ROUNDS):
+            rounds += 1
+            made.step(closure)
+            now = float(closure())
+            if now <= primal * (1 + tol) or now >= last or time.perf_counter() - began > SECONDS:
+                break
+            last = now
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - began
+    return {"seconds": seconds, "rounds": rounds, "above the least, relative": now / primal - 1}
+
+
+def processor(X, y, loss, tol, limit, threads):
+    began = time.perf_counter()
+    found = adasdca.solve(
+        X, y, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, n_threads=threads,
+        max_time=limit,
+    )  # fmt: skip
+    return {
+        "seconds": time.perf_counter() - began,
+        "relative gap": found.relative_gap,
+        "status": found.status.value,
+    }
+
+
+def streamed(X, y, loss, tol, limit):
+    """Solve from NumPy with little of the device's memory."""
+    free, device.free_bytes = device.free_bytes, lambda cupy: SCARCE
+    try:
+        began = time.perf_counter()
+        found = adasdca.solve(
+            X, y, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, backend="cuda",
+            max_time=limit,
+        )  # fmt: skip
+        seconds = time.perf_counter() - began
+    finally:
+        device.free_bytes = free
+    return {
+        "seconds": seconds,
+        "relative gap": found.relative_gap,
+        "status": found.status.value,
+    }
+
+
+def sklearn(X, y, loss, primal):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    model = LogisticRegression(C=1.0, tol=1e-6, max_iter=500)
+    if loss != "logistic":
+        # (It penalises its intercept; scaled up, hardly so.)
+        dual = loss == "hinge"
+        model = LinearSVC(C=1.0, loss=loss, dual=dual, tol=1e-4, intercept_scaling=100.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        began = time.perf_counter()
+        model.fit(X, y)
+        seconds = time.perf_counter() - began
+    w, b = model.coef_[0], float(model.intercept_[0])
+    value = adasdca.losses.get_loss(loss).value(X @ w + b, y).mean() + 0.5 / len(y) * (w @ w)
+    return {"seconds": seconds, "above the least, relative": float(value) / primal - 1}
+
+
+def measure(name, arguments):
+    make, loss = PROBLEMS[name]
+    cp = load_cupy()
+    X, y = make()
+    entries = X.nnz if hasattr(X, "indptr") else X.size
+    tol, row = arguments.tol, {"entries": int(entries)}
+    row["ours"] = ours(X, y, loss, tol, arguments.limit)
+    if not name.startswith("ladder"):
+        row["share of the bandwidth of a copy"] = bandwidth(X, y, loss)
+    primal = row["ours"]["primal"]
+    if loss != "hinge" and not arguments.alone:
+        row["PyTorch L-BFGS"] = lbfgs(X, y, loss, tol, primal)
+    if not arguments.alone and entries <= MOST["processor"]:
+        if hasattr(X, "indptr"):
+            host = sp.csr_matrix((X.data.get(), X.indices.get(), X.indptr.get()), X.shape)
+        else:
+            host = X.get()
+        del X
+        cp.get_default_memory_pool().free_all_blocks()
+        from adasdca.backends.cuda.kernels.arrays import device_matrix
+        from adasdca.problem.data import CsrRows, DenseRows
+
+        if sp.issparse(host):
+            kept = CsrRows(host.data, host.indices, host.indptr.astype(np.int64), host.shape)
+        else:
+            kept = DenseRows(host)
+        began = time.perf_counter()
+        there = device_matrix(kept)
+        cp.cuda.Device().synchronize()
+        row["copy to the device, seconds"] = time.perf_counter() - began
+        del there
+        if name.startswith("4e6 x 1000, logistic"):
+            row["streamed"] = streamed(host, y, loss, tol, 2 * arguments.limit)
+        row["processor"] = processor(host, y, loss, tol, arguments.limit, arguments.threads)
+        if entries <= MOST["sparse" if sp.issparse(host) else loss]:
+            row["scikit-learn"] = sklearn(host, y, loss, primal)
+    return row
+
+
+def told(name, row):
+    """Return the lines of a problem."""
+    mine = row["ours"]
+    parts = [f"{mine['seconds']:8.3f}", f"{mine['survey and steps']:8.3f}"]
+    parts.append(f"{mine['relative gap']:9.1e}" + ("" if mine["status"] == "converged" else "!"))
+    for other in ("PyTorch L-BFGS", "processor", "scikit-learn"):
+        found = row.get(other)
+        rest = "         -" if found is None else f"{found['seconds']:10.3f}"
+        late = found and found.get("status", "converged") != "converged"
+        parts.append(rest + ("!" if late else " "))
+    lines = [f"{name:38s}" + " ".join(parts)]
+    shares = row.get("share of the bandwidth of a copy")
+    if shares:
+        passes = ("scores", "combine", "line")
+        told = ", ".join(f"{each} {shares[each]:.0%}" for each in passes)
+        lines.append(f"{'':4s}of a copy's {shares['copy, TB/s']:.1f} TB/s: {told}")
+    if "copy to the device, seconds" in row:
+        lines.append(f"{'':4s}copy to the device: {row['copy to the device, seconds']:.3f} s")
+    if "streamed" in row:
+        found = row["streamed"]
+        lines.append(f"{'':4s}streamed: {found['seconds']:.1f} s, {found['relative gap']:.1e}")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("problems", nargs="*", help="beginnings of names; all by default")
+    parser.add_argument("--tol", type=float, default=1e-6)
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds of a solve of ours")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--alone", action="store_true", help="leave all others out")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    cp = load_cupy()
+    card = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    results = {
+        "device": card,
+        "CuPy": cp.__version__,
+        "CUDA": cp.cuda.runtime.runtimeGetVersion(),
+        "threads of the processor": arguments.threads,
+        "python": platform.python_version(),
+        "date": time.strftime("%Y-%m-%d"),
+        "tol": arguments.tol,
+        "problems": {},
+    }
+    print(f"{card}, CuPy {cp.__version__}, {results['date']}, tol = {arguments.tol:g}")
+    head = ("ours", "steps", "gap", "PyTorch", "processor", "sklearn")
+    widths = (8, 8, 9, 10, 11, 11)
+    titles = " ".join(f"{title:>{width}s}" for title, width in zip(head, widths, strict=True))
+    print(f"{'seconds':38s}{titles}")
+    for name in PROBLEMS:
+        if arguments.problems and not name.startswith(tuple(arguments.problems)):
+            continue
+        row = measure(name, arguments)
+        cp.get_default_memory_pool().free_all_blocks()
+        results["problems"][name] = row
+        print(told(name, row), flush=True)
+        if arguments.output:
+            arguments.output.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,258 @@
+"""Rows on a device: their targets, weights and duals stay there.
+
+What is done to rows is `Products` and `Passes`; everything else is here, whatever these are. Epochs
+of coordinate ascent are one update after the other, which a device of thousands of slow threads is
+no help for: this backend is second-order only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.ascent.plans import Epoch
+from adasdca.ascent.survey import Survey
+from adasdca.backends.base import Facts, ScaleError, to_host
+from adasdca.backends.cuda.certificate import EPS, Certifier
+from adasdca.backends.cuda.products import Passes, Products
+from adasdca.backends.cuda.term import DeviceTerm, WeightedRows
+from adasdca.duality.certificate import Certificate
+from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: Times that duals of a lasso are scaled until they are feasible; 0 is tried beside them.
+FEASIBLE = 60
+#: Most evaluations for the best intercept.
+EVALUATIONS = 200
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Rows that a backend has, as a problem knows them."""
+
+    shape: tuple[int, int]
+
+
+class DeviceBackend:
+    """Rows on a device, or wherever their products and passes are made.
+
+    Parameters
+    ----------
+    problem : Problem
+        The checked problem; of its rows only the shape is asked for.
+    products, passes : Products, Passes
+        Its rows, where these are.
+    """
+
+    def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
+        self.problem, self.products, self.passes = problem, products, passes
+        self.xp, self.mu = passes.xp, problem.mu
+        n, d = products.shape
+        ones = self.xp.ones(n)
+        self._weight = passes.weighted(ones)
+        centre = products.combine(self._weight) / problem.total
+        self.at = WeightedRows(products, passes, centre, self.mu, problem.total)
+        self.facts: Facts = products.facts
+        metric = np.broadcast_to(np.asarray(problem.regularizer.metric, np.float64), d)
+        squares = products.row_squares(1.0 / metric)
+        self._curvature = passes.weighted(squares) / self.mu
+        if not math.isfinite(float(self._curvature.max())):
+            raise ScaleError(
+                f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
+                "features to about 1 or choose a larger lam"
+                + (" or larger penalty_factors." if problem.penalty_factors is not None else ".")
+            )
+        self.certifier = Certifier(problem, products, passes, self.xp.sqrt(squares))
+        self.multiplier, self.b = 0.0, 0.0
+        self.w, self.beta = np.zeros(d), self.xp.zeros(n)
+        self._placed = True  # the duals are worth a certificate of their own
+        self._known: tuple[Array, Any] = self.w, self.xp.zeros(n)
+
+    # -- the point
+
+    def restart(self, beta: Array, multiplier: float) -> None:
+        """Continue from these dual variables."""
+        duals = self.products.to_device(beta)
+        self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
+
+    def place(self, duals: Any, w: Array, b: float) -> None:
+        """Go to a dual point, or −φ', and to a primal one that need not belong together."""
+        self._placed = duals is not None
+        if duals is None:
+            duals = self.passes.slopes(self._scores(w), b)
+        self.beta, self.w, self.b = duals, w, b
+
+    def restrict(self, features: NDArray[np.intp]) -> DeviceBackend:
+        """Return the problem on some of the features, at β = 0."""
+        problem, products = self.problem, self.products.take_columns(features)
+        bounds, factors = problem.bounds, problem.penalty_factors
+        part = replace(
+            problem,
+            rows=Elsewhere(products.shape),  # type: ignore[arg-type]
+            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+            penalty_factors=None if factors is None else factors[features],
+            constant=0.0,  # what a part of the features is told as is no model
+        )
+        return DeviceBackend(part, products, self.passes)
+
+    def ascend(self, plan: Epoch, seconds: float) -> int:
+        """Refuse: `facts.ascends` is False."""
+        raise NotImplementedError("this backend does not ascend; choose method='auto'")
+
+    def gather(self, duals: Any) -> Array:
+        """Return a dual point as n numbers."""
+        return self.products.from_device(duals)
+
+    # -- passes over the rows
+
+    def _scores(self, w: Array) -> Any:
+        """Return x_i·w of all rows, those of the last w as they were."""
+        if self._known[0] is not w:
+            self._known = w, self.products.scores(w)
+        return self._known[1]
+
+    def combine(self, duals: Any) -> Array:
+        """Return u = Σ_i c_iβ_i x_i/(λN)."""
+        return self.at.combine(duals)
+
+    def column_squares(self) -> Array:
+        """Return Σ_i c_i x_ij² for every feature."""
+        return np.asarray(to_host(self.products.squares(self._weight)))
+
+    def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
+        """Return the weight of the rows whose duals are free, and the mean residual."""
+        xp, loss = self.xp, self.problem.loss
+        y, (lower, upper) = self.passes.y, loss.domain
+        margin = loss.kind == "classification"
+        own = y * duals if margin else duals
+        free = (own > lower) & (own < upper)
+        if loss.dead_zone > 0:
+            free = free & (own != 0)
+        scores = self._scores(w) + b
+        away = xp.abs(1.0 - y * scores if margin else y - scores)
+        total = self.problem.total
+        return float((self._weight * free).sum()), float((self._weight * away).sum()) / total
+
+    def term(
+        self,
+        length: float = 0.0,
+        centre: Any = None,
+        point: tuple[Array, float] | None = None,
+        reach: float | None = None,
+        exact: bool = False,
+    ) -> DeviceTerm:
+        """Return the rows' part of an objective; all rows take part."""
+        return DeviceTerm(self.at, length, centre, self._known)
+
+    def interior(self) -> None:
+        """Return None: there is no interior-point method here."""
+
+    # -- certificates
+
+    def survey(self, needs: frozenset[str], seconds: float) -> Survey:
+        """Certify the point, with an intercept at the best one for its scores."""
+        problem, b, n = self.problem, self.b, self.products.shape[0]
+        scores = self._scores(self.w)
+        points = [(b, self.beta)]
+        if problem.fit_intercept:
+            b = self.best_intercept(scores, self.b)
+            smooth = problem.loss.smoothness > 0
+            # The slopes at the best intercept are balanced as they are; duals are only tried where
+            # somebody has placed them.
+            points = [(b, self.passes.slopes(scores, b))] if smooth else []
+            if self._placed or not smooth:
+                points.append((b, self.beta))
+        found = [(*self._certify(self.w, at, scores, duals), at) for at, duals in points]
+        certificate, certified, b = min(found, key=lambda each: each[0].gap)
+        return Survey(
+            certificate=certificate,
+            n=n,
+            intercept=b,
+            active=n,
+            moved=int(self.xp.count_nonzero(self.beta)),
+            coef=self.w,
+            beta=self.beta,
+            certified=certified,
+            gamma=problem.loss.smoothness,
+            curvature=self._curvature,
+            weight=self._weight,
+        )
+
+    def certify(self, w: Array, b: float, duals: Any) -> Certificate:
+        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
+        return self._certify(w, b, self._scores(w), duals)[0]
+
+    def _certify(self, w: Array, b: float, scores: Any, duals: Any) -> tuple[Certificate, Any]:
+        """Return the best certificate of a dual point near the one given, and that point."""
+        if self.problem.fit_intercept:
+            duals = self._balanced(duals)
+        candidates = [duals]
+        if self.problem.regularizer.eta == 0:
+            # (0 is feasible, whatever rounding does to others.)
+            candidates = [self._feasible(duals), self.xp.zeros_like(duals)]
+        found = [(self._at(w, b, scores, each), each) for each in candidates]
+        return min(found, key=lambda pair: pair[0].gap)
+
+    def _at(self, w: Array, b: float, scores: Any, duals: Any) -> Certificate:
+        sums = self.certifier.row_sums(scores, b, duals, w)
+        return self.certifier.certificate(sums, w, self.combine(duals))
+
+    def _balanced(self, duals: Any) -> Any:
+        """Scale the heavier side of a dual point down until Σ c_iβ_i = 0."""
+        up, down = self.passes.sides(duals)
+        lighter = min(up, down)
+        return duals * self.xp.where(duals > 0, lighter / (up or 1.0), lighter / (down or 1.0))
+
+    def _feasible(self, duals: Any) -> Any:
+        """Return the largest multiple of these duals at which g*(u) is finite, about."""
+        side, norms = self.certifier.side, self.certifier.norms
+        sizes = self.passes.weighted(self.xp.abs(duals) * norms)
+        mass = 1.001 * float(sizes.sum())
+        off = self.certifier.off(mass) * np.sqrt(side.metric)
+        for attempt in range(FEASIBLE):
+            u = self.combine(duals)
+            share = self.problem.regularizer.feasible_share(u + np.copysign(off, u))
+            if share == 1.0:
+                break
+            duals = duals * max(1.0 - 2.0**attempt * (1.0 - share), 0.0)
+        return duals
+
+    def best_intercept(self, scores: Any, guess: float) -> float:
+        """Return the root b of the falling function Σ_i c_iβ_i(b).
+
+        Newton where it has a slope, else false position with its stale end halved, in a bracket.
+        """
+        b, low, high, at_low, at_high = guess, -math.inf, math.inf, 0.0, 0.0
+        reach = 1e-3 * max(1.0, abs(guess))
+        for evaluation in range(EVALUATIONS):
+            at, mass, bend = self.passes.balance(scores, b)
+            # The sum is not known better than this.
+            if abs(at) <= 4.0 * EPS * mass:
+                return b
+            if at > 0:
+                low, at_low, at_high = b, at, 0.5 * at_high
+            else:
+                high, at_high, at_low = b, at, 0.5 * at_low
+            bracketed = math.isfinite(high - low)
+            if bracketed and high - low <= 4.0 * EPS * max(abs(b), 1e-290):
+                return b
+            following = b + at / bend if bend > 0 else math.nan
+            if abs(following - b) <= 2.0 * EPS * abs(b):
+                return b  # a step that b has no digits for; duals are balanced afterwards
+            if not low < following < high:
+                if not bracketed:
+                    following = b + math.copysign(reach, at)
+                    reach *= 8.0
+                else:
+                    following = low + at_low / (at_low - at_high) * (high - low)
+                    if evaluation % 3 == 2 or not low < following < high:
+                        following = 0.5 * (low + high)
+            if following == b:
+                return b
+            b = following
+        return b

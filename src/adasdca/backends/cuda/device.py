@@ -1,0 +1,100 @@
+"""`backend="cuda"`: rows on the CUDA device that is current, or an error that says what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from adasdca.backends.cuda.backend import DeviceBackend
+from adasdca.backends.cuda.products import Products
+from adasdca.backends.cuda.streamed import StreamedRows
+from adasdca.problem.data import check_rows
+from adasdca.problem.device_rows import DeviceRows
+from adasdca.problem.problem import Problem
+
+#: Vectors of n doubles that a solve holds at a time, about.
+VECTORS = 16
+#: Rows that a pass over streamed ones must have room for.
+LEAST = 4096
+
+
+def load_cupy() -> Any:
+    """Return CuPy if it is there and sees a device; a clear error if not."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise ImportError(
+            f"backend = 'cuda' needs CuPy, which cannot be imported ({error}); install "
+            "adasdca[cuda] for CUDA 12, or the CuPy that suits your driver, e.g. cupy-cuda13x. "
+            "Leave out backend= to solve on the processor."
+        ) from error
+    runtime = cupy.cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        raise RuntimeError(
+            f"backend = 'cuda' finds no CUDA device that works ({error}); check with nvidia-smi "
+            "that there is one, and that its driver is not older than CuPy's CUDA "
+            f"{runtime.runtimeGetVersion() // 1000}. Leave out backend= to solve on the processor."
+        ) from error
+    if count == 0:
+        raise RuntimeError(
+            "backend = 'cuda' finds no CUDA device; check CUDA_VISIBLE_DEVICES and nvidia-smi. "
+            "Leave out backend= to solve on the processor."
+        )
+    return cupy
+
+
+def bytes_of_rows(rows: Any) -> int:
+    """Return about how many bytes of a device's memory rows take that are not there yet."""
+    there, size = isinstance(rows, DeviceRows), rows.values.itemsize
+    n, d = rows.shape
+    if rows.n_stored == n * d:
+        return int(not there) * int(rows.n_stored) * int(size)
+    # By rows and by columns, with an index each, and a third time while they are sorted.
+    return (3 - there) * int(rows.n_stored) * (int(size) + 4) + 12 * int(n)
+
+
+def free_bytes(cupy: Any) -> int:
+    """Return how much of the device's memory is free."""
+    free, _ = cupy.cuda.runtime.memGetInfo()
+    return int(free) + int(cupy.get_default_memory_pool().free_bytes())
+
+
+def cuda_backend(problem: Problem) -> DeviceBackend:
+    """Copy a problem to the current CUDA device; rows that do not fit come there in every pass."""
+    cupy = load_cupy()
+    free, rows, (n, d) = free_bytes(cupy), problem.rows, problem.rows.shape
+    vectors, matrix = 8 * VECTORS * n + 24 * d, bytes_of_rows(rows)
+    # A third of what vectors leave: a part of the rows, and what its Gram matrix needs.
+    height = int((free - vectors) / 3 / max(matrix / n, 1))
+    if vectors >= free or height < min(n, LEAST):
+        raise _too_large(problem, vectors + matrix, free)
+    from adasdca.backends.cuda.kernels.arrays import device_products
+    from adasdca.backends.cuda.kernels.passes import CudaPasses
+
+    try:
+        if vectors + matrix <= free:
+            products: Products = device_products(rows)
+        else:
+            products = StreamedRows(rows, height, device_products, cupy)
+        return DeviceBackend(problem, products, CudaPasses(problem))
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        raise _too_large(problem, vectors + matrix, free) from error
+
+
+def copied(X: Any) -> Any:
+    """Return checked rows as an array or CSR matrix of the device; X itself if it does not fit."""
+    cupy, rows = load_cupy(), check_rows(X)
+    if 2 * bytes_of_rows(rows) + 8 * VECTORS * X.shape[0] > free_bytes(cupy):
+        return X
+    from adasdca.backends.cuda.kernels.arrays import device_matrix
+
+    return device_matrix(rows)
+
+
+def _too_large(problem: Problem, needed: int, free: int) -> MemoryError:
+    return MemoryError(
+        f"backend = 'cuda': X of shape {problem.rows.shape} takes about {needed / 2**30:.1f} GiB "
+        f"of the device's memory, and {free / 2**30:.1f} GiB are free, too few for its vectors and "
+        "a part of the rows; free some, or leave out backend= to solve on the processor."
+    )

@@ -1,0 +1,40 @@
+"""What the cost model asks of rows on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """Facts about rows; `backends.facts.RowFacts` says what each is.
+
+    Attributes
+    ----------
+    counts : (d,) array
+        The number of entries of every column.
+    """
+
+    n: int
+    d: int
+    stored: int
+    dense: bool
+    entry_bytes: int
+    squared_length: float
+    counts: NDArray[np.float64]
+    ascends: bool = False
+
+    @property
+    def column_shares(self) -> NDArray[np.float64]:
+        """Share of the rows that have an entry in a column, the commonest first."""
+        return np.sort(self.counts / self.n)[::-1]
+
+    @property
+    def shared(self) -> float:
+        """Number of features that two rows share, on average."""
+        if self.dense or self.n < 2:
+            return self.stored / self.n
+        return float((self.counts * (self.counts - 1.0)).sum()) / (self.n * (self.n - 1.0))

@@ -1,0 +1,1 @@
+../../../../../core/math/loss.hpp

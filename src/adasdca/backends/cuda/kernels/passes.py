@@ -1,0 +1,117 @@
+"""Losses of all rows and their sums, on a device."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+from adasdca import _core
+from adasdca.backends.cuda.kernels.compiled import NULL, THREADS, blocks_for, kernel, or_null
+from adasdca.backends.cuda.kernels.transfer import upload
+from adasdca.backends.cuda.products import Derived, RowSums
+from adasdca.problem.losses import Logistic
+from adasdca.problem.problem import Problem
+
+#: Blocks that share a sum over the rows, at most.
+SUMS = 1024
+
+
+class CudaPasses:
+    """Losses of all rows and their sums.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its loss, targets and weights.
+    """
+
+    xp: Any = cp
+
+    def __init__(self, problem: Problem) -> None:
+        loss = problem.loss
+        self.y = upload(problem.y)
+        self.c = None if problem.weight is None else upload(problem.weight)
+        self.n = len(self.y)
+        numbers = loss.smoothness, loss.dead_zone, *loss.domain
+        self._loss = tuple(map(np.float64, numbers))
+        margin, logistic = loss.kind == "classification", isinstance(loss, Logistic)
+        self.definitions = (
+            f"THREADS={THREADS}",
+            f"MARGIN={int(margin)}",
+            f"LOGISTIC={int(logistic)}",
+        )
+        self._grid = (min(SUMS, *blocks_for(self.n)),)
+
+    def part(self, rows: slice) -> CudaPasses:
+        """Return the passes over some of the rows."""
+        found = copy(self)
+        found.y, found.c = self.y[rows], None if self.c is None else self.c[rows]
+        found.n = len(found.y)
+        found._grid = (min(SUMS, *blocks_for(found.n)),)
+        return found
+
+    def _run(self, name: str, count: int, *arguments: Any) -> list[float]:
+        """Run a kernel that stores so many sums and a maximum; return them."""
+        _core.check()
+        parts, out = cp.empty(self._grid[0] * (2 * count + 1)), cp.empty(count + 1)
+        self._kernel(name)(self._grid, (THREADS,), (*arguments, parts, np.int64(self.n)))
+        finish = (parts, np.int32(self._grid[0]), out)
+        self._kernel(f"finish{count}")((1,), (THREADS,), finish)
+        return list(out.get().tolist())
+
+    def _kernel(self, name: str) -> Any:
+        return kernel("passes", name, *self.definitions)
+
+    def rows(self) -> tuple[Any, ...]:
+        """Return what kernels are told of the rows and their loss."""
+        return (self.y, or_null(self.c), *self._loss)
+
+    def derive(self, scores: Any, change: Any, step: float, centre: Any, length: float) -> Derived:
+        """Go along a line, if there is one, and derive the loss, kinks rounded over a length."""
+        beta, h = cp.empty(self.n), cp.empty(self.n)
+        moved = scores if change is None else cp.empty(self.n)
+        line = scores, or_null(change), np.float64(step), or_null(centre), np.float64(length)
+        stay = NULL if change is None else moved
+        balance, mass, residual, curved, reach = self._run(
+            "derive", 4, *line, *self.rows(), stay, beta, h
+        )
+        return Derived(moved, beta, h, balance, mass, residual, int(curved), reach)
+
+    def slope(
+        self, scores: Any, change: Any, step: float, centre: Any, length: float
+    ) -> tuple[float, float, float]:
+        """Return Σ cβ dz along a line, the sum of the sizes of its terms, and Σ cφ'' dz²."""
+        line = scores, change, np.float64(step), or_null(centre), np.float64(length)
+        value, size, bend, _ = self._run("slope", 3, *line, *self.rows())
+        return value, size, bend
+
+    def balance(self, scores: Any, b: float) -> tuple[float, float, float]:
+        """Return Σ cβ, Σ c|β| and Σ cφ'' at scores + b."""
+        total, mass, bend, _ = self._run("balance", 3, scores, np.float64(b), *self.rows(), NULL)
+        return total, mass, bend
+
+    def slopes(self, scores: Any, b: float) -> Any:
+        """Return −φ' at scores + b."""
+        beta = cp.empty(self.n)
+        self._run("balance", 3, scores, np.float64(b), *self.rows(), beta)
+        return beta
+
+    def sides(self, duals: Any) -> tuple[float, float]:
+        """Return Σ c max(β, 0) and Σ c max(−β, 0)."""
+        up, down, _ = self._run("sides", 2, duals, or_null(self.c))
+        return up, down
+
+    def row_sums(
+        self, scores: Any, b: float, duals: Any, share: Any, norms: Any, norm_w: float, outer: float
+    ) -> RowSums:
+        """Sum over the rows; scores are off by norm_w·share + 4ε(outer + |z| + |t|) at most."""
+        numbers = np.float64(norm_w), np.float64(outer)
+        point = scores, np.float64(b), duals, share, norms, *numbers
+        return RowSums(*self._run("certify", 6, *point, *self.rows()))
+
+    def weighted(self, x: Any) -> Any:
+        """Return c_i x_i."""
+        return x if self.c is None else self.c * x

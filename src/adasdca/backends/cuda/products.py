@@ -1,0 +1,183 @@
+"""What a backend asks of rows that are somewhere else: products with X, and passes over rows.
+
+Vectors of n numbers stay where the rows are, and so do the vectors of d numbers that products
+return; `to_host` brings the latter here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.backends.base import Facts
+
+Array = NDArray[np.float64]
+
+
+class Products(Protocol):
+    """Products with rows.
+
+    Attributes
+    ----------
+    shape : (n, d)
+        The shape of X.
+    sizes : float or (n,) array
+        The number of entries of a row.
+    chain : int
+        The most additions that an entry of `combine` goes through.
+    facts : Facts
+        What the cost model asks.
+    """
+
+    shape: tuple[int, int]
+    sizes: Any
+    chain: int
+    facts: Facts
+
+    def scores(self, v: Any, shift: float = 0.0) -> Any:
+        """Return x_i·v + shift of all rows."""
+
+    def combine(self, r: Any) -> Any:
+        """Return Σ_i r_i x_i."""
+
+    def line(
+        self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
+    ) -> tuple[Any, Any]:
+        """Return x_i·v + shift, and Σ_i c_iβ_i x_i at scores + that, or None if it is not cheap."""
+
+    def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
+        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
+
+    def squares(self, h: Any) -> Any:
+        """Return Σ_i h_i x_ij² for every feature."""
+
+    def row_squares(self, factors: Array) -> Any:
+        """Return Σ_j f_j x_ij² of all rows."""
+
+    def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
+        """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); None if time ran out."""
+
+    def take_columns(self, features: NDArray[np.intp]) -> Products:
+        """Return the rows with some of the features, given in rising order."""
+
+    def to_device(self, x: Array) -> Any:
+        """Return a vector of n numbers of this process where the rows are."""
+
+    def from_device(self, x: Any) -> Array:
+        """Return a vector of n numbers in this process."""
+
+
+class RowChoice(NamedTuple):
+    """Which rows a Gram matrix is of: all, some by their numbers, or a sample.
+
+    Attributes
+    ----------
+    index : array of int or None
+        Row numbers.
+    size : int
+        Size of the sample, one row of each of so many strata; 0 for none.
+    key : int
+        Which sample.
+    """
+
+    index: Any = None
+    size: int = 0
+    key: int = 0
+
+
+class Derived(NamedTuple):
+    """The rows at a point: scores, −φ', cφ'', and sums.
+
+    Attributes
+    ----------
+    scores, beta, h : (n,) array
+        Of the rows.
+    balance, mass : float
+        Σ c_iβ_i and Σ c_iφ''.
+    residual : float
+        Σ |t − z|.
+    curved : int
+        Number of rows with curvature.
+    reach : float
+        The largest |score|.
+    """
+
+    scores: Any
+    beta: Any
+    h: Any
+    balance: float
+    mass: float
+    residual: float
+    curved: int
+    reach: float
+
+
+class RowSums(NamedTuple):
+    """Sums over the rows by which a point is certified.
+
+    Attributes
+    ----------
+    value, excess : float
+        Σ c φ, and Σ c (φ + φ* + aβ).
+    slip, blur : float
+        What rounding of the scores can add to the excess, and to the value.
+    mass : float
+        Σ c |β| |x|.
+    imbalance : float
+        Σ c β.
+    far : float
+        The largest |t − z|.
+    """
+
+    value: float
+    excess: float
+    slip: float
+    blur: float
+    mass: float
+    imbalance: float
+    far: float
+
+
+class Passes(Protocol):
+    """Passes over vectors of n numbers, with the loss, targets and weights of the rows.
+
+    Attributes
+    ----------
+    xp : module
+        NumPy, or the one like it whose arrays these vectors are.
+    y : (n,) array
+        The targets.
+    """
+
+    xp: Any
+    y: Any
+
+    def derive(self, scores: Any, change: Any, step: float, centre: Any, length: float) -> Derived:
+        """Go along a line, if there is one, and derive the loss, kinks rounded over a length."""
+
+    def slope(
+        self, scores: Any, change: Any, step: float, centre: Any, length: float
+    ) -> tuple[float, float, float]:
+        """Return Σ cβ dz along a line, the sum of the sizes of its terms, and Σ cφ'' dz²."""
+
+    def balance(self, scores: Any, b: float) -> tuple[float, float, float]:
+        """Return Σ cβ, Σ c|β| and Σ cφ'' at scores + b."""
+
+    def slopes(self, scores: Any, b: float) -> Any:
+        """Return −φ' at scores + b."""
+
+    def sides(self, duals: Any) -> tuple[float, float]:
+        """Return Σ c max(β, 0) and Σ c max(−β, 0)."""
+
+    def row_sums(
+        self, scores: Any, b: float, duals: Any, share: Any, norms: Any, norm_w: float, outer: float
+    ) -> RowSums:
+        """Sum over the rows; scores are off by norm_w·share + 4ε(outer + |z| + |t|) at most."""
+
+    def weighted(self, x: Any) -> Any:
+        """Return c_i x_i."""
+
+    def part(self, rows: slice) -> Passes:
+        """Return the passes over some of the rows."""

@@ -1,0 +1,130 @@
+"""Rows that do not fit on a device: every pass copies them there, a part at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.backends.base import Facts, to_host
+from adasdca.backends.cuda.products import Products, RowChoice
+from adasdca.backends.facts import RowFacts
+from adasdca.problem.data import CsrRows, DenseRows, Rows
+
+Array = NDArray[np.float64]
+#: Copies some rows to the device.
+Copy = Callable[[Rows], Products]
+
+
+def row_slice(rows: Rows, first: int, last: int) -> Rows:
+    """Return neighbouring rows, not copied."""
+    if isinstance(rows, DenseRows):
+        return DenseRows(rows.values[first:last])
+    begin, end = int(rows.start[first]), int(rows.start[last])
+    start = rows.start[first : last + 1] - begin
+    shape = last - first, rows.shape[1]
+    return CsrRows(rows.values[begin:end], rows.columns[begin:end], start, shape)
+
+
+class StreamedRows:
+    """Products with rows of this process, made on a device.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    height : int
+        Most rows that the device has room for.
+    copy : callable
+        Copies rows there.
+    xp : module
+        Whose arrays vectors of n numbers are.
+    """
+
+    def __init__(self, rows: Rows, height: int, copy: Copy, xp: Any) -> None:
+        self._rows, self._height, self._copy, self._xp = rows, height, copy, xp
+        self.shape = n, d = rows.shape
+        self.sizes: Any = float(d)
+        if isinstance(rows, CsrRows):
+            self.sizes = xp.asarray(np.diff(rows.start).astype(np.float64))
+        facts = RowFacts(rows)
+        facts.ascends = False
+        self.facts: Facts = facts
+        # A part adds at most a number for each of its rows, and then the parts are added.
+        self.chain = min(n, height) + -(-n // height) + 4096
+
+    def _parts(self) -> Iterator[tuple[slice, Products]]:
+        n = self.shape[0]
+        for first in range(0, n, self._height):
+            last = min(n, first + self._height)
+            yield slice(first, last), self._copy(row_slice(self._rows, first, last))
+
+    def to_device(self, x: Array) -> Any:
+        """Return a vector of this process on the device."""
+        return self._xp.asarray(x)
+
+    def from_device(self, x: Any) -> Array:
+        """Return a vector of the device in this process."""
+        return np.asarray(to_host(x))
+
+    def scores(self, v: Any, shift: float = 0.0) -> Any:
+        """Return x_i·v + shift of all rows."""
+        return self._xp.concatenate([rows.scores(v, shift) for _, rows in self._parts()])
+
+    def combine(self, r: Any) -> Any:
+        """Return Σ_i r_i x_i."""
+        return sum(rows.combine(r[part]) for part, rows in self._parts())
+
+    def squares(self, h: Any) -> Any:
+        """Return Σ_i h_i x_ij² for every feature."""
+        return sum(rows.squares(h[part]) for part, rows in self._parts())
+
+    def row_squares(self, factors: Array) -> Any:
+        """Return Σ_j f_j x_ij² of all rows."""
+        return self._xp.concatenate([rows.row_squares(factors) for _, rows in self._parts()])
+
+    def line(
+        self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
+    ) -> tuple[Any, Any]:
+        """Return x_i·v + shift, and Σ_i c_iβ_i x_i at scores + that: one copy for both."""
+        change, ahead = self._xp.empty(self.shape[0]), 0.0
+        for part, rows in self._parts():
+            change[part] = rows.scores(v, shift)
+            own = passes.part(part)
+            middle = None if centre is None else centre[part]
+            beta = own.derive(scores[part], change[part], 1.0, middle, length).beta
+            ahead = ahead + rows.combine(own.weighted(beta))
+        return change, ahead
+
+    def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
+        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
+        found = [rows.curve(h[part], v, shift) for part, rows in self._parts()]
+        return sum(each for each, _ in found), self._xp.concatenate([image for _, image in found])
+
+    def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
+        """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); None if time ran out."""
+        total: Any = 0.0
+        for part, own in self._parts():
+            chosen = rows
+            if rows.index is not None:
+                index = rows.index
+                here = index[(index >= part.start) & (index < part.stop)] - part.start
+                chosen = RowChoice(here)
+                if len(here) == 0:
+                    continue
+            elif rows.size:
+                share = (part.stop - part.start) / self.shape[0]
+                chosen = rows._replace(size=max(1, round(rows.size * share)))
+            found = own.gram(h[part], centre, chosen, deadline)
+            if found is None:
+                return None
+            total = total + found
+        size = self.shape[1] + 1
+        return total if np.ndim(total) else np.zeros((size, size))
+
+    def take_columns(self, features: NDArray[np.intp]) -> StreamedRows:
+        """Return the rows with some of the features."""
+        rows = self._rows.take_columns(features)
+        return StreamedRows(rows, self._height, self._copy, self._xp)

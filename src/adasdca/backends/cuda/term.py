@@ -1,0 +1,234 @@
+"""The rows' part of a second-order objective, for rows on a device."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.backends.base import Derivatives, Gram, RowSlope, to_host
+from adasdca.backends.cuda.products import Passes, Products, RowChoice
+
+Array = NDArray[np.float64]
+
+#: A mean curvature below this is none.
+STRAIGHT = 1e-60
+#: Rows with curvature are picked out where they are at most this share of all.
+FEW = 0.7
+#: Rows a feature of a sample, at most: on a device more of them cost more than a step more does.
+SAMPLE = 200
+#: Rows with curvature a feature from which on a Gram matrix is not made of all.
+MANY = 800
+#: Matrices of fewer features are factorised in this process, and made of all rows.
+SMALL = 256
+
+
+@dataclass(frozen=True)
+class WeightedRows:
+    """Rows with their loss, targets and weights, where they are.
+
+    Attributes
+    ----------
+    products : Products
+        Products with the rows.
+    passes : Passes
+        Passes over vectors of the rows.
+    centre : (d,) array where the rows are
+        Their mean.
+    mu, total : float
+        λN and N.
+    """
+
+    products: Products
+    passes: Passes
+    centre: Any
+    mu: float
+    total: float
+
+    def combine(self, duals: Any) -> Array:
+        """Return u = Σ_i c_iβ_i x_i/(λN)."""
+        return np.asarray(to_host(self.products.combine(self.passes.weighted(duals)))) / self.mu
+
+
+class DeviceTerm:
+    """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
+
+    Parameters
+    ----------
+    at : WeightedRows
+        The rows.
+    length, centre : float, (n,) array
+        Kinks are rounded over this length about these duals.
+    known : (v, scores), optional
+        The scores x_i·v of a v, not to be taken again.
+    """
+
+    exact, known = False, 0
+
+    def __init__(
+        self, at: WeightedRows, length: float, centre: Any, known: tuple[Array, Any]
+    ) -> None:
+        self._at, self.length, self.centre, self._known = at, length, centre, known
+        self._samples = 0
+
+    # -- the point
+
+    def go(self, v: Array, b: float) -> None:
+        """Go to a point, for its second derivatives alone."""
+        known, scores = self._known
+        scores = scores + b if v is known else self._at.products.scores(v, b)
+        self._first = scores
+        self._derive(scores, None, 0.0)
+
+    def place(self, v: Array, b: float) -> Derivatives:
+        """Go to a point."""
+        self.go(v, b)
+        return self._derivatives()
+
+    def move(self, length: float) -> Derivatives:
+        """Go along the line."""
+        self._derive(self.here.scores, self.change, length)
+        if length != 1.0 or self._ahead is None:
+            return self._derivatives()
+        # The sum at the end of the whole step has come with the line.
+        u = np.asarray(to_host(self._ahead)) / self._at.mu
+        return Derivatives(u, self.here.balance, self.here.mass)
+
+    def settle(self) -> Derivatives:
+        """Refuse: sums are not in twice the digits."""
+        raise NotImplementedError("this term is not exact")
+
+    def _derive(self, scores: Any, change: Any, step: float) -> None:
+        here = self._at.passes.derive(scores, change, step, self.centre, self.length)
+        if here.mass < STRAIGHT * self._at.total:
+            # Nearly straight everywhere: a step would leave the range of doubles.
+            here = here._replace(h=0.0 * here.h, mass=0.0, curved=0)
+        self.here = here
+
+    def _derivatives(self) -> Derivatives:
+        here = self.here
+        return Derivatives(self._at.combine(here.beta), here.balance, here.mass)
+
+    @property
+    def balance(self) -> float:
+        """Σ_i c_iβ_i."""
+        return self.here.balance
+
+    @property
+    def curved(self) -> int:
+        """Number of rows with curvature."""
+        return self.here.curved
+
+    @property
+    def residual(self) -> float:
+        """Mean distance of the scores from their targets."""
+        return self.here.residual / self._at.products.shape[0]
+
+    @property
+    def travel(self) -> float:
+        """Mean distance of the scores from where they began."""
+        return float(abs(self.here.scores - self._first).mean())
+
+    def duals(self) -> Any:
+        """Return the dual point −φ' of all rows."""
+        return self.here.beta
+
+    # -- the line
+
+    def aim(self, dv: Array, db: float) -> None:
+        """Choose the line."""
+        self.change, self._ahead = self._at.products.line(
+            dv, db, self.here.scores, self._at.passes, self.centre, self.length
+        )
+
+    def slope(self, length: float) -> RowSlope:
+        """Return the slope along the line."""
+        here = self.here
+        value, size, bend = self._at.passes.slope(
+            here.scores, self.change, length, self.centre, self.length
+        )
+        # The rounding of a score of a steep row is many times that of its dual.
+        return RowSlope(-value, bend, size + here.reach * math.sqrt(here.mass * bend))
+
+    # -- the curvature
+
+    def gram(
+        self,
+        intercept: bool,
+        deadline: float,
+        sample: int | None = None,
+        combined: bool = False,
+    ) -> Gram | None:
+        """Sum the matrix of the features; None if time ran out."""
+        at, h, (n, d) = self._at, self.here.h, self._at.products.shape
+        rows, refined = RowChoice(), False
+        if sample is None and d >= SMALL and self.curved > MANY * d:
+            # So many of these rows that a sample of them and a few products cost less than all.
+            sample, refined = int(SAMPLE * d * (n / self.curved)), True
+        if sample is not None and sample < n:
+            self._samples, most = self._samples + 1, n if refined else SAMPLE * d
+            rows = RowChoice(size=min(sample, most), key=self._samples)
+        elif self.curved < FEW * n:
+            rows = RowChoice(index=h.nonzero()[0])
+        # About the mean of all rows: a far one would cost the digits of their differences.
+        centre = at.centre if intercept else None
+        found = at.products.gram(h, centre, rows, deadline)
+        if found is None:
+            return None
+        mass, matrix, column = float(found[d, d]), found[:d, :d], found[d, :d]
+        # A sample is to be as large as all; where it has no curvature it says nothing.
+        share = self.here.mass / mass if rows.size and mass > 0 else 1.0
+        moved = np.zeros(d)
+        if intercept and mass > 0:
+            matrix = matrix - column[:, None] * (column / mass)
+            moved = share * (to_host(column) + mass * to_host(at.centre))
+        sums = at.mu * at.combine(self.here.beta) if combined else None
+        mass, product = share * mass if intercept else 0.0, None
+        if rows.size and refined:
+            if mass > 0:
+                mass, moved = self.here.mass, np.asarray(to_host(at.products.combine(h)))
+            product = self._product(moved, mass)
+        return Gram(_matrix(share * matrix), moved, mass, sums, product)
+
+    def _product(self, column: Array, mass: float) -> Callable[[Array], Array]:
+        """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
+        mean = column / mass if mass > 0 else column
+
+        def product(p: Array) -> Array:
+            found, total = self.curve(p, -float(mean @ p))
+            return np.asarray(found - total * mean)
+
+        return product
+
+    def curve(self, p: Any, q: float) -> tuple[Any, float]:
+        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
+        found, image = self._at.products.curve(self.here.h, p, q)
+        return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
+
+    def diagonal(self) -> tuple[Any, float]:
+        """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""
+        return self._at.products.squares(self.here.h), self.here.mass
+
+    def solve_by_rows(
+        self,
+        diagonal: float | Array,
+        right: Array,
+        balance: float,
+        intercept: bool,
+        deadline: float,
+    ) -> tuple[Array, float] | None:
+        """Return None: equations are solved by features or by conjugate gradients."""
+        return None
+
+
+def _matrix(values: Any) -> Any:
+    """Return a matrix for those who factorise it: a small one here, others where they are."""
+    if isinstance(values, np.ndarray) or len(values) < SMALL:
+        return np.asarray(to_host(values))
+    from adasdca.backends.cuda.kernels.matrix import DeviceMatrix
+
+    return DeviceMatrix(values)

@@ -1,0 +1,107 @@
+"""Rows that are in the memory of a CUDA device already: CuPy, and what speaks DLPack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+#: What DLPack calls a CUDA device.
+CUDA = 2
+#: Bytes of a part of X that is looked through for NaN at a time.
+PART = 1 << 30
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """Rows that only a backend on their device can read.
+
+    Attributes
+    ----------
+    matrix : array or CSR matrix of CuPy
+        The rows.
+    """
+
+    matrix: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        n, d = self.matrix.shape
+        return n, d
+
+    @property
+    def n_stored(self) -> int:
+        """Number of entries in memory."""
+        return int(self.values.size)
+
+    @property
+    def values(self) -> Any:
+        """The entries."""
+        return self.matrix.data if hasattr(self.matrix, "indptr") else self.matrix
+
+    def with_constant(self, value: float) -> DeviceRows:
+        """Refuse: what is the user's is not copied there."""
+        raise ValueError(
+            "intercept_scaling copies X with one more column, which is not done on a device; pass "
+            "intercept_scaling=None, or X in the memory of this process."
+        )
+
+
+def is_on_device(X: Any) -> bool:
+    """Whether X is on a CUDA device."""
+    if type(X).__module__.startswith("cupyx."):
+        return True
+    if hasattr(X, "__cuda_array_interface__"):
+        return True
+    return hasattr(X, "__dlpack_device__") and int(X.__dlpack_device__()[0]) == CUDA
+
+
+def from_device(x: Any) -> Any:
+    """Copy an array of a device, targets or weights, to this process."""
+    import cupy
+
+    return (x if isinstance(x, cupy.ndarray) else cupy.from_dlpack(x)).get()
+
+
+def check_device_rows(X: Any) -> DeviceRows:
+    """Return X as rows of CuPy, not copied where it is in C order and of float32 or float64."""
+    import cupy
+
+    if type(X).__module__.startswith("cupyx."):
+        matrix = X.tocsr()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        values = matrix.data
+    else:
+        matrix = values = X if isinstance(X, cupy.ndarray) else cupy.from_dlpack(X)
+    if matrix.ndim != 2:
+        raise ValueError(f"X has shape {matrix.shape}; pass a matrix, a row for each sample.")
+    if values.dtype not in (np.float32, np.float64):
+        raise ValueError(
+            f"X is on a device and has dtype {values.dtype}; pass float32 or float64, e.g. "
+            "X.astype(numpy.float32)."
+        )
+    if 0 in matrix.shape:
+        raise ValueError(f"X has shape {matrix.shape}; pass at least one row and one feature.")
+    if not _finite(values):
+        raise ValueError(
+            "Input X contains NaN or infinity; drop such rows or fill the values first."
+        )
+    if matrix is values:
+        matrix = cupy.ascontiguousarray(matrix)
+    return DeviceRows(matrix)
+
+
+def _finite(values: Any) -> bool:
+    """Look for NaN and infinity in parts: a mask of all entries may not fit."""
+    flat = values.ravel() if values.flags.c_contiguous else values.T.ravel()
+    step = PART // flat.itemsize
+    # A sum is not finite if an entry is not; the other way round only with overflow.
+    parts = (flat[first : first + step] for first in range(0, flat.size, step))
+    return all(
+        bool(np.isfinite(float(part.sum(dtype=np.float64)))) or bool(np.isfinite(part).all())
+        for part in parts
+    )

@@ -1,0 +1,338 @@
+"""The CUDA backend on a device: `pytest -m cuda`. Without CuPy this file is not collected."""
+
+import cupy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from cupyx.scipy import sparse as device_sparse
+from sklearn.datasets import load_iris
+
+import adasdca
+from adasdca import AdaSDCAClassifier, AdaSDCARegressor
+from adasdca.backends.base import FOREVER
+from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cuda import device, term
+from adasdca.backends.cuda.device import cuda_backend
+from adasdca.backends.cuda.kernels import compiled, dense, transfer
+from adasdca.backends.cuda.kernels.arrays import device_products
+from adasdca.backends.cuda.kernels.matrix import DeviceMatrix
+from adasdca.backends.cuda.kernels.passes import CudaPasses
+from adasdca.backends.cuda.products import RowChoice
+from adasdca.backends.cuda.streamed import StreamedRows
+from adasdca.problem.data import check_rows
+from adasdca.problem.losses import LOSSES
+from adasdca.problem.problem import Problem
+from host_rows import HostPasses, HostProducts
+from test_cuda import REGULARISERS, agree, both, data
+
+pytestmark = pytest.mark.cuda
+
+
+@pytest.mark.parametrize("regulariser", REGULARISERS)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_it_reaches_the_certificate_of_the_local_rows(loss, intercept, regulariser):
+    agree(*both(loss, "cuda", fit_intercept=intercept, **REGULARISERS[regulariser]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_types_of_rows(loss, sparse, dtype):
+    agree(*both(loss, "cuda", dtype, sparse, fit_intercept=True))
+
+
+@pytest.mark.parametrize("regulariser", REGULARISERS)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_certificates_are_those_of_the_core(loss, intercept, regulariser):
+    """At any point the gaps are the same but for what either bounds of its rounding."""
+    X, y = data(loss)
+    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    problem = Problem.checked(
+        X, y, loss=loss, lam=1e-3, fit_intercept=intercept, sample_weight=weight,
+        **REGULARISERS[regulariser],
+    )  # fmt: skip
+    w = np.abs(np.random.default_rng(1).normal(size=8)) * 1e-3
+    duals = -problem.loss.slope(X @ w + 0.1, y) * np.random.default_rng(2).random(len(y))
+    one = LocalBackend(problem).certify(w, 0.1, duals)
+    two = cuda_backend(problem).certify(w, 0.1, cp.asarray(duals))
+    assert one.primal == pytest.approx(two.primal, rel=1e-13)
+    assert np.isfinite(one.gap) == np.isfinite(two.gap)
+    if np.isfinite(one.gap):
+        assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_formulas_are_those_of_the_core(loss):
+    rng = np.random.default_rng(0)
+    known = LOSSES[loss]()
+    z = np.concatenate([rng.normal(size=200) * 10.0 ** rng.integers(-6, 4, 200), [0.0, 1.0, -1.0]])
+    margin = known.kind == "classification"
+    y = np.where(rng.random(len(z)) < 0.5, -1.0, 1.0) if margin else rng.normal(size=len(z))
+    sign, t = (y, np.ones(len(z))) if margin else (np.ones(len(z)), y)
+    lower, upper = np.clip(known.domain, -5.0, 5.0)
+    near = -known.slope(sign * z, y) * (1.0 + 1e-9 * rng.normal(size=len(z)))
+    own = np.where(rng.random(len(z)) < 0.5, rng.uniform(lower, upper, len(z)), sign * near)
+    own = np.clip(own, lower, upper)
+    beta, scores = sign * own, sign * z
+    problem = Problem.checked(np.ones((len(z), 1)), y, loss=loss, lam=1.0)
+    passes = CudaPasses(problem)
+    out = [cp.empty(len(z)) for _ in range(5)]
+    inputs = map(cp.asarray, (z, own, t))
+    arguments = (*inputs, *passes._loss, np.float64(0.3), *out, np.int64(len(z)))
+    passes._kernel("formulas")((4,), (compiled.THREADS,), arguments)
+    value, ascent, curvature, excess, rounded = (each.get() for each in out)
+    np.testing.assert_allclose(sign * ascent, -known.slope(scores, y), rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(curvature, known.curvature(scores, y), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(value, known.value(scores, y), rtol=1e-12, atol=1e-300)
+    expected = known.excess(beta, scores, y)
+    # Where s is near b, their difference has the rounding of either.
+    slack = 1e-13 * (np.abs(ascent) + np.abs(own)) * (np.abs(ascent - own) + np.abs(z))
+    assert (np.abs(excess - expected) <= 1e-10 * expected + slack).all()
+    assert (excess >= 0).all()
+    if not known.curvature_varies:
+        step = known.step(beta, scores, y, 0.3)
+        np.testing.assert_allclose(sign * rounded, step, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_passes_are_those_of_numpy(loss, weighted):
+    X, y = data(loss)
+    rng = np.random.default_rng(0)
+    weight = rng.integers(0, 4, len(y)).astype(float) if weighted else None
+    problem = Problem.checked(X, y, loss=loss, lam=1e-3, sample_weight=weight)
+    ours, theirs = CudaPasses(problem), HostPasses(problem)
+    scores, change = rng.normal(size=len(y)), rng.normal(size=len(y))
+    duals = -problem.loss.slope(scores, y) * rng.random(len(y))
+    norms = rng.random(len(y))
+    length = 0.0 if problem.loss.smoothness > 0 else 0.3
+    near = {"rtol": 1e-11, "atol": 1e-13}
+
+    def compare(name, *arguments):
+        there = [cp.asarray(a) if isinstance(a, np.ndarray) else a for a in arguments]
+        one, two = getattr(ours, name)(*there), getattr(theirs, name)(*arguments)
+        for a, b in zip(*((x if isinstance(x, tuple) else (x,)) for x in (one, two)), strict=True):
+            np.testing.assert_allclose(a.get() if isinstance(a, cp.ndarray) else a, b, **near)
+
+    compare("derive", scores, None, 0.0, duals, length)
+    compare("derive", scores, change, 0.7, duals, length)
+    compare("slope", scores, change, 0.7, duals, length)
+    compare("balance", scores, 0.3)
+    compare("slopes", scores, 0.3)
+    compare("sides", duals)
+    compare("row_sums", scores, 0.3, duals, 1e-15 * norms, norms, 2.0, 0.3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (3, 70), (20_000, 3), (9_001, 54), (5_000, 63), (5_000, 64), (700, 1_100)]
+)
+def test_products(shape, sparse, dtype):
+    """Against the same in NumPy, on shapes that are no multiple of a block."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape).astype(dtype)
+    if sparse:
+        X[rng.random(shape) < 0.7] = 0.0
+    ours = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
+    theirs = HostProducts(X.astype(float))
+    r, some = rng.normal(size=shape[0]), np.arange(0, shape[1], 2)
+    h = np.abs(r) * (rng.random(shape[0]) < 0.5)
+    near = {"rtol": 1e-10, "atol": 1e-10}
+    for a, b in ((ours, theirs), (ours.take_columns(some), theirs.take_columns(some))):
+        v = rng.normal(size=a.shape[1])
+        np.testing.assert_allclose(a.scores(v, 0.5).get(), b.scores(v, 0.5), **near)
+        np.testing.assert_allclose(a.combine(cp.asarray(r)).get(), b.combine(r), **near)
+        np.testing.assert_allclose(a.squares(cp.asarray(r)).get(), b.squares(r), **near)
+        np.testing.assert_allclose(a.row_squares(v).get(), b.row_squares(v), **near)
+        image, found = b.curve(r, v, 0.5)[1], a.curve(cp.asarray(r), v, 0.5)
+        np.testing.assert_allclose(found[1].get(), image, **near)
+        np.testing.assert_allclose(found[0].get(), b.combine(image), rtol=1e-9, atol=1e-9)
+        index = np.flatnonzero(h)
+        for centre in (None, np.full(a.shape[1], 0.1)):
+            for chosen in (None, index):
+                there = [None if x is None else cp.asarray(x) for x in (centre, chosen)]
+                found = a.gram(cp.asarray(h), there[0], RowChoice(there[1]), FOREVER)
+                expected = b.gram(h, centre, RowChoice(chosen), FOREVER)
+                found = found.get() if isinstance(found, cp.ndarray) else found
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("features", [1, 7, 54, 130, 1000])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "huber"])
+def test_a_line_and_the_sum_at_its_end(loss, features, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3001, features)).astype(dtype)
+    y = np.where(rng.random(3001) < 0.5, 1.0, -1.0)
+    problem = Problem.checked(X, y, loss=loss, lam=1e-3, sample_weight=rng.random(3001))
+    scores, centre, v = rng.normal(size=3001), 0.1 * y, rng.normal(size=features)
+    length = 0.0 if loss == "logistic" else 0.3
+    there = cp.asarray(scores), CudaPasses(problem), cp.asarray(centre), length
+    change, ahead = device_products(problem.rows).line(v, 0.5, *there)
+    expected = HostProducts(X.astype(float)).line(
+        v, 0.5, scores, HostPasses(problem), centre, length
+    )
+    np.testing.assert_allclose(change.get(), expected[0], rtol=1e-10, atol=1e-10)
+    fits = features * np.dtype(dtype).itemsize <= 32 * dense.REGISTERS
+    assert (ahead is not None) == fits
+    if fits:
+        np.testing.assert_allclose(ahead.get(), expected[1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("shape", [(50_000, 5), (20_000, 54), (3_000, 600)])
+def test_sums_are_as_near_as_they_say(shape, sparse, dtype):
+    """Scores and the dual point u, against sums of long doubles, where terms nearly cancel."""
+    rng = np.random.default_rng(0)
+    X = (1.0 + 1e-3 * rng.normal(size=shape)).astype(dtype)
+    X[rng.random(shape) < 0.5 * sparse] = 0.0
+    y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
+    given = sp.csr_matrix(X) if sparse else X
+    backend = cuda_backend(Problem.checked(given, y, loss="squared_hinge", lam=1 / shape[0]))
+    exact, certifier = X.astype(np.longdouble), backend.certifier
+    w, duals = rng.normal(size=shape[1]), y * rng.random(shape[0])
+    bound = certifier._share * certifier.side.norm(w)
+    off = np.abs(backend.products.scores(w).get() - exact @ w.astype(np.longdouble))
+    assert (off <= bound.get()).all()
+    apart = backend.combine(cp.asarray(duals)) - duals.astype(np.longdouble) @ exact
+    mass = float(np.abs(duals) @ np.linalg.norm(X.astype(float), axis=1))
+    assert float(np.sqrt((apart**2).sum())) <= certifier.off(mass)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic", "absolute"])
+def test_a_sample_preconditions(monkeypatch, loss):
+    """Far more rows than features: samples and products certify what all rows do."""
+    rng, scales = np.random.default_rng(0), np.geomspace(0.1, 10, 256)
+    X = (rng.normal(size=(300_000, 256)) * scales + 3.0).astype(np.float32)
+    scores = (X - 3.0) @ (rng.normal(size=256) / scales) / 16 + rng.normal(size=300_000)
+    y = scores if loss == "absolute" else np.where(scores > 0, 1.0, -1.0)
+    options = {"loss": loss, "lam": 1e-4, "tol": 1e-6, "fit_intercept": True, "backend": "cuda"}
+    found = adasdca.solve(cp.asarray(X), y, **options)
+    monkeypatch.setattr(term, "MANY", 1e9)
+    monkeypatch.setattr(term, "SAMPLE", 1e9)
+    whole = adasdca.solve(cp.asarray(X), y, **options)
+    assert found.converged
+    assert whole.converged
+    assert found.dual <= whole.primal
+    assert whole.dual <= found.primal
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_sample_has_rows_of_every_stratum(sparse):
+    n, d, count = 10_007, 70, 500
+    X = np.zeros((n, d))
+    X[:, 0], X[:, 1] = np.arange(n), 1.0
+    rows = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
+    panel = rows._panels(cp.ones(n), None, RowChoice(size=count, key=3), 0, count)[0].get()
+    assert (panel[:, 1] == 1.0).all()
+    strata = panel[:, 0] * count / n
+    assert (np.abs(strata - np.arange(count) - 0.5) <= 0.5 + count / n).all()
+    other = rows._panels(cp.ones(n), None, RowChoice(size=count, key=4), 0, count)[0].get()
+    assert (panel[:, 0] != other[:, 0]).mean() > 0.5
+
+
+def test_sums_in_twice_the_digits():
+    """Numbers that cancel to 0.001."""
+    x = np.random.default_rng(0).normal(size=100_001) * 1e8
+    y = np.concatenate([x, -x, [1e-3]])
+    problem = Problem.checked(
+        np.ones((len(y), 1)), y, loss="squared", lam=1.0, sample_weight=np.full(len(y), 1.1)
+    )
+    total, _, _ = CudaPasses(problem).balance(cp.zeros(len(y)), 0.0)
+    assert total == pytest.approx(1.1e-3, rel=1e-9)
+
+
+def test_large_arrays_arrive_whole():
+    X = np.random.default_rng(0).random((3 * transfer.PIECE // 8 + 5, 1))
+    there = transfer.upload(X)
+    assert (there.get() == X).all()
+    assert (transfer.download(there) == X).all()
+    assert transfer.download(cp.empty(0)).shape == (0,)
+
+
+def test_a_matrix_is_factorised_on_the_device():
+    A = np.random.default_rng(0).normal(size=(300, 300))
+    A = A @ A.T
+    solve = DeviceMatrix(cp.asarray(A)).cholesky(2.0)
+    right = np.arange(300.0)
+    np.testing.assert_allclose(solve(right), np.linalg.solve(A + 2.0 * np.eye(300), right))
+    assert DeviceMatrix(cp.asarray(-A)).cholesky(0.0) is None
+
+
+@pytest.mark.parametrize("features", [300, 4000])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge", "squared"])
+def test_many_features(loss, features):
+    """Factorised on the device, and by conjugate gradients there."""
+    rng = np.random.default_rng(0)
+    X = sp.random(3000, features, 0.01, "csr", np.float32, random_state=0)
+    y = np.where(X @ rng.normal(size=features) + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)
+    options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
+    agree(adasdca.solve(X, y, **options), adasdca.solve(X, y, backend="cuda", **options))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_rows_that_do_not_fit(monkeypatch, loss, sparse):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 20)).astype(np.float32)
+    X[rng.random(X.shape) < 0.5 * sparse] = 0.0
+    y = np.where(X[:, 0] + rng.normal(size=30_000) > 0, 1.0, -1.0)
+    X = sp.csr_matrix(X) if sparse else X
+    monkeypatch.setattr(device, "free_bytes", lambda cupy: 8_000_000 if sparse else 5_000_000)
+    options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
+    problem = Problem.checked(X, y, loss=loss, lam=1e-3)
+    assert isinstance(cuda_backend(problem).products, StreamedRows)
+    agree(adasdca.solve(X, y, **options), adasdca.solve(X, y, backend="cuda", **options))
+
+
+@pytest.mark.parametrize("kind", ["cupy", "cupy csr", "torch", "jax"])
+def test_rows_that_are_on_a_device_already(kind):
+    X, y = data("logistic", np.float32, sparse=kind == "cupy csr")
+    options = {"loss": "logistic", "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
+    expected = adasdca.solve(X, y, backend="cuda", **options)
+    if kind == "cupy csr":
+        there = device_sparse.csr_matrix(X)
+    elif kind == "cupy":
+        there = cp.asarray(X)
+    elif kind == "torch":
+        there = pytest.importorskip("torch").from_numpy(X).to("cuda")
+    else:
+        there = pytest.importorskip("jax").numpy.asarray(X)
+        if there.device.platform != "gpu":
+            pytest.skip("this JAX sees no device")
+    found = adasdca.solve(there, cp.asarray(y), backend="cuda", **options)
+    assert (found.coef == expected.coef).all()
+    assert found.gap == expected.gap
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_estimators(sparse):
+    X, y = load_iris(return_X_y=True)
+    X = sp.csr_matrix(X) if sparse else X
+    options = {"multi_class": "ovr", "tol": 1e-10}
+    local = AdaSDCAClassifier(**options).fit(X, y)
+    found = AdaSDCAClassifier(device="cuda", **options).fit(X, y)
+    assert found.converged_
+    assert (
+        np.linalg.norm(local.coef_ - found.coef_, axis=1) <= local.radius_ + found.radius_
+    ).all()
+    assert (found.predict(X) == local.predict(X)).all()
+    target = np.asarray(X[:, [0]].todense() if sparse else X[:, [0]]).ravel()
+    one, two = (
+        AdaSDCARegressor(tol=1e-10, device=where).fit(X[:, 1:], target) for where in (None, "cuda")
+    )
+    assert np.linalg.norm(one.coef_ - two.coef_) <= one.radius_ + two.radius_
+
+
+def test_a_solve_repeats_bit_for_bit():
+    X, y = data("logistic", np.float32, sparse=True)
+    one, two = (
+        adasdca.solve(X, y, loss="logistic", lam=1e-3, fit_intercept=True, backend="cuda")
+        for _ in range(2)
+    )
+    assert (one.coef == two.coef).all()
+    assert one.gap == two.gap
