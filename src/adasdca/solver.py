@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.stored import map_rows
 from adasdca.duality.certificate import Certificate
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
+from adasdca.problem.data import CheckedRows
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
 from adasdca.solution import History, Record, Solution, State, Status, as_beta
@@ -56,6 +58,7 @@ def solve(
     n_threads: int = 1,
     pack: bool | str = "auto",
     backend: Callable[[Problem], Backend] | None = None,
+    memory_limit: int | str | None = None,
 ) -> Solution:
     """Minimise a regularised risk of a linear model, with a certificate.
 
@@ -118,6 +121,11 @@ def solve(
     backend : callable, optional
         Where the rows live: makes a `Backend` of the checked problem. By default they stay in the
         memory of this process; `n_threads` and `pack` are for that one alone.
+    memory_limit : int or str, optional
+        Bytes, or a text such as ``"2 GB"``, that the solve may take beside what is there when it
+        begins. X stays on the disk then, and is read in blocks: an array of ``numpy.load(path,
+        mmap_mode="r")``, a CSR matrix of such arrays, or the rows of a packed file
+        (`adasdca.files.open_packed`). Only second-order steps are taken.
 
     Returns
     -------
@@ -141,6 +149,14 @@ def solve(
     True
     """
     start = time.perf_counter()
+    if memory_limit is not None:
+        if backend is not None or intercept_scaling is not None:
+            raise ValueError(
+                f"memory_limit = {memory_limit!r} has a backend of its own, and no room for the "
+                "column of intercept_scaling; leave backend and intercept_scaling out."
+            )
+        rows, backend = map_rows(X, memory_limit, check_threads(n_threads))
+        X = CheckedRows(rows)
     problem = Problem.checked(
         X,
         y,
@@ -153,40 +169,90 @@ def solve(
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
     )
+    if not isinstance(pack, bool) and pack != "auto":
+        raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
+    threads = check_threads(n_threads)
+    return solve_problem(
+        problem,
+        backend or (lambda checked: LocalBackend(checked, threads, pack)),
+        method=method,
+        tol=tol,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        random_state=random_state,
+        warm_start=warm_start,
+        callback=callback,
+        threads=threads,
+        start=start,
+    )
+
+
+def check_threads(n_threads: Any) -> int:
+    """Return a number of threads; −1 stands for all processors."""
+    if n_threads == -1:
+        return os.cpu_count() or 1
+    return check_count("n_threads", n_threads, 1, MOST_THREADS)
+
+
+def solve_problem(
+    problem: Problem,
+    backend: Callable[[Problem], Backend],
+    *,
+    method: str | Method,
+    tol: float,
+    max_epochs: int,
+    max_time: float | None,
+    random_state: Any,
+    warm_start: Any,
+    callback: Callback | None,
+    threads: int,
+    start: float,
+) -> Solution:
+    """Solve a checked problem; the arguments are those of `solve`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem. Its rows, targets and weights may be with the backend alone.
+    backend : callable
+        Makes a backend of it.
+    method, tol, max_epochs, max_time, random_state, warm_start, callback
+        As they were given.
+    threads : int
+        Threads for passes over the rows.
+    start : float
+        When the solve began, on the clock of `time.perf_counter`.
+    """
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
-    threads = os.cpu_count() or 1
-    if n_threads != -1:
-        threads = check_count("n_threads", n_threads, 1, MOST_THREADS)
     method = get_method(method)
     max_epochs = check_count("max_epochs", max_epochs, 0)
     if max_time is not None:
         max_time = check_number("max_time", max_time, 0.0, math.inf, "seconds, 0 or more, or None")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback = {callback!r} is not callable; pass a function of one record.")
-    if not isinstance(pack, bool) and pack != "auto":
-        raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
     # (A product too small for doubles is 0, and no error.)
     with interruption() as around, np.errstate(under="ignore"):
         stop = StopRule(start, tol, max_epochs, max_time, callback, around)
         epoch = 0
-        rows = LocalBackend(problem, threads, pack) if backend is None else backend(problem)
+        rows = backend(problem)
         if not rows.facts.ascends and method.ascends:
             raise ValueError(
                 f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
-                f"{l1_ratio!r}, a penalty factor of 0 or this backend does not allow; choose "
-                "method='auto', or an l1_ratio below 1 and penalty_factors above 0."
+                f"{problem.l1_ratio!r}, a penalty factor of 0 or this backend does not allow; "
+                "choose method='auto', or an l1_ratio below 1 and penalty_factors above 0."
             )
         schedule = method.schedule(problem, rows.facts, tol, threads)
         if warm_start is not None:
-            beta, multiplier, epoch = as_beta(warm_start, problem.weight, len(problem.y))
+            beta, multiplier, epoch = as_beta(warm_start, problem.weight, rows.facts.n)
             rows.restart(beta, multiplier)
         around.check()
         loop = Loop(rows, schedule, stop, seed, epoch)
         bounds = problem.bounds
         allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
+        known = allowed and len(problem.y) > 0  # enough for a certificate of the model 0
         try:
-            return _solution(problem, rows, loop.run(FIRST if allowed else FOREVER))
+            return _solution(problem, rows, loop.run(FIRST if known else FOREVER))
         except _core.Expired:
             return unsolved(
                 problem.y,

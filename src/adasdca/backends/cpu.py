@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,15 +82,7 @@ class LocalBackend:
 
     def restrict(self, features: NDArray[np.intp]) -> LocalBackend:
         """Return the problem on some of the features, at β = 0."""
-        problem = self.problem
-        bounds, factors = problem.bounds, problem.penalty_factors
-        part = replace(
-            problem,
-            rows=problem.rows.take_columns(features),
-            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
-            penalty_factors=None if factors is None else factors[features],
-            constant=0.0,  # what a part of the features is told as is no model
-        )
+        part = self.problem.restrict(features)
         return LocalBackend(part, self._threads, pack=False)
 
     def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:

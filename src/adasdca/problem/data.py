@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,6 +98,12 @@ class CsrRows:
 Rows = DenseRows | CsrRows
 
 
+class CheckedRows(NamedTuple):
+    """Rows that were checked where they are."""
+
+    rows: Rows
+
+
 def check_rows(X: Any) -> Rows:
     """Return X as rows the core can read, without a copy where that is possible.
 
@@ -106,6 +112,8 @@ def check_rows(X: Any) -> Rows:
     sparse formats CSR, Fortran order C order; unsorted or duplicate entries of a CSR matrix are
     sorted and summed.
     """
+    if isinstance(X, CheckedRows):
+        return X.rows
     rows = _check_sparse(X) if sp.issparse(X) else _check_dense(X)
     n, d = rows.shape
     if n == 0 or d == 0:
