@@ -203,7 +203,7 @@ def map_rows(
             found = check_rows(given)
         except ValueError as error:
             raise ValueError(f"rows {bounds[k]} to {bounds[k + 1] - 1}: {error}") from error
-        if found.values is not part.values:
+        if found.values.ctypes.data != part.values.ctypes.data:
             raise ValueError(
                 f"X: rows {bounds[k]} to {bounds[k + 1] - 1} would have to be copied; with "
                 "memory_limit store C-ordered arrays, and CSR matrices whose indices are sorted "
