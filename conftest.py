@@ -1,6 +1,7 @@
 """What every test and every example of a docstring shares."""
 
 import functools
+import importlib.util
 import os
 import signal
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, settings
 
 from adasdca import _core, datasets, losses, methods
 from adasdca.ascent import sampling
+
+#: Doctests import every module of the package; these import Dask.
+collect_ignore_glob = [] if importlib.util.find_spec("distributed") else ["src/adasdca/dask/*"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

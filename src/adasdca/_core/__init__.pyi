@@ -2,7 +2,6 @@
 
 """Kernels of adasdca."""
 
-from collections.abc import Callable
 from typing import Annotated, overload
 
 import numpy
@@ -182,6 +181,14 @@ class Workspace:
     def certify(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], intercept: float, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> Certified:
         """The certificate of a primal and a dual point."""
 
+    def save(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], features: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """
+        Write all that changes during a solve, bit by bit: n, 4 d and 10 numbers.
+        """
+
+    def load(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], features: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], numbers: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Take over what `save` has written."""
+
     @property
     def chain(self) -> int:
         """The longest chain of additions in `combine`."""
@@ -251,7 +258,7 @@ class Workspace:
     def place_primal(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multiplier: float) -> None:
         """Take over w and b; beta follows at the next survey."""
 
-def root_of_balance(balance: Callable, guess: float) -> float:
+def root_of_balance(balance: object, guess: float) -> float:
     """
     The best intercept, from a function of it: sum c beta, minus its slope, and sum c |beta|.
     """

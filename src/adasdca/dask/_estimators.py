@@ -28,7 +28,8 @@ class _OnWorkers:
         if not is_collection(X):
             return method(X)
         if hasattr(X, "map_partitions") and hasattr(X, "divisions"):
-            return X.map_partitions(lambda frame: method(np.asarray(frame))).to_dask_array()
+            empty = np.asarray(method(X._meta.reindex([0], fill_value=0.0)))
+            return X.map_partitions(method, meta=empty[:0])
         if isinstance(X, (list, tuple)):
             import dask
 

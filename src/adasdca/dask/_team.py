@@ -91,7 +91,8 @@ class DaskTeam:
         # All at once, and only then the errors.
         futures = [self._submit(k) for k in range(len(self._groups))]
         wait(futures)
-        self._actors = [waited(future) for future in futures]
+        self._futures = futures
+        self._actors = [self._actor(future) for future in futures]
         self.summaries: list[Summary] = [actor.summary().result() for actor in self._actors]
         self.kept = [k for k, summary in enumerate(self.summaries) if summary.n]
         self._task: Task | None = None
@@ -142,6 +143,15 @@ class DaskTeam:
             pure=False,
         )
 
+    def _actor(self, future: Future) -> Any:
+        """Return an actor that speaks through this client.
+
+        By itself it takes the client that is in force where it is unpacked.
+        """
+        actor = waited(future)
+        actor._client, actor._worker, actor._future = self._client, None, future
+        return actor
+
     # -- a problem
 
     def begin(self, task: Task) -> None:
@@ -171,15 +181,20 @@ class DaskTeam:
         if future is None:
             return LOST
         try:
-            return waited(future, lambda: self._places[k] in self._workers())
+            return waited(future, lambda: self._held(k))
         except (OSError, RuntimeError, KeyError):
             if self._alive(k):
                 raise
             return LOST
 
+    def _held(self, k: int) -> bool:
+        """Whether its worker is there, and has not dropped it."""
+        kept = self._futures[k].status in ("finished", "pending")
+        return kept and self._places[k] in self._workers()
+
     def _alive(self, k: int) -> bool:
         """Whether a part still answers."""
-        if self._places[k] not in self._workers():
+        if not self._held(k):
             return False
         try:
             return within(self._actors[k].summary(), PATIENCE) is not LATE
@@ -203,7 +218,8 @@ class DaskTeam:
     def _led_back(self, k: int) -> bool:
         """Build a part at its new place, and let it do what it had done; False if that is lost."""
         try:
-            self._actors[k] = actor = waited(self._submit(k))
+            self._futures[k] = self._submit(k)
+            self._actors[k] = actor = self._actor(self._futures[k])
             if self._task is None:
                 return True
             waited(actor.begin(self._task))
@@ -256,7 +272,8 @@ class DaskTeam:
             vectors = self._said(k, self._call(k, "do", "vectors"), "do", "vectors")
             place = workers.index(self._places[k]) if self._places[k] in workers else 0
             other = workers[(place + 1) % len(workers)]
-            copies[k] = self._client.scatter(vectors, workers=[other], hash=False)
+            # (A dictionary by itself would be taken apart.)
+            copies[k] = self._client.scatter([vectors], workers=[other], hash=False)[0]
         self._copies, self._journal, self._copied = copies, [], time.perf_counter()
 
     def resident(self) -> list[int]:
