@@ -18,6 +18,7 @@ from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.stored import map_rows
 from adasdca.duality.certificate import Certificate
+from adasdca.engine.checkpoints import Checkpoint, fingerprint, watched_by
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
@@ -59,6 +60,8 @@ def solve(
     pack: bool | str = "auto",
     backend: Callable[[Problem], Backend] | None = None,
     memory_limit: int | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
 ) -> Solution:
     """Minimise a regularised risk of a linear model, with a certificate.
 
@@ -126,6 +129,13 @@ def solve(
         begins. X stays on the disk then, and is read in blocks: an array of ``numpy.load(path,
         mmap_mode="r")``, a CSR matrix of such arrays, or the rows of a packed file
         (`adasdca.files.open_packed`). Only second-order steps are taken.
+    checkpoint : str or path, optional
+        A file to which the state of the solve is written now and then, whole or not at all. If it
+        is there when a solve of the same problem with the same options begins, that one goes on
+        from it. Rows in memory end in the bits of a solve that was not disturbed. The file is
+        removed when the solve is done.
+    checkpoint_every : float, default 60.0
+        Seconds between two of them, at least; they are written between epochs.
 
     Returns
     -------
@@ -184,6 +194,8 @@ def solve(
         callback=callback,
         threads=threads,
         start=start,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
 
 
@@ -207,6 +219,8 @@ def solve_problem(
     callback: Callback | None,
     threads: int,
     start: float,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
 ) -> Solution:
     """Solve a checked problem; the arguments are those of `solve`.
 
@@ -222,6 +236,8 @@ def solve_problem(
         Threads for passes over the rows.
     start : float
         When the solve began, on the clock of `time.perf_counter`.
+    checkpoint, checkpoint_every
+        As they were given.
     """
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     method = get_method(method)
@@ -231,6 +247,16 @@ def solve_problem(
     if callback is not None and not callable(callback):
         raise TypeError(f"callback = {callback!r} is not callable; pass a function of one record.")
     seed = _check_seed(random_state)
+    keeper = None
+    if checkpoint is not None:
+        every = check_number(
+            "checkpoint_every", checkpoint_every, 0.0, math.inf, "seconds, 0 or more"
+        )
+        told = repr(random_state) if isinstance(random_state, (int, np.integer)) else None
+        options = repr(method), tol, told
+        keeper = Checkpoint(checkpoint, every, fingerprint(problem, options))
+        seed = seed if keeper.seed is None else keeper.seed
+        callback = watched_by(keeper, callback)
     # (A product too small for doubles is 0, and no error.)
     with interruption() as around, np.errstate(under="ignore"):
         stop = StopRule(start, tol, max_epochs, max_time, callback, around)
@@ -248,11 +274,16 @@ def solve_problem(
             rows.restart(beta, multiplier)
         around.check()
         loop = Loop(rows, schedule, stop, seed, epoch)
+        if keeper is not None:
+            keeper.resume(loop, rows, stop)
         bounds = problem.bounds
         allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
         known = allowed and len(problem.y) > 0  # enough for a certificate of the model 0
         try:
-            return _solution(problem, rows, loop.run(FIRST if known else FOREVER))
+            outcome = loop.run(FIRST if known else FOREVER)
+            if keeper is not None:
+                keeper.end(outcome.status in (Status.CONVERGED, Status.STALLED))
+            return _solution(problem, rows, outcome)
         except _core.Expired:
             return unsolved(
                 problem.y,

@@ -13,7 +13,7 @@ import math
 import sys
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -147,6 +147,9 @@ class PartsBackend:
         The parts.
     """
 
+    #: Told of points on the way, each as a function: gathering the duals takes a while.
+    watcher: Callable[[Callable[[], dict[str, Any]]], None] | None = None
+
     def __init__(self, problem: Problem, team: Team) -> None:
         self.problem, self.team = problem, team
         self._numbers = _Numbers()
@@ -161,7 +164,7 @@ class PartsBackend:
         start = self.vector()
         self.ask("spread", start.number)
         w = self.problem.regularizer.primal(np.zeros(self.facts.d))
-        self._point: tuple[PartVector | None, Array, float] = start, w, 0.0
+        self.point: tuple[PartVector | None, Array, float] = start, w, 0.0
 
     def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> list[Any]:
         """Ask all parts, and wait for all."""
@@ -187,8 +190,18 @@ class PartsBackend:
 
     def place(self, duals: PartVector | None, w: Array, b: float) -> None:
         """Go to a dual point, or −φ', and to a primal one that need not belong together."""
-        self._point = duals, w, b
+        self.point = duals, w, b
         self.multiplier = b
+
+    def saved(self) -> dict[str, Any]:
+        """Return the point as arrays; the duals only where they can be gathered."""
+        duals, w, b = self.point
+        return _told(w, b, None if duals is None else self.gather(duals))
+
+    def passed(self, w: Array, b: float, duals: PartVector | None) -> None:
+        """Tell who looks on of a point on the way."""
+        if self.watcher is not None and self.space == 0:
+            self.watcher(lambda: _told(w, b, None if duals is None else self.gather(duals)))
 
     def restrict(self, features: NDArray[np.intp]) -> PartsBackend:
         """Return the problem on some of the features, at β = 0."""
@@ -230,7 +243,7 @@ class PartsBackend:
     def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
         """Survey all rows; None if that took longer than the seconds given."""
         deadline = time.perf_counter() + seconds
-        duals, w, b = self._point
+        duals, w, b = self.point
         smooth, found = self.problem.loss.smoothness > 0, []
         if duals is None or (self.problem.fit_intercept and smooth):
             # −φ' at the best intercept; it makes Σ c_iβ_i = 0 but for rounding.
@@ -244,13 +257,13 @@ class PartsBackend:
             heavy = _sums(self.ask("slopes", slopes.number, best))
             found.append((*self._examine(w, best, slopes, heavy, scored=True), best))
             if duals is None:
-                self._point = slopes, w, b
+                self.point = slopes, w, b
         if duals is not None:
             found.append((*self._examine(w, b, duals), b))
         if time.perf_counter() >= deadline:
             return None
         certificate, certified, moved, b = min(found, key=lambda each: each[0].gap)
-        beta = self._point[0]
+        beta = self.point[0]
         one = np.ones(0)
         return Survey(
             certificate=certificate,
@@ -271,7 +284,9 @@ class PartsBackend:
 
     def certify(self, w: Array, b: float, duals: PartVector) -> Certificate:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
-        return self._examine(w, b, duals)[0]
+        found = self._examine(w, b, duals)[0]
+        self.passed(w, b, duals)
+        return found
 
     def _examine(
         self,
@@ -357,9 +372,12 @@ class PartsTerm:
         number = None if centre is None else centre.number
         backend.ask("begin", backend.space, self._number, length, number, point, reach)
         self.balance, self.curved = 0.0, 0
+        # Whether its points are those of the problem itself.
+        self._plain = length == 0 and backend.problem.regularizer.is_quadratic
 
     def go(self, v: Array, b: float) -> None:
         """Go to a point, for its second derivatives alone."""
+        self._at = v, b
         balance, curved = _columns(self._backend.stream("go", self._number, v, b))
         self.balance, self.curved = math.fsum(balance), sum(curved)
 
@@ -370,10 +388,12 @@ class PartsTerm:
 
     def place(self, v: Array, b: float) -> Derivatives:
         """Go to a point."""
+        self._at = v, b
         return self._take(self._backend.stream("place", self._number, v, b))
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose a line."""
+        self._line = dv, db
         self._backend.ask("aim", self._number, dv, db)
 
     def slope(self, length: float) -> RowSlope:
@@ -382,6 +402,10 @@ class PartsTerm:
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
+        (v, b), (dv, db) = self._at, self._line
+        self._at = v + length * dv, b + length * db
+        if self._plain:
+            self._backend.passed(*self._at, None)
         return self._take(self._backend.stream("move", self._number, length))
 
     def settle(self) -> Derivatives:
@@ -450,6 +474,10 @@ class PartsTerm:
         vector = self._backend.vector()
         self._backend.ask("keep", self._number, vector.number)
         return vector
+
+
+def _told(w: Array, b: float, beta: Array | None) -> dict[str, Any]:
+    return {"w": w, "b": b, "beta": beta if beta is not None and len(beta) else None}
 
 
 def _columns(said: Iterable[Any]) -> list[Any]:

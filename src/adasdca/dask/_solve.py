@@ -180,6 +180,8 @@ def solve(
     n_parts: int | None = None,
     n_threads: int = 1,
     duals: bool = False,
+    checkpoint: Any = None,
+    checkpoint_every: float = 60.0,
 ) -> Solution:
     """Minimise a regularised risk, with a certificate, on rows that are on workers.
 
@@ -201,6 +203,9 @@ def solve(
         Threads of a worker for passes over its part.
     duals : bool, default False
         Whether the dual variables, n numbers, are to come to this process.
+    checkpoint, checkpoint_every
+        As in `adasdca.solve`: the last point is written, from which a solve goes on whose driver
+        was killed. Its duals are in it only with `duals`.
 
     Returns
     -------
@@ -234,4 +239,6 @@ def solve(
         random_state=random_state,
         warm_start=None,
         callback=callback,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
     )
