@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 from distributed import CancelledError, Client, TimeoutError, wait  # noqa: A004
 from distributed.client import Future
 
 from adasdca import _core
+from adasdca.backends.part import OF_TERMS, PASSES
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._worker import Summary, Task, WorkerPart
 
@@ -45,6 +47,13 @@ ATTEMPTS = 5
 
 class WorkersLostError(RuntimeError):
     """No worker is left, or parts are lost again and again."""
+
+
+def _size(things: Any) -> int:
+    """Return the bytes of arrays."""
+    if isinstance(things, np.ndarray):
+        return things.nbytes
+    return sum(map(_size, things)) if isinstance(things, (tuple, list)) else 0
 
 
 def within(future: Any, seconds: float) -> Any:
@@ -97,6 +106,8 @@ class DaskTeam:
         self.kept = [k for k, summary in enumerate(self.summaries) if summary.n]
         self._task: Task | None = None
         self._lost = 0
+        #: Rounds asked, passes over the rows among them, and bytes of arrays told and heard.
+        self.rounds = self.passes = self.bytes = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -246,8 +257,13 @@ class DaskTeam:
             self._call(k, "do", command, *args, *more)
             for k, more in zip(self.kept, mores, strict=True)
         ]
+        self.rounds += 1
+        self.passes += command in PASSES or command in OF_TERMS
+        self.bytes += _size(args) * len(futures)
         for k, future, more in zip(self.kept, futures, mores, strict=True):
-            yield self._said(k, future, "do", command, *args, *more)
+            said = self._said(k, future, "do", command, *args, *more)
+            self.bytes += _size(more) + _size(said)
+            yield said
         self._remember(command, args, each)
 
     def _remember(self, command: str, args: tuple[Any, ...], each: list[Any] | None) -> None:
