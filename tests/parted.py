@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from adasdca.backends.part import Part
-from adasdca.backends.parts import LocalTeam, PartsBackend
+from adasdca.backends.parts import PartsBackend
+from adasdca.backends.teams import LocalTeam
 
 
 def cut(problem, bounds):

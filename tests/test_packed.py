@@ -156,7 +156,7 @@ def test_mapped_arrays_are_solved_within_a_limit(tmp_path, dtype):
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     options = {"loss": "squared", "lam": 1e-3, "fit_intercept": True, "tol": 1e-9}
-    limit = 240 * 6000 + 8 * (100 * 30 + 4 * 900) + (2 << 20) + 1000
+    limit = 240 * 6000 + 8 * (100 * 30 + 4 * 900) + (3 << 20) + 1000
     assert len(block_bounds(DenseRows(mapped), limit)) > 1
     outside = adasdca.solve(mapped, y, memory_limit=limit, **options)
     inside = adasdca.solve(X, y, **options)
@@ -179,12 +179,12 @@ def test_blocks_hold_the_limit():
     assert bounds[0] == 0
     assert bounds[-1] == 100_000
     height = max(np.diff(bounds))
-    assert 2 * height * 50 * 4 + 240 * 100_000 <= limit
+    assert 3 * height * 50 * 4 + 240 * 100_000 <= limit
     start = np.arange(0, 1_000_001, 10)
     csr = CsrRows(np.empty(10**6), np.empty(10**6, dtype=np.int32), start, (100_000, 50))
     bounds = block_bounds(csr, limit)
-    assert 2 * max(np.diff(start[bounds])) * 12 + 240 * 100_000 <= limit
-    with pytest.raises(ValueError, match=r"choose 26\d* or more"):
+    assert 3 * max(np.diff(start[bounds])) * 12 + 240 * 100_000 <= limit
+    with pytest.raises(ValueError, match=r"choose 27\d* or more"):
         block_bounds(rows, 20 * 2**20)
 
 

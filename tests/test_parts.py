@@ -7,7 +7,8 @@ import scipy.sparse as sp
 import adasdca
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.part import Part
-from adasdca.backends.parts import LocalTeam, PartsBackend
+from adasdca.backends.parts import PartsBackend
+from adasdca.backends.teams import LocalTeam
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from parted import cut, three_parts

@@ -41,6 +41,9 @@ class LocalBackend:
         as fast; ``"auto"`` does so if the copy fits into half of the free memory.
     """
 
+    #: Share of the rows beyond which a working set has all.
+    few = 0.7
+
     def __init__(self, problem: Problem, n_threads: int = 1, pack: bool | str = "auto") -> None:
         self.problem = problem
         self._threads = n_threads
@@ -228,7 +231,7 @@ class LocalBackend:
         self.workspace.scores(w, scores, threads)
         scores += b
         chosen = near_kinks(problem, scores, centre, reach, self.workspace.d)
-        if len(chosen) > 0.7 * self.workspace.n or not can_balance(problem, chosen, centre):
+        if len(chosen) > self.few * self.workspace.n or not can_balance(problem, chosen, centre):
             return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
         u = self.combine(centre)
         return WorkingSet(problem, chosen, centre, u, length, threads, self.kernel)

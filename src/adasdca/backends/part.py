@@ -76,11 +76,20 @@ class Part:
         Threads for passes over the rows.
     pages : Pages, optional
         Where the rows are kept.
+    few : float, optional
+        Share of the rows that may be copied for a working set.
     """
 
-    def __init__(self, problem: Problem, threads: int = 1, pages: Pages | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        threads: int = 1,
+        pages: Pages | None = None,
+        few: float = LocalBackend.few,
+    ) -> None:
         self.pages, self._threads = pages or Pages(), threads
         self._spaces = {0: LocalBackend(problem, threads, pack=False)}
+        self._spaces[0].few = few
         self._terms: dict[int, CpuTerm] = {}
         self._vectors: dict[int, Array] = {}
         self._y, self._loss = problem.y, problem.loss

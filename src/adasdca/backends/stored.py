@@ -19,8 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.part import Pages, Part
-from adasdca.backends.parts import LocalTeam, PartsBackend
+from adasdca.backends.parts import PartsBackend
+from adasdca.backends.teams import LocalTeam
 from adasdca.problem.data import CsrRows, DenseRows, Rows, check_rows
 from adasdca.problem.problem import Problem
 
@@ -30,8 +32,9 @@ ROW_BYTES = 240
 FEATURE_VECTORS = 100
 #: Most features whose matrix is summed, and copies of it that are there at once.
 MOST_UNKNOWNS, MATRICES = 3000, 4
-#: Blocks in memory: one at work, and one that is read.
-RESIDENT = 2
+#: Blocks in memory: one at work, and one that is read. Beside them, what may be copied for working
+#: sets of rows, in units of a block.
+RESIDENT, COPIED = 2, 1
 #: Bytes below which blocks are not worth their number.
 SMALLEST = 1 << 20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -159,13 +162,14 @@ def block_bounds(rows: Rows, limit: int) -> list[int]:
     square = MATRICES * d * d if d <= MOST_UNKNOWNS else 0
     kept = ROW_BYTES * n + 8 * (FEATURE_VECTORS * d + square)
     left = limit - kept
-    least = RESIDENT * SMALLEST
+    shares = RESIDENT + COPIED
+    least = shares * SMALLEST
     if left < least:
         raise ValueError(
             f"memory_limit = {limit} is too little: the vectors of {n} rows and {d} features take "
             f"{kept} bytes beside the blocks; choose {kept + least} or more."
         )
-    most = left // (RESIDENT * entry)  # entries of a block
+    most = left // (shares * entry)  # entries of a block
     if isinstance(rows, DenseRows):
         height = max(1, most // d)
         return [*range(0, n, height), n]
@@ -211,6 +215,8 @@ def map_rows(
             )
         pages.let_go()
 
+    few = min(LocalBackend.few, COPIED / len(blocks))
+
     def make(problem: Problem) -> PartsBackend:
         parts = []
         for k, (part, pages) in enumerate(blocks):
@@ -218,7 +224,7 @@ def map_rows(
             weight = None if problem.weight is None else problem.weight[some]
             own = replace(problem, rows=part, y=problem.y[some], weight=weight, whole=problem.total)
             pages.read_ahead()
-            parts.append(Part(own, threads, pages))
+            parts.append(Part(own, threads, pages, few))
             pages.let_go()
         return PartsBackend(problem, LocalTeam(parts))
 

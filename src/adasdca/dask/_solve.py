@@ -11,7 +11,8 @@ import numpy as np
 from distributed import Client, get_client
 from numpy.typing import NDArray
 
-from adasdca.backends.parts import PartsBackend, PartVector
+from adasdca.backends.parts import PartsBackend
+from adasdca.backends.teams import PartVector
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._team import DaskTeam
 from adasdca.dask._worker import Task, _same_width
