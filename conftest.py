@@ -1,6 +1,7 @@
 """What every test and every example of a docstring shares."""
 
 import functools
+import importlib.util
 import os
 import signal
 import tempfile
@@ -22,6 +23,9 @@ except ImportError:
     collect_ignore += ["src/adasdca/backends/cuda/kernels", "tests/test_cuda_device.py"]
 except RuntimeError:
     collect_ignore += ["tests/test_cuda_device.py"]
+
+#: Doctests import every module of the package; these import Dask.
+collect_ignore_glob = [] if importlib.util.find_spec("distributed") else ["src/adasdca/dask/*"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -254,6 +254,7 @@ def test_bars_move_on_a_terminal(tmp_path):
 
 def test_examples_of_the_help_work(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.svm").write_text("+1 1:0.5 3:2\n-1 2:1.5\n")
     for command, example in EXAMPLES.items():
         shown = call(capsys, command.__name__, "--help")
         assert shown.returncode == 0
@@ -264,13 +265,13 @@ def test_examples_of_the_help_work(tmp_path, capsys, monkeypatch):
         assert words[:2] == ["adasdca", command.__name__]
         done = call(capsys, *words[1:])
         assert done.returncode == 0, done.stderr
-    names = {"mushrooms.model", "labels.txt", "compare.png"}
+    names = {"mushrooms.model", "labels.txt", "compare.png", "train.svm", "train.packed"}
     assert {p.name for p in tmp_path.iterdir()} == names
 
 
 def test_help_lists_commands_and_codes(capsys):
     shown = call(capsys, "--help").stdout
-    for name in ("fit", "predict", "certify", "path", "compare", "datasets", "reproduce"):
+    for name in ("fit", "predict", "certify", "path", "compare", "pack", "datasets", "reproduce"):
         assert re.search(rf"^  {name} ", shown, re.MULTILINE)
     for code in ("0", "1", "2", "3", "130"):
         assert re.search(rf"^    {code} ", shown, re.MULTILINE)

@@ -42,6 +42,7 @@ ROOMS = (
     "plotting",
     "estimators",
     "onnx",
+    "dask",
     "",  # adasdca/__init__.py: the public names
     "cli",
     "__main__",

@@ -19,12 +19,15 @@ std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
     return std::make_shared<std::tuple<Arrays...>>(arrays...);
 }
 
-std::unique_ptr<Workspace> make_workspace(
-    Matrix matrix, std::int64_t n, std::int64_t d, std::int64_t nnz, const Vector<double>& y,
-    const std::optional<Vector<double>>& weight, const LossHandle& loss, double lam, double ridge,
-    double sigma, const std::optional<Vector<double>>& lower,
-    const std::optional<Vector<double>>& upper, bool fit_intercept, bool packing,
-    const std::optional<Vector<double>>& factors, std::shared_ptr<void> keep) {
+std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::int64_t d,
+                                          std::int64_t nnz, const Vector<double>& y,
+                                          const std::optional<Vector<double>>& weight,
+                                          const LossHandle& loss, double lam, double ridge,
+                                          double sigma, const std::optional<Vector<double>>& lower,
+                                          const std::optional<Vector<double>>& upper,
+                                          bool fit_intercept, bool packing,
+                                          const std::optional<Vector<double>>& factors,
+                                          std::optional<double> whole, std::shared_ptr<void> keep) {
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -46,6 +49,7 @@ std::unique_ptr<Workspace> make_workspace(
         for (std::int64_t i = 0; i < n; ++i) sum.add(weight->data()[i]);
         total = sum.value();
     }
+    if (whole) total = *whole;
     auto ws = std::make_unique<Workspace>(Problem{.matrix = matrix,
                                                   .n = n,
                                                   .d = d,
@@ -70,15 +74,17 @@ void bind_dense(nb::class_<Workspace>& cls) {
         [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
            const LossHandle& loss, double lam, double ridge, double sigma,
            std::optional<Vector<double>> lower, std::optional<Vector<double>> upper,
-           bool fit_intercept, std::optional<Vector<double>> factors) {
+           bool fit_intercept, std::optional<Vector<double>> factors, std::optional<double> total) {
             const auto n = static_cast<std::int64_t>(x.shape(0)),
                        d = static_cast<std::int64_t>(x.shape(1));
             auto keep = keep_alive(x, y, weight, lower, upper, factors);
             return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
-                                  ridge, sigma, lower, upper, fit_intercept, false, factors, keep);
+                                  ridge, sigma, lower, upper, fit_intercept, false, factors, total,
+                                  keep);
         },
         "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "ridge"_a, "sigma"_a,
-        "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a, "factors"_a = nb::none());
+        "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a, "factors"_a = nb::none(),
+        "total"_a = nb::none());
 }
 
 template <class T, class Index>
@@ -89,16 +95,51 @@ void bind_csr(nb::class_<Workspace>& cls) {
            Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
            double lam, double ridge, double sigma, std::optional<Vector<double>> lower,
            std::optional<Vector<double>> upper, bool fit_intercept, bool packed,
-           std::optional<Vector<double>> factors) {
+           std::optional<Vector<double>> factors, std::optional<double> total) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
             auto keep = keep_alive(values, columns, start, y, weight, lower, upper, factors);
             return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, ridge, sigma,
-                                  lower, upper, fit_intercept, packed, factors, keep);
+                                  lower, upper, fit_intercept, packed, factors, total, keep);
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
         "loss"_a, "lam"_a, "ridge"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(),
-        "fit_intercept"_a, "packed"_a, "factors"_a = nb::none());
+        "fit_intercept"_a, "packed"_a, "factors"_a = nb::none(), "total"_a = nb::none());
+}
+
+// Everything of an iterate that changes, field by field: f(the iterate's, the array's) copies one
+// way or the other.
+inline constexpr std::int64_t saved_numbers = 10;
+
+template <class F>
+void exchange(Workspace& ws, double* beta, double* features, double* numbers, F&& f) {
+    Iterate& it = ws.iterate;
+    const std::int64_t n = ws.problem.n, d = ws.problem.d;
+    with_rows(it, [&](const auto& rows) {
+        for (std::int64_t i = 0; i < n; ++i) f(rows[i].state.beta, beta[i]);
+    });
+    std::vector<double>* vectors[] = {&it.u, &it.w, &it.spare, &ws.average.lag};
+    auto flag = [&](bool& own, double& number) {
+        double told = own ? 1.0 : 0.0;
+        f(told, number);
+        own = told != 0;
+    };
+    bool summed = !it.spare.empty(), averaged = !ws.average.lag.empty();
+    f(it.spare_constant, numbers[0]);
+    f(it.multiplier, numbers[1]);
+    f(it.constant, numbers[2]);
+    f(ws.average.factor, numbers[3]);
+    flag(it.summed, numbers[4]);
+    flag(it.packing, numbers[5]);
+    flag(it.follow, numbers[6]);
+    flag(it.placed, numbers[7]);
+    flag(summed, numbers[8]);
+    flag(averaged, numbers[9]);
+    it.spare.resize(static_cast<std::size_t>(summed ? d : 0));
+    ws.average.lag.resize(static_cast<std::size_t>(averaged ? d : 0));
+    for (int k = 0; k < 4; ++k)
+        for (std::size_t j = 0; j < vectors[k]->size(); ++j)
+            f((*vectors[k])[j], features[k * d + static_cast<std::int64_t>(j)]);
 }
 
 }  // namespace
@@ -201,6 +242,65 @@ void bind_workspace(nb::module_& m) {
             "w"_a, "intercept"_a, "beta"_a, "threads"_a,
             "The certificate of a primal and a dual point.")
         .def(
+            "save",
+            [](Workspace& ws, Output beta, Output features, Output numbers) {
+                const std::int64_t n = ws.problem.n, d = ws.problem.d;
+                exchange(ws, pointer(beta, n), pointer(features, 4 * d),
+                         pointer(numbers, saved_numbers), [](auto& from, auto& to) { to = from; });
+            },
+            "beta"_a, "features"_a, "numbers"_a,
+            "Write all that changes during a solve, bit by bit: n, 4 d and 10 numbers.")
+        .def(
+            "load",
+            [](Workspace& ws, Output beta, Output features, Output numbers) {
+                const std::int64_t n = ws.problem.n, d = ws.problem.d;
+                exchange(ws, pointer(beta, n), pointer(features, 4 * d),
+                         pointer(numbers, saved_numbers), [](auto& to, auto& from) { to = from; });
+            },
+            "beta"_a, "features"_a, "numbers"_a, "Take over what `save` has written.")
+        .def_prop_ro(
+            "chain", [](const Workspace& ws) { return Chunks(ws.problem).chain(); },
+            "The longest chain of additions in `combine`.")
+        .def(
+            "evidence",
+            [](Workspace& ws, Vector<double> scores, Vector<double> w, double intercept,
+               Vector<double> beta, int threads) {
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
+                       "w: one entry per feature");
+                expect(static_cast<std::int64_t>(scores.size()) == ws.problem.n &&
+                           static_cast<std::int64_t>(beta.size()) == ws.problem.n,
+                       "scores, beta: one entry per row");
+                const Evidence found = released(1e18, [&](StopToken& token) {
+                    const auto error = score_error(ws.problem, w.data(), intercept, false);
+                    return evidence_of(ws.iterate, scores.data(), intercept, false, error,
+                                       beta.data(), threads, token);
+                });
+                const GapSums& s = found.sums;
+                const Skew& k = found.skew;
+                return std::tuple(s.value, s.excess, s.slip, s.blur, s.mass, k.imbalance,
+                                  k.positive, k.extent.far, k.extent.square);
+            },
+            "scores"_a, "w"_a, "intercept"_a, "beta"_a, "threads"_a,
+            "What these rows say of a primal point, with its scores x_i.w, and a dual one: seven "
+            "numbers that parts add, and two of which they take the largest.")
+        .def(
+            "certify_by",
+            [](Workspace& ws, Vector<double> evidence, Vector<double> w, Vector<double> u,
+               std::int64_t links) {
+                expect(evidence.size() == 9, "evidence: nine numbers");
+                expect(static_cast<std::int64_t>(w.size()) == ws.problem.d &&
+                           static_cast<std::int64_t>(u.size()) == ws.problem.d,
+                       "w, u: one entry per feature");
+                const double* e = evidence.data();
+                const GapSums sums{e[0], e[1], e[2], e[3], e[4]};
+                Certified found = certified(ws.problem, sums, w.data(), u.data(), links, false);
+                charge_imbalance(ws.problem, w.data(), {e[5], e[6], {e[7], e[8]}}, found);
+                return found;
+            },
+            "evidence"_a, "w"_a, "u"_a, "links"_a,
+            "The certificate of a primal and a dual point, from what all rows say of it and u, "
+            "summed in chains of so many links.")
+        .def(
             "pack",
             [](Workspace& ws) {
                 released(1e18, [&](StopToken& token) { pack_if_wanted(ws.iterate, token); });
@@ -262,4 +362,19 @@ void bind_workspace(nb::module_& m) {
             },
             "scores"_a, "guess"_a, "threads"_a);
     bind_newton(workspace);
+    m.def(
+        "root_of_balance",
+        [](const nb::object& balance, double guess) {
+            return released(1e18, [&](StopToken& token) {
+                auto at = [&](double b) {
+                    const nb::gil_scoped_acquire gil;
+                    const auto found = nb::cast<std::tuple<double, double, double>>(balance(b));
+                    return std::make_from_tuple<Balance>(found);
+                };
+                return root_of_balance(at, guess, token);
+            });
+        },
+        "balance"_a, "guess"_a,
+        "The best intercept, from a function of it: sum c beta, minus its slope, and sum "
+        "c |beta|.");
 }

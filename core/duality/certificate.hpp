@@ -115,8 +115,8 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
 // it. Norms are the regulariser's, and of u its dual.
 template <RegularizerLike G>
 double lost_in_sum(const Problem& problem, const G& g, double mass, const double* w,
-                   const double* u, double apart, bool exact) {
-    const double chain = 2.0 * unit_roundoff * static_cast<double>(Chunks(problem).chain() + 12);
+                   const double* u, double apart, std::int64_t links, bool exact) {
+    const double chain = 2.0 * unit_roundoff * static_cast<double>(links + 12);
     const double sizes = mass / (problem.lambda * problem.total);
     if (!exact) {
         // Where g is not curved g* is a support function: it moves by |w - x| a unit of u.
@@ -151,9 +151,9 @@ double lost_in_telling(const G& g, const double* w, const double* u, std::int64_
     return std::isinf(here) ? 0.0 : std::max(most - here, 0.0);
 }
 
-// `u` is the sum of the rows by their duals.
+// `u` is the sum of the rows by their duals, in chains of so many links.
 inline Certified certified(const Problem& problem, const GapSums& sums, const double* w,
-                           const double* u, bool exact) {
+                           const double* u, std::int64_t links, bool exact) {
     const double n = problem.total, lambda = problem.lambda;
     Certified result;
     double penalty = 0, apart = 0, off = 0, told = 0;
@@ -162,7 +162,7 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
             const double excess = regularizer_excess(g, w, u, problem.d);
             penalty = lambda * regularizer_value(g, w, problem.d);
             apart = lambda * excess;
-            off = lambda * lost_in_sum(problem, g, sums.mass, w, u, excess, exact);
+            off = lambda * lost_in_sum(problem, g, sums.mass, w, u, excess, links, exact);
             if (problem.constant != 0) told = lambda * lost_in_telling(g, w, u, problem.d);
         },
         problem.regularizer);

@@ -66,12 +66,12 @@ inline Balance balance(const Problem& problem, const double* scores, double b, i
 
 // The root of the falling function sum_i c_i beta_i(b): Newton where it has a slope, else false
 // position with its stale end halved, all inside a bracket.
-inline double best_intercept(const Problem& problem, const double* scores, double guess,
-                             int threads, StopToken& token) {
+template <class F>  // from b to a Balance
+double root_of_balance(F&& balance_at, double guess, StopToken& token) {
     double low = -INFINITY, high = INFINITY, at_low = 0, at_high = 0, b = guess,
            reach = 1e-3 * std::max(1.0, std::abs(guess));
     for (int iteration = 0; iteration < 200 && !token.stopped(); ++iteration) {
-        const Balance at = balance(problem, scores, b, threads, token);
+        const Balance at = balance_at(b);
         // The sum is not known better than this.
         if (std::abs(at.sum) <= 4.0 * unit_roundoff * at.mass) return b;
         if (at.sum > 0) {
@@ -101,6 +101,12 @@ inline double best_intercept(const Problem& problem, const double* scores, doubl
         b = next;
     }
     return b;
+}
+
+inline double best_intercept(const Problem& problem, const double* scores, double guess,
+                             int threads, StopToken& token) {
+    return root_of_balance([&](double b) { return balance(problem, scores, b, threads, token); },
+                           guess, token);
 }
 
 // The weight of the duals of either sign.
@@ -179,13 +185,10 @@ inline void slopes_at(const Problem& problem, const double* scores, double b, do
 // outweighs the other by), and these are within |x||w - w*| <= |x| sqrt(2 G / lambda) of those
 // here. So G <= T + mean (far + |x| sqrt(2 G / lambda)), a quadratic in sqrt(G). Norms are the
 // regulariser's and its dual; `stray` is what |w - w*| can be where g is not curved.
-inline double price_of_imbalance(const Problem& problem, double gap, double imbalance, double far,
-                                 double longest, double stray) {
+inline double price_of_imbalance(const Problem& problem, double gap, double imbalance,
+                                 double positive, double far, double longest, double stray) {
     if (imbalance == 0) return 0;
     if (std::holds_alternative<Logistic>(problem.loss)) {
-        double positive = 0;
-        for (std::int64_t i = 0; i < problem.n; ++i)
-            if (problem.y[i] > 0) positive += problem.weight_of(i);
         const double lighter = std::min(positive, problem.total - positive);
         far += 1.0 + std::log(2.0 * problem.total / std::max(lighter, 1e-300));
     } else {
@@ -213,53 +216,57 @@ inline Extent extent_of(const RowBlock& rows) {
     return {far, square};
 }
 
-// Add what the imbalance of the duals costs, if there is an intercept.
-inline void charge_imbalance(const Problem& problem, const double* w, const double* beta,
-                             const std::vector<Extent>& extents, Certified& result) {
-    if (!problem.fit_intercept) return;
-    Extent all;
+// What rows say of the imbalance of their duals.
+struct Skew {
+    double imbalance = 0;  // sum_i c_i beta_i
+    double positive = 0;   // the weight of the positive class, for the logistic loss
+    Extent extent;
+};
+
+inline Skew skew_of(const Problem& problem, const double* beta,
+                    const std::vector<Extent>& extents) {
+    Skew skew;
+    if (!problem.fit_intercept) return skew;
     for (const Extent& extent : extents) {
-        all.far = std::max(all.far, extent.far);
-        all.square = std::max(all.square, extent.square);
+        skew.extent.far = std::max(skew.extent.far, extent.far);
+        skew.extent.square = std::max(skew.extent.square, extent.square);
     }
-    const double longest = std::sqrt(all.square * problem.lambda * problem.total);
+    skew.imbalance = imbalance(problem, beta);
+    if (std::holds_alternative<Logistic>(problem.loss))
+        for (std::int64_t i = 0; i < problem.n; ++i)
+            if (problem.y[i] > 0) skew.positive += problem.weight_of(i);
+    return skew;
+}
+
+// Add what the imbalance of the duals costs, if there is an intercept.
+inline void charge_imbalance(const Problem& problem, const double* w, const Skew& skew,
+                             Certified& result) {
+    if (!problem.fit_intercept) return;
+    const double longest = std::sqrt(skew.extent.square * problem.lambda * problem.total);
     const double stray = std::visit(
         [&](const auto& g) {
             return regularizer_stray(g, w, problem.d,
                                      (result.primal + result.blur) / problem.lambda);
         },
         problem.regularizer);
-    const double price =
-        price_of_imbalance(problem, result.gap, imbalance(problem, beta), all.far, longest, stray);
+    const double price = price_of_imbalance(problem, result.gap, skew.imbalance, skew.positive,
+                                            skew.extent.far, longest, stray);
     result.rounding += price;
     result.gap += price;
 }
 
-// Certify (w, b) with a dual point, given the scores x_i.w; sums in twice the digits need no
-// scores.
-inline Certified certify_by(const Iterate& it, bool exact, const double* scores, double b,
-                            const double* w, const double* beta, int threads, StopToken& token) {
+// What rows say of a primal and a dual point; the sums of parts can be added.
+struct Evidence {
+    GapSums sums;
+    Skew skew;
+};
+
+// From the scores x_i.w, or where `residuals` x_i.w - y_i, with the bound of their rounding.
+inline Evidence evidence_of(const Iterate& it, const double* scores, double shift, bool residuals,
+                            const ScoreError& error, const double* beta, int threads,
+                            StopToken& token) {
     const Problem& problem = *it.problem;
     const double lambda_total = problem.lambda * problem.total;
-    std::vector<double> u(static_cast<std::size_t>(problem.d));
-    Buffer<double> own;
-    ScoreError error = score_error(problem, w, b, exact);
-    double shift = b;
-    // All but the logistic loss are functions of z - t = sign (score - y): where targets and scores
-    // cancel, that has digits which neither has.
-    const bool residuals = exact && !std::holds_alternative<Logistic>(problem.loss);
-    if (exact) {
-        combine_exactly(it, beta, u.data(), threads, token);
-        own.resize(static_cast<std::size_t>(problem.n));
-        if (residuals)
-            for (std::int64_t i = 0; i < problem.n; ++i)
-                error.inner = std::max(error.inner, std::abs(b) + std::abs(problem.y[i]));
-        score_exactly(it, w, b, own.data(), threads, token, residuals ? problem.y : nullptr);
-        scores = own.data();
-        shift = 0;
-    } else {
-        combine(it, beta, u.data(), threads, token);
-    }
     const RowBlocks blocks(problem);
     std::vector<GapSums> parts(static_cast<std::size_t>(blocks.count));
     std::vector<Extent> extents(static_cast<std::size_t>(blocks.count));
@@ -286,8 +293,38 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
                         });
         },
         it.rows, problem.loss);
-    Certified result = certified(problem, total_of(parts), w, u.data(), exact);
-    charge_imbalance(problem, w, beta, extents, result);
+    return {total_of(parts), skew_of(problem, beta, extents)};
+}
+
+// Certify (w, b) with a dual point, given the scores x_i.w; sums in twice the digits need no
+// scores.
+inline Certified certify_by(const Iterate& it, bool exact, const double* scores, double b,
+                            const double* w, const double* beta, int threads, StopToken& token) {
+    const Problem& problem = *it.problem;
+    std::vector<double> u(static_cast<std::size_t>(problem.d));
+    Buffer<double> own;
+    ScoreError error = score_error(problem, w, b, exact);
+    double shift = b;
+    // All but the logistic loss are functions of z - t = sign (score - y): where targets and scores
+    // cancel, that has digits which neither has.
+    const bool residuals = exact && !std::holds_alternative<Logistic>(problem.loss);
+    if (exact) {
+        combine_exactly(it, beta, u.data(), threads, token);
+        own.resize(static_cast<std::size_t>(problem.n));
+        if (residuals)
+            for (std::int64_t i = 0; i < problem.n; ++i)
+                error.inner = std::max(error.inner, std::abs(b) + std::abs(problem.y[i]));
+        score_exactly(it, w, b, own.data(), threads, token, residuals ? problem.y : nullptr);
+        scores = own.data();
+        shift = 0;
+    } else {
+        combine(it, beta, u.data(), threads, token);
+    }
+    const Evidence evidence =
+        evidence_of(it, scores, shift, residuals, error, beta, threads, token);
+    Certified result =
+        certified(problem, evidence.sums, w, u.data(), Chunks(problem).chain(), exact);
+    charge_imbalance(problem, w, evidence.skew, result);
     return result;
 }
 

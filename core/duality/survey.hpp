@@ -203,8 +203,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
             u[j] = up * positive[j] + down * negative[j];
         }
         it.spare_constant = problem.intercept_scale * (sides.up - sides.down);
-        best = certified(problem, total_of(sums), w, u.data(), false);
-        charge_imbalance(problem, w, out.certified, extents, best);
+        best = certified(problem, total_of(sums), w, u.data(), Chunks(problem).chain(), false);
+        charge_imbalance(problem, w, skew_of(problem, out.certified, extents), best);
         if (best.rounding > 0.1 * best.gap) {
             // What the scaling has left of the imbalance may be what is left of the gap.
             balance_sides(problem, sides_of(problem, out.beta), out.beta, out.certified);
@@ -226,7 +226,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
         balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
         best = certify(it, scores, result.intercept, w, out.certified, threads, token);
     } else {
-        best = certified(problem, total_of(sums), w, fresh.data(), false);
+        best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
         if (doubtful(best)) {
             const auto finer = certify_by(it, true, nullptr, 0.0, w, out.beta, threads, token);
             if (finer.gap < best.gap) best = finer;

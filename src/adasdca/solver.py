@@ -17,11 +17,14 @@ from adasdca import _core
 from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend
+from adasdca.backends.stored import map_rows
 from adasdca.duality.certificate import Certificate
+from adasdca.engine.checkpoints import Checkpoint, fingerprint, watched_by
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
+from adasdca.problem.data import CheckedRows
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
 from adasdca.solution import Guess, History, Record, Solution, State, Status, as_beta
@@ -59,6 +62,9 @@ def solve(
     n_threads: int = 1,
     pack: bool | str = "auto",
     backend: str | Callable[[Problem], Backend] | None = None,
+    memory_limit: int | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
 ) -> Solution:
     """Minimise a regularised risk of a linear model, with a certificate.
 
@@ -125,6 +131,18 @@ def solve(
         `pack` are for that one alone. ``"cuda"`` copies them to a CUDA device, unless X is an array
         or CSR matrix of CuPy, or another array that is on the device and speaks DLPack. A callable
         makes a `Backend` of the checked problem.
+    memory_limit : int or str, optional
+        Bytes, or a text such as ``"2 GB"``, that the solve may take beside what is there when it
+        begins. X stays on the disk then, and is read in blocks: an array of ``numpy.load(path,
+        mmap_mode="r")``, a CSR matrix of such arrays, or the rows of a packed file
+        (`adasdca.files.open_packed`). Only second-order steps are taken.
+    checkpoint : str or path, optional
+        A file to which the state of the solve is written now and then, whole or not at all. If it
+        is there when a solve of the same problem with the same options begins, that one goes on
+        from it. Rows in memory end in the bits of a solve that was not disturbed. The file is
+        removed when the solve is done.
+    checkpoint_every : float, default 60.0
+        Seconds between two of them, at least; they are written between epochs.
 
     Returns
     -------
@@ -149,6 +167,14 @@ def solve(
     """
     start = time.perf_counter()
     make = None if backend is None else get_backend(backend)
+    if memory_limit is not None:
+        if backend is not None or intercept_scaling is not None:
+            raise ValueError(
+                f"memory_limit = {memory_limit!r} has a backend of its own, and no room for the "
+                "column of intercept_scaling; leave backend and intercept_scaling out."
+            )
+        rows, make = map_rows(X, memory_limit, check_threads(n_threads))
+        X = CheckedRows(rows)
     problem = Problem.checked(
         X,
         y,
@@ -162,46 +188,120 @@ def solve(
         intercept_scaling=intercept_scaling,
         device=backend == "cuda",
     )
+    if not isinstance(pack, bool) and pack != "auto":
+        raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
+    threads = check_threads(n_threads)
+    return solve_problem(
+        problem,
+        make or (lambda checked: LocalBackend(checked, threads, pack)),
+        method=method,
+        tol=tol,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        random_state=random_state,
+        warm_start=warm_start,
+        callback=callback,
+        threads=threads,
+        start=start,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )
+
+
+def check_threads(n_threads: Any) -> int:
+    """Return a number of threads; −1 stands for all processors."""
+    if n_threads == -1:
+        return os.cpu_count() or 1
+    return check_count("n_threads", n_threads, 1, MOST_THREADS)
+
+
+def solve_problem(
+    problem: Problem,
+    backend: Callable[[Problem], Backend],
+    *,
+    method: str | Method,
+    tol: float,
+    max_epochs: int,
+    max_time: float | None,
+    random_state: Any,
+    warm_start: Any,
+    callback: Callback | None,
+    threads: int,
+    start: float,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+) -> Solution:
+    """Solve a checked problem; the arguments are those of `solve`.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem. Its rows, targets and weights may be with the backend alone.
+    backend : callable
+        Makes a backend of it.
+    method, tol, max_epochs, max_time, random_state, warm_start, callback
+        As they were given.
+    threads : int
+        Threads for passes over the rows.
+    start : float
+        When the solve began, on the clock of `time.perf_counter`.
+    checkpoint, checkpoint_every
+        As they were given.
+    """
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
-    threads = os.cpu_count() or 1
-    if n_threads != -1:
-        threads = check_count("n_threads", n_threads, 1, MOST_THREADS)
     method = get_method(method)
     max_epochs = check_count("max_epochs", max_epochs, 0)
     if max_time is not None:
         max_time = check_number("max_time", max_time, 0.0, math.inf, "seconds, 0 or more, or None")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback = {callback!r} is not callable; pass a function of one record.")
-    if not isinstance(pack, bool) and pack != "auto":
-        raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     seed = _check_seed(random_state)
+    keeper = None
+    if checkpoint is not None:
+        every = check_number(
+            "checkpoint_every", checkpoint_every, 0.0, math.inf, "seconds, 0 or more"
+        )
+        told = repr(random_state) if isinstance(random_state, (int, np.integer)) else None
+        options = repr(method), tol, told
+        keeper = Checkpoint(checkpoint, every, fingerprint(problem, options))
+        seed = seed if keeper.seed is None else keeper.seed
+        callback = watched_by(keeper, callback)
     # A product too small for doubles is 0; a point too large for them gets no certificate.
     with interruption() as around, np.errstate(all="ignore"):
         stop = StopRule(start, tol, max_epochs, max_time, callback, around)
+        here = len(problem.y) > 0  # the targets are not with the backend alone
         state = None
-        if warm_start is not None and not isinstance(warm_start, Guess):
+        if here and warm_start is not None and not isinstance(warm_start, Guess):
             state = State(*as_beta(warm_start, problem.weight, len(problem.y)), seed)
         bounds = problem.bounds
         allowed = bounds is None or bool(((bounds[0] <= 0) & (bounds[1] >= 0)).all())
-        first = max(stop.seconds_left(), 0.0) + FIRST if allowed else FOREVER
+        first = max(stop.seconds_left(), 0.0) + FIRST if allowed and here else FOREVER
         begun = time.perf_counter()
         try:
             with around.heeded(first):
-                rows = LocalBackend(problem, threads, pack) if make is None else make(problem)
+                rows = backend(problem)
                 if isinstance(warm_start, Guess):
                     rows.place(None, *problem.joined(*warm_start))
-                elif state is not None:
+                elif warm_start is not None:
+                    if state is None:
+                        beta = as_beta(warm_start, problem.weight, rows.facts.n)
+                        state = State(*beta, seed)
                     rows.restart(state.beta, state.multiplier)
             if not rows.facts.ascends and method.ascends:
                 raise ValueError(
                     f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
-                    f"{l1_ratio!r}, a penalty factor of 0 or this backend does not allow; choose "
-                    "method='auto', or an l1_ratio below 1 and penalty_factors above 0."
+                    f"{problem.l1_ratio!r}, a penalty factor of 0 or this backend does not allow; "
+                    "choose method='auto', or an l1_ratio below 1 and penalty_factors above 0."
                 )
             schedule = method.schedule(problem, rows.facts, tol, threads)
             around.check()
             loop = Loop(rows, schedule, stop, seed, 0 if state is None else state.epoch)
-            return _solution(problem, rows, loop.run(first - (time.perf_counter() - begun)))
+            if keeper is not None:
+                keeper.resume(loop, rows, stop)
+            outcome = loop.run(first - (time.perf_counter() - begun))
+            if keeper is not None:
+                keeper.end(outcome.status in (Status.CONVERGED, Status.STALLED))
+            return _solution(problem, rows, outcome)
         except _core.Expired:
             return unsolved(
                 problem.y,

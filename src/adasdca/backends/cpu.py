@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +40,9 @@ class LocalBackend:
         Whether sparse rows are copied into records, which makes updates in random order 2–3 times
         as fast; ``"auto"`` does so if the copy fits into half of the free memory.
     """
+
+    #: Share of the rows beyond which a working set has all.
+    few = 0.7
 
     def __init__(self, problem: Problem, n_threads: int = 1, pack: bool | str = "auto") -> None:
         self.problem = problem
@@ -83,15 +85,7 @@ class LocalBackend:
 
     def restrict(self, features: NDArray[np.intp]) -> LocalBackend:
         """Return the problem on some of the features, at β = 0."""
-        problem = self.problem
-        bounds, factors = problem.bounds, problem.penalty_factors
-        part = replace(
-            problem,
-            rows=problem.rows.take_columns(features),
-            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
-            penalty_factors=None if factors is None else factors[features],
-            constant=0.0,  # what a part of the features is told as is no model
-        )
+        part = self.problem.restrict(features)
         return LocalBackend(part, self._threads, pack=False)
 
     def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
@@ -237,7 +231,7 @@ class LocalBackend:
         self.workspace.scores(w, scores, threads)
         scores += b
         chosen = near_kinks(problem, scores, centre, reach, self.workspace.d)
-        if len(chosen) > 0.7 * self.workspace.n or not can_balance(problem, chosen, centre):
+        if len(chosen) > self.few * self.workspace.n or not can_balance(problem, chosen, centre):
             return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
         u = self.combine(centre)
         return WorkingSet(problem, chosen, centre, u, length, threads, self.kernel)

@@ -65,6 +65,7 @@ class WorkingSet(CpuTerm):
             bounds=None,
             penalty_factors=None,
             fit_intercept=False,
+            whole=None,
         )
         workspace = make_workspace(part, pack=False)
         own = np.empty(workspace.d)

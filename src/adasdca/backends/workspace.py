@@ -32,11 +32,18 @@ def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspa
     )
     rows = problem.rows
     if isinstance(rows, DenseRows):
-        workspace = _core.Workspace.dense(rows.values, *common, g.factors)
+        workspace = _core.Workspace.dense(rows.values, *common, g.factors, problem.whole)
     else:
         packed = _packing_fits(rows) if pack == "auto" else bool(pack)
         workspace = _core.Workspace.csr(
-            rows.values, rows.columns, rows.start, rows.shape[1], *common, packed, g.factors
+            rows.values,
+            rows.columns,
+            rows.start,
+            rows.shape[1],
+            *common,
+            packed,
+            g.factors,
+            problem.whole,
         )
     workspace.constant = problem.constant
     return workspace

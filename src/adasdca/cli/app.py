@@ -16,6 +16,7 @@ from adasdca.cli.compare import compare
 from adasdca.cli.datasets import app as datasets_app
 from adasdca.cli.fit import fit
 from adasdca.cli.output import note, silence
+from adasdca.cli.pack import pack
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
 from adasdca.cli.refusals import name_value, refusal
@@ -88,6 +89,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     certify: "adasdca certify mushrooms.model mushrooms",
     path: "adasdca path mushrooms --loss squared_hinge --points 5",
     compare: "adasdca compare mushrooms --loss logistic --max-time 1",
+    pack: "adasdca pack train.svm train.packed",
     reproduce: "adasdca reproduce --quick --output reproduction",
 }
 

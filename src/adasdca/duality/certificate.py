@@ -30,11 +30,20 @@ def radius(gap: float, strength: float) -> float:
     return math.sqrt(2.0 * gap / strength) if strength > 0 else math.inf
 
 
-def balanced(beta: Array, weight: Array) -> Array:
-    """Return β with its heavier sign scaled down until Σ c_iβ_i = 0, which an intercept demands."""
-    up, down = weight @ np.maximum(beta, 0.0), weight @ np.maximum(-beta, 0.0)
+def sides(beta: Array, weight: Array) -> tuple[float, float]:
+    """Return the weight of the duals of either sign, Σ c_i max(β_i, 0) and Σ c_i max(−β_i, 0)."""
+    return float(weight @ np.maximum(beta, 0.0)), float(weight @ np.maximum(-beta, 0.0))
+
+
+def scaled_down(beta: Array, up: float, down: float) -> Array:
+    """Return β with the heavier of its sides, of these weights, scaled down to the other."""
     lighter = min(up, down)
     return beta * np.where(beta > 0, lighter / (up or 1.0), lighter / (down or 1.0))
+
+
+def balanced(beta: Array, weight: Array) -> Array:
+    """Return β with its heavier sign scaled down until Σ c_iβ_i = 0, which an intercept demands."""
+    return scaled_down(beta, *sides(beta, weight))
 
 
 @dataclass(frozen=True)

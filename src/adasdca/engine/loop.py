@@ -74,8 +74,9 @@ class Loop:
         Expired if the first survey takes more than `first` seconds.
         """
         stop = self._stop
-        with stop.interruption.heeded(first):
-            self._look(FOREVER)
+        if not self._trail:  # a checkpoint has brought none
+            with stop.interruption.heeded(first):
+                self._look(FOREVER)
         try:
             with stop.interruption.heeded(stop.seconds_left() + GRACE):
                 status = self._turn()

@@ -5,9 +5,20 @@ format that LIBSVM, LIBLINEAR and others read. A file that cannot be used raises
 says where the trouble is and what to do.
 """
 
+from adasdca.files.packed import Packed, open_packed
+from adasdca.files.packing import pack
 from adasdca.files.reading import FORMATS, read
 from adasdca.files.svmlight import write_svmlight
 from adasdca.files.table import Table
 from adasdca.storage import FileError
 
-__all__ = ["FORMATS", "FileError", "Table", "read", "write_svmlight"]
+__all__ = [
+    "FORMATS",
+    "FileError",
+    "Packed",
+    "Table",
+    "open_packed",
+    "pack",
+    "read",
+    "write_svmlight",
+]

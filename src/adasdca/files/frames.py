@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,19 @@ TARGETS = ("target", "label", "y")
 
 def read_csv(path: Path, target: Target, n_features: int | None) -> Table:
     """Read a CSV file with a line of names; tabs separate the columns of a .tsv file."""
-    pl = _polars()
     separator = "\t" if strip_compression(path)[0].suffix.lower() == ".tsv" else ","
-    source = seekable(path)
+    return parse_csv(path, seekable(path), separator, target, n_features)
+
+
+def parse_csv(
+    path: Path,
+    source: Path | io.BytesIO,
+    separator: str,
+    target: Target,
+    n_features: int | None,
+) -> Table:
+    """Read text with a line of names, from a file or from memory."""
+    pl = _polars()
     try:
         with guarded(
             path,
@@ -74,6 +84,20 @@ def read_parquet(path: Path, target: Target, n_features: int | None) -> Table:
         size = path.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
         check_size(path, 8 * entries, size)
         return _table(path, lazy.collect(), target, n_features)
+
+
+def parquet_pieces(
+    path: Path, target: Target, n_features: int | None, row: int, rows: int
+) -> Iterator[tuple[Table, int]]:
+    """Yield so many rows of a Parquet file at a time, from one on, with the row behind them."""
+    pl = _polars()
+    with guarded(path, "is not a Parquet file, or is damaged ({error}); get it again."):
+        lazy = pl.scan_parquet(path)
+        count = lazy.select(pl.len()).collect().item()
+        while row < count:
+            frame = lazy.slice(row, rows).collect()
+            row += frame.height
+            yield _table(path, frame, target, n_features), row
 
 
 def _polars() -> Any:

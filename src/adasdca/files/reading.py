@@ -86,7 +86,7 @@ def read(
     path = Path(path)
     if n_features is not None and (n_features := operator.index(n_features)) < 1:
         raise ValueError(f"n_features = {n_features} must be at least 1, or None.")
-    chosen = _guess(path) if format is None else format
+    chosen = guess_format(path) if format is None else format
     if chosen == "svmlight":
         return read_svmlight(path, target, n_features, zero_based, guessed=format is None)
     if chosen not in FORMATS:
@@ -99,6 +99,7 @@ def read(
     return reader(path, target, n_features)
 
 
-def _guess(path: Path) -> str:
+def guess_format(path: Path) -> str:
+    """Return the format of a file, by its suffix or its first bytes."""
     suffix = strip_compression(path)[0].suffix.lower()
     return _SUFFIXES.get(suffix) or _MAGIC.get(first_bytes(path, 4), "svmlight")

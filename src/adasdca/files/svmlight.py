@@ -30,9 +30,9 @@ def read_svmlight(
     reader = _core.SvmlightReader(0 if zero_based else 1, n_features)
     for piece in chunks(path):
         if flaw := reader.feed(piece):
-            raise _refusal(path, flaw, n_features, guessed)
+            raise refusal(path, flaw, n_features, guessed)
     if flaw := reader.finish():
-        raise _refusal(path, flaw, n_features, guessed)
+        raise refusal(path, flaw, n_features, guessed)
     values, columns, start, y, width = reader.take()
     if len(y) == 0:
         raise FileError(f"{path} has no rows, only blank lines or comments; check how it was made.")
@@ -42,20 +42,26 @@ def read_svmlight(
     return Table(X, None if target is False else y, None, str(path))
 
 
-def _refusal(
-    path: Path, flaw: _core.SvmlightFlaw, n_features: int | None, guessed: bool
+def refusal(
+    path: Path,
+    flaw: _core.SvmlightFlaw,
+    n_features: int | None,
+    guessed: bool,
+    before: int = 0,
 ) -> FileError:
+    """Return the error that tells of a flaw; so many lines were read by another reader before."""
+    line = before + flaw.line
     word, text = (part.decode("utf-8", "backslashreplace") for part in (flaw.word, flaw.text))
     hint = ""
-    if guessed and flaw.line == 1:
+    if guessed and line == 1:
         hint = " The file was taken for svmlight text; if it is something else, pass format=."
     if "\0" in text:
         return FileError(
-            f"{path}, line {flaw.line}: a zero byte, so this is no text; name a file of svmlight "
+            f"{path}, line {line}: a zero byte, so this is no text; name a file of svmlight "
             f"text in UTF-8, or decompress or convert this one.{hint}"
         )
     reason = _REASONS[flaw.part](word, n_features)
-    return FileError(f"{path}, line {flaw.line}: {reason} The line reads: {text!r}{hint}")
+    return FileError(f"{path}, line {line}: {reason} The line reads: {text!r}{hint}")
 
 
 def _is_infinite(word: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -99,6 +99,12 @@ class CsrRows:
 Rows = DenseRows | CsrRows
 
 
+class CheckedRows(NamedTuple):
+    """Rows that were checked where they are."""
+
+    rows: Rows
+
+
 def check_rows(X: Any, device: bool = False) -> Rows:
     """Return X as rows the core can read, without a copy where that is possible.
 
@@ -107,6 +113,8 @@ def check_rows(X: Any, device: bool = False) -> Rows:
     sparse formats CSR, Fortran order C order; unsorted or duplicate entries of a CSR matrix are
     sorted and summed. Those on a CUDA device stay there, and are refused unless `device`.
     """
+    if isinstance(X, CheckedRows):
+        return X.rows
     if is_on_device(X):
         if not device:
             raise ValueError(

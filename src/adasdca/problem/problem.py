@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,8 @@ class Problem:
         intercept; 0 if there is none.
     penalty_factors : (d,) array or None
         f, where they are not all 1.
+    whole : float or None
+        N, where the rows are a part of a problem's.
     """
 
     rows: Rows
@@ -61,6 +63,7 @@ class Problem:
     fit_intercept: bool
     constant: float = 0.0
     penalty_factors: Array | None = None
+    whole: float | None = None
 
     @classmethod
     def checked(
@@ -138,6 +141,17 @@ class Problem:
             return coef, intercept
         return np.append(coef, intercept / self.constant), 0.0
 
+    def restrict(self, features: NDArray[np.intp]) -> Problem:
+        """Return the problem on some of the features."""
+        bounds, factors = self.bounds, self.penalty_factors
+        return replace(
+            self,
+            rows=self.rows.take_columns(features),
+            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
+            penalty_factors=None if factors is None else factors[features],
+            constant=0.0,  # what a part of the features is told as is no model
+        )
+
     @cached_property
     def regularizer(self) -> Regularizer:
         """λ and g, of which the penalty is the product."""
@@ -160,6 +174,8 @@ class Problem:
     @cached_property
     def total(self) -> float:
         """N: the sum of the weights."""
+        if self.whole is not None:
+            return self.whole
         return float(self.rows.shape[0] if self.weight is None else math.fsum(self.weight))
 
 

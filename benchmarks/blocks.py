@@ -1,0 +1,228 @@
+"""Data larger than memory: `python -m benchmarks.blocks [--limit 256MB] [--times 4]`.
+
+Writes dense rows of float32 to a file of so many times the limit, and solves with `memory_limit`,
+with all rows in memory, and by scikit-learn's SGDClassifier.partial_fit on the same file, each in a
+process of its own. Prints seconds, gaps, and the resident memory beside what was there before the
+solve. The file is dropped from the system's cache before each run, unless --warm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib.format import open_memmap
+
+import adasdca
+from adasdca.ascent.plans import Visits
+from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.stored import block_bounds, check_limit
+from adasdca.problem.data import DenseRows
+from adasdca.problem.losses import LOSSES
+from adasdca.problem.problem import Problem
+from benchmarks.measure import forget_peak, peak_bytes, resident_bytes
+from benchmarks.output import save, table
+
+#: What scikit-learn calls the losses, and its ways to shorten steps.
+SGD = {"logistic": "log_loss", "hinge": "hinge", "squared_hinge": "squared_hinge"}
+SCHEDULES = ("optimal", "invscaling")
+#: Rows written at a time, and rows of a partial fit.
+PIECE = 20_000
+
+
+def make(folder: Path, size: int, d: int, seed: int = 0) -> int:
+    """Write rows with a linear signal, features of different scales, and labels; return n."""
+    n = size // (4 * d)
+    rng = np.random.default_rng(seed)
+    w, scale = rng.normal(size=d) / np.sqrt(d), np.exp(0.5 * rng.normal(size=d))
+    X = open_memmap(folder / "X.npy", mode="w+", dtype=np.float32, shape=(n, d))
+    y = np.empty(n)
+    for begin in range(0, n, PIECE):
+        end = min(n, begin + PIECE)
+        rows = rng.normal(size=(end - begin, d))
+        y[begin:end] = np.where(rows @ w + 0.5 * rng.normal(size=end - begin) > 0.2, 1.0, -1.0)
+        X[begin:end] = rows * scale
+    X.flush()
+    np.save(folder / "y.npy", y)
+    return n
+
+
+def drop_cache(path: Path) -> None:
+    """Let the system forget what it has read of a file."""
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+
+
+def prepare() -> None:
+    """Solve something small: what the libraries set up for themselves is not the solve's."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    adasdca.solve(X, np.sign(X[:, 0]), loss="logistic", lam=0.1)
+
+
+def ours(folder: Path, loss: str, tol: float, limit: str | None, threads: int) -> dict[str, Any]:
+    prepare()
+    y = np.load(folder / "y.npy")
+    if not forget_peak():
+        raise SystemExit("The peak of resident memory cannot be read on this system.")
+    before, start = resident_bytes(), time.perf_counter()
+    used = time.process_time()
+    X = np.load(folder / "X.npy", mmap_mode="r" if limit else None)
+    options = {"memory_limit": limit} if limit else {}
+    sol = adasdca.solve(
+        X, y, loss=loss, lam=1 / len(y), fit_intercept=True, tol=tol, n_threads=threads,
+        random_state=0, **options,
+    )  # fmt: skip
+    return {
+        "seconds": time.perf_counter() - start,
+        "processor": time.process_time() - used,
+        "memory": (peak_bytes() or 0) - (before or 0),
+        "relative gap": sol.relative_gap,
+        "primal": sol.primal,
+        "dual": sol.dual,
+        "status": sol.status.value,
+    }
+
+
+def sgd(folder: Path, loss: str, schedule: str, passes: int) -> dict[str, Any]:
+    """Averaged SGD on the same file, a pass after the other; its objective is taken untimed."""
+    from sklearn.linear_model import SGDClassifier
+
+    X, y = np.load(folder / "X.npy", mmap_mode="r"), np.load(folder / "y.npy")
+    n = len(y)
+    model = SGDClassifier(
+        loss=SGD[loss], alpha=1 / n, average=True, learning_rate=schedule, eta0=0.01, random_state=0
+    )
+    value = LOSSES[loss]().value
+    seconds, trail = 0.0, []
+    for _ in range(passes):
+        start = time.perf_counter()
+        for begin in range(0, n, PIECE):
+            part = np.asarray(X[begin : begin + PIECE])
+            model.partial_fit(part, y[begin : begin + PIECE], classes=[-1.0, 1.0])
+        seconds += time.perf_counter() - start
+        w, b, risk = model.coef_[0], float(model.intercept_[0]), 0.0
+        for begin in range(0, n, PIECE):
+            scores = X[begin : begin + PIECE] @ w + b
+            risk += float(value(scores, y[begin : begin + PIECE]).sum())
+        trail.append((seconds, risk / n + 0.5 / n * float(w @ w)))
+    return {"trail": trail}
+
+
+def show_orders(epochs: int = 16, n: int = 2000, d: int = 2000) -> None:
+    """Print gaps of epochs whose order respects blocks, beside one that does not."""
+    rng = np.random.default_rng(0)
+    share = 1 / np.arange(1, d + 1)
+    columns = np.array([rng.choice(d, size=40, p=share / share.sum()) for _ in range(n)])
+    start = np.arange(0, 40 * n + 1, 40)
+    X = sp.csr_matrix((np.full(40 * n, 40**-0.5), columns.ravel(), start), shape=(n, d))
+    X.sum_duplicates()
+    y = np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    problem = Problem.checked(X, y, loss="logistic", lam=1 / n)
+    lines = []
+    for blocks, mixed in ((1, False), (2, False), (10, False), (10, True), (50, True)):
+        rows, gaps, height = LocalBackend(problem), [], n // blocks
+        for _ in range(epochs):
+            turns = rng.permutation(blocks) if mixed else np.arange(blocks)
+            order = np.concatenate([k * height + rng.permutation(height) for k in turns])
+            rows.ascend(Visits(order.astype(np.int32)))
+            seen = rows.survey(frozenset())
+            assert seen is not None
+            gaps.append(seen.gap)
+        turn = "random" if mixed else "fixed"
+        lines.append([str(blocks), turn, *(f"{gap:.0e}" for gap in gaps[::5])])
+    print(f"Wide sparse rows, logistic loss; the gap after epochs {[*range(1, epochs + 1, 5)]}")
+    print(table(("blocks", "their order", *["gap"] * len(lines[0][2:])), lines))
+
+
+def run(*words: Any) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.blocks", "--one", *map(str, words)]
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--limit", default="256MB")
+    parser.add_argument("--times", type=float, default=4.0, help="size of the file, in limits")
+    parser.add_argument("--loss", choices=list(SGD), default="logistic")
+    parser.add_argument("--features", type=int, default=500)
+    parser.add_argument("--tol", type=float, nargs="+", default=[1e-4, 1e-6])
+    parser.add_argument("--passes", type=int, default=5, help="of partial_fit")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--warm", action="store_true", help="leave the file in the system's cache")
+    parser.add_argument("--folder", help="where to write the file")
+    parser.add_argument("--order", action="store_true", help="epochs that go from block to block")
+    parser.add_argument("--out")
+    parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.order:
+        show_orders()
+        return
+    if args.one:
+        kind, folder, *rest = args.one
+        loss, first, second, *more = rest
+        if kind == "sgd":
+            print(json.dumps(sgd(Path(folder), loss, first, int(second))))
+        else:
+            limit = None if second == "none" else second
+            print(json.dumps(ours(Path(folder), loss, float(first), limit, int(more[0]))))
+        return
+    limit = check_limit(args.limit)
+    with tempfile.TemporaryDirectory(dir=args.folder) as name:
+        folder = Path(name)
+        n = make(folder, int(args.times * limit), args.features)
+        size = (folder / "X.npy").stat().st_size
+        shape = DenseRows(np.load(folder / "X.npy", mmap_mode="r"))
+        blocks = len(block_bounds(shape, limit)) - 1
+        print(f"{n} rows of {args.features} features, {size / limit:.1f} times the limit of")
+        print(f"{limit / 1e6:.0f} MB; {blocks} blocks")
+        found: dict[str, Any] = {"rows": n, "bytes": size, "limit": limit, "blocks": blocks}
+        lines = []
+        for tol in args.tol:
+            for label, words in (("blocks", str(limit)), ("in memory", "none")):
+                if not args.warm:
+                    drop_cache(folder / "X.npy")
+                one = run("ours", folder, args.loss, tol, words, args.threads)
+                found[f"{label} {tol:g}"] = one
+                lines.append(
+                    [label, f"{tol:g}", f"{one['seconds']:.1f}", f"{one['processor']:.1f}",
+                     f"{one['memory'] / 1e6:.0f}", f"{one['relative gap']:.1e}",
+                     f"{one['primal']:.12g}"]
+                )  # fmt: skip
+        head = ("rows", "tol", "seconds", "processor", "memory [MB]", "relative gap", "objective")
+        print(table(head, lines))
+        best = max(one["dual"] for one in found.values() if isinstance(one, dict) and "dual" in one)
+        for schedule in SCHEDULES:
+            if not args.warm:
+                drop_cache(folder / "X.npy")
+            one = found[f"partial_fit {schedule}"] = run(
+                "sgd", folder, args.loss, schedule, args.passes
+            )
+            passes = [
+                [str(k + 1), f"{seconds:.1f}", f"{value:.12g}", f"{value / best - 1:.1e}"]
+                for k, (seconds, value) in enumerate(one["trail"])
+            ]
+            print(f"\nSGDClassifier.partial_fit, averaged, learning_rate={schedule!r}")
+            print(table(("pass", "seconds", "objective", "above the optimum"), passes))
+        most = max(found[f"blocks {tol:g}"]["memory"] for tol in args.tol)
+        print(f"\nThe blocks took {most / limit:.2f} of the limit.")
+        print(save(found, args.out, "blocks.json"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""
+Rows on the workers of a cluster
+================================
+
+Fit a classifier to rows that never come to this process, and read the same certificate.
+
+Needs ``adasdca[dask]``. To use your own scheduler, set ``ADASDCA_SCHEDULER`` to its address, e.g.
+``tcp://10.0.0.1:8786``; a cluster of two workers in this process stands in for it here.
+"""
+
+import os
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+import adasdca.dask
+
+address = os.environ.get("ADASDCA_SCHEDULER")
+local = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
+client = Client(address or local)
+
+# %%
+# Blocks of rows are made, or read, where they stay. With TLS, pass ``security=`` to ``Client`` as
+# Dask's own documentation says; nothing changes below.
+
+
+def block(k, n=5000, d=20):
+    rng = np.random.default_rng(k)
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ np.linspace(-1, 1, d) + rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y
+
+
+parts = [dask.delayed(block, nout=2)(k) for k in range(8)]
+X = da.concatenate([da.from_delayed(part[0], (5000, 20), float) for part in parts])
+y = da.concatenate([da.from_delayed(part[1], (5000,), float) for part in parts])
+print(X)
+
+# %%
+# The client is found by itself. The certificate is that of all 40 000 rows together.
+
+model = adasdca.dask.AdaSDCAClassifier(C=1.0, tol=1e-8).fit(X, y)
+print(model.certificate_)
+
+# %%
+# The model is a local one. Predictions of collections are lazy, and computed where the rows are.
+
+print(model.predict(np.eye(20)[:3]))
+predictions = model.predict(X)
+print(predictions)
+print("accuracy", float((predictions == y).mean().compute()))
+
+client.close()
+local.close()

@@ -1,0 +1,307 @@
+"""One part of the rows, and the sums over it that a solve with its rows in parts asks for.
+
+A part keeps vectors of its rows under numbers that the asker chooses, so that they stay where the
+rows are. What goes in and comes out are vectors of d numbers and single numbers: a part may be in
+another process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca import _core
+from adasdca.backends.base import Gram, RowSlope
+from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cpu_term import CpuTerm
+from adasdca.backends.working_set import WorkingSet
+from adasdca.duality.certificate import scaled_down, sides
+from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+#: Commands that go through the rows, but for those on a term.
+PASSES = frozenset(
+    (
+        "combine",
+        "score",
+        "examine",
+        "begin",
+        "freedom",
+        "column_squares",
+        "column_shares",
+        "restrict",
+    )
+)
+#: Those on a term, whose rows may be copies of a few.
+OF_TERMS = frozenset(("go", "place", "aim", "move", "gram", "curve", "diagonal"))
+
+
+class PartFacts(NamedTuple):
+    """Facts about the rows of a part, as `RowFacts` has them, and its part of N."""
+
+    n: int
+    d: int
+    stored: int
+    dense: bool
+    entry_bytes: int
+    squared_length: float
+    shared: float
+    chain: int
+    weight: float
+
+
+class Pages:
+    """Rows that are in memory anyway: nothing is read ahead, nothing is let go."""
+
+    def read_ahead(self) -> None:
+        """Begin to read them."""
+
+    def let_go(self) -> None:
+        """Give their memory back; they are read again when they are asked for."""
+
+
+class Part:
+    """Rows of a problem, and vectors of theirs.
+
+    Parameters
+    ----------
+    problem : Problem
+        These rows, with the N of all (`whole`).
+    threads : int
+        Threads for passes over the rows.
+    pages : Pages, optional
+        Where the rows are kept.
+    few : float, optional
+        Share of the rows that may be copied for a working set.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        threads: int = 1,
+        pages: Pages | None = None,
+        few: float = LocalBackend.few,
+    ) -> None:
+        self.pages, self._threads = pages or Pages(), threads
+        self._spaces = {0: LocalBackend(problem, threads, pack=False)}
+        self._spaces[0].few = few
+        self._terms: dict[int, CpuTerm] = {}
+        self._vectors: dict[int, Array] = {}
+        self._y, self._loss = problem.y, problem.loss
+        one = np.broadcast_to(np.float64(1.0), len(problem.y))
+        self._weight: Array = one if problem.weight is None else problem.weight
+        self._scores: Array = np.empty(0)
+
+    def reads(self, command: str, *args: Any) -> bool:
+        """Whether a command goes through the rows where they are kept."""
+        if command in OF_TERMS:
+            return not isinstance(self._terms[args[0]], WorkingSet)
+        return command in PASSES
+
+    def do(self, command: str, *args: Any) -> Any:
+        """Carry a command out."""
+        action: Callable[..., Any] = getattr(self, command)
+        with np.errstate(under="ignore"):
+            return action(*args)
+
+    # -- what is kept
+
+    def facts(self, space: int) -> PartFacts:
+        """Return the facts about the rows."""
+        backend = self._spaces[space]
+        f = backend.facts
+        return PartFacts(
+            f.n,
+            f.d,
+            f.stored,
+            f.dense,
+            f.entry_bytes,
+            f.squared_length,
+            f.shared,
+            backend.workspace.chain,
+            float(self._weight.sum()),
+        )
+
+    def column_shares(self, space: int) -> Array:
+        """Return the share of the rows that have an entry in a column."""
+        return self._spaces[space].facts.column_shares
+
+    def restrict(self, space: int, new: int, features: NDArray[np.intp]) -> None:
+        """Make another space of some of the features."""
+        self._spaces[new] = self._spaces[space].restrict(features)
+
+    def forget(self, vectors: list[int], terms: list[int], spaces: list[int]) -> None:
+        """Drop what nobody can ask for any more."""
+        for kept, numbers in (
+            (self._vectors, vectors),
+            (self._terms, terms),
+            (self._spaces, spaces),
+        ):
+            for number in numbers:
+                kept.pop(number, None)
+
+    def spread(self, vector: int, values: Array | None = None) -> None:
+        """Take over a vector; zeros, if it is not given."""
+        self._vectors[vector] = np.zeros(len(self._y)) if values is None else values.copy()
+
+    def gather(self, vector: int) -> Array:
+        """Return a vector."""
+        return self._vectors[vector]
+
+    def vectors(self) -> dict[int, Array]:
+        """Return all vectors."""
+        return dict(self._vectors)
+
+    # -- surveys and certificates
+
+    def score(self, space: int, w: Array) -> None:
+        """Keep the scores x_i·w for what follows."""
+        self._scores = self._scored(space, w)
+
+    def _scored(self, space: int, w: Array) -> Array:
+        scores = _core.vector(len(self._y))
+        self._spaces[space].workspace.scores(w, scores, self._threads)
+        return scores
+
+    def balance(self, b: float) -> tuple[float, float, float]:
+        """Return Σ c_iβ_i for β = −φ' at the scores kept, minus its slope in b, and Σ c_i|β_i|."""
+        beta, curvature = self._derived(b)
+        return (
+            float(self._weight @ beta),
+            float(curvature.sum()),
+            float(self._weight @ np.abs(beta)),
+        )
+
+    def slopes(self, vector: int, b: float) -> tuple[float, float]:
+        """Make a vector of −φ' at the scores kept; return its sides."""
+        self._vectors[vector], _ = self._derived(b)
+        return self.sides(vector)
+
+    def _derived(self, b: float) -> tuple[Array, Array]:
+        n = len(self._y)
+        beta, curvature = _core.vector(n), _core.vector(n)
+        workspace = self._spaces[0].workspace
+        workspace.derive(self._scores + b, 0.0, None, beta, curvature, self._threads)
+        return beta, curvature
+
+    def sides(self, vector: int) -> tuple[float, float]:
+        """Return the weight of the duals of either sign."""
+        return sides(self._vectors[vector], self._weight)
+
+    def examine(
+        self,
+        space: int,
+        vector: int,
+        out: int,
+        w: Array,
+        b: float,
+        scored: bool,
+        heavy: tuple[float, float] | None,
+        share: float,
+    ) -> tuple[Any, ...]:
+        """Say what a certificate needs: the part of u, how many duals are not 0, and the evidence.
+
+        Parameters
+        ----------
+        space : int
+            The features.
+        vector, out : int
+            A dual point, and where the one that is examined is kept.
+        w, b : (d,) array, float
+            The primal point.
+        scored : bool
+            Whether the scores kept are those of w.
+        heavy : (up, down), optional
+            The sides of all duals, of which the heavier is scaled down.
+        share : float
+            What the duals are multiplied with.
+        """
+        beta = self._vectors[vector]
+        if heavy is not None:
+            beta = scaled_down(beta, *heavy)
+        if share != 1.0:
+            beta = share * beta
+        self._vectors[out] = beta
+        workspace = self._spaces[space].workspace
+        scores = self._scores if scored else self._scored(space, w)
+        evidence = workspace.evidence(scores, w, b, beta, self._threads)
+        return self.combine(space, out), int(np.count_nonzero(beta)), *evidence
+
+    def combine(self, space: int, vector: int) -> Array:
+        """Return the part of u = Σ_i c_iβ_i x_i/(λN)."""
+        return self._spaces[space].combine(self._vectors[vector])
+
+    def freedom(self, space: int, w: Array, b: float, vector: int) -> tuple[float, float]:
+        """Return the parts of a backend's `freedom`."""
+        return self._spaces[space].freedom(w, b, self._vectors[vector])
+
+    def column_squares(self, space: int) -> Array:
+        """Return Σ_i c_i x_ij² for every feature."""
+        return self._spaces[space].column_squares()
+
+    # -- terms
+
+    def begin(
+        self,
+        space: int,
+        term: int,
+        length: float,
+        centre: int | None,
+        point: tuple[Array, float] | None,
+        reach: float | None,
+    ) -> None:
+        """Make a term; `RowTerm` says what each number is."""
+        at = None if centre is None else self._vectors[centre]
+        self._terms[term] = self._spaces[space].term(length, at, point, reach)
+
+    def go(self, term: int, v: Array, b: float) -> tuple[float, int]:
+        """Go to a point; return the balance and the number of rows with curvature."""
+        self._terms[term].go(v, b)
+        return self._terms[term].balance, self._terms[term].curved
+
+    def place(self, term: int, v: Array, b: float) -> tuple[Array, float, float, int]:
+        """Go to a point; return its derivatives and the number of rows with curvature."""
+        return *self._terms[term].place(v, b), self._terms[term].curved
+
+    def move(self, term: int, length: float) -> tuple[Array, float, float, int]:
+        """Go along the line; return the same."""
+        return *self._terms[term].move(length), self._terms[term].curved
+
+    def aim(self, term: int, dv: Array, db: float) -> None:
+        """Choose a line."""
+        self._terms[term].aim(dv, db)
+
+    def slope(self, term: int, length: float) -> RowSlope:
+        """Return the slope along the line."""
+        return self._terms[term].slope(length)
+
+    def gram(
+        self, term: int, intercept: bool, seconds: float, share: float | None, combined: bool
+    ) -> Gram | None:
+        """Sum the matrix of the features, of a share of the rows; None if time ran out."""
+        one = self._terms[term]
+        sample = None if share is None else max(1, round(share * one.workspace.n))
+        return one.gram(intercept, time.perf_counter() + seconds, sample, combined)
+
+    def curve(self, term: int, p: Array, q: float) -> tuple[Array, float]:
+        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
+        return self._terms[term].curve(p, q)
+
+    def diagonal(self, term: int) -> tuple[Array, float]:
+        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
+        return self._terms[term].diagonal()
+
+    def distances(self, term: int) -> tuple[float, float, int]:
+        """Return the sums of which `residual` and `travel` are means, and of how many rows."""
+        one = self._terms[term]
+        n = one.workspace.n
+        return n * one.residual, n * one.travel, n
+
+    def keep(self, term: int, vector: int) -> None:
+        """Keep the duals of a term."""
+        self._vectors[vector] = self._terms[term].duals().copy()

@@ -1,0 +1,110 @@
+"""Parts that are asked together, and what is made of their answers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.backends.part import Part
+
+Array = NDArray[np.float64]
+
+
+class Team(Protocol):
+    """Parts that can be asked."""
+
+    def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
+        """Let every part carry a command out; yield what they say, in their order.
+
+        Parameters
+        ----------
+        command : str
+            A method of `Part`.
+        args
+            What all are told.
+        each : list, optional
+            What each is told beside that.
+        """
+
+
+class LocalTeam:
+    """Parts in this process, one after the other; the next one is read while one is at work."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self._parts = parts
+
+    def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
+        """Let every part carry a command out."""
+        reading = [part.reads(command, *args) for part in self._parts]
+        for k, part in enumerate(self._parts):
+            if reading[k] and k == 0:
+                part.pages.read_ahead()
+            if k + 1 < len(self._parts) and reading[k + 1]:
+                self._parts[k + 1].pages.read_ahead()
+            said = part.do(command, *args, *([] if each is None else [each[k]]))
+            if reading[k]:
+                part.pages.let_go()
+            yield said
+
+
+class Numbers:
+    """Numbers of what parts keep; those that nobody holds any more are forgotten."""
+
+    def __init__(self) -> None:
+        self._next = itertools.count(1)
+        self._dropped: dict[str, list[int]] = {"vectors": [], "terms": [], "spaces": []}
+
+    def give(self, kind: str, holder: Any) -> int:
+        """Return a new number, to be forgotten when its holder is gone."""
+        number = next(self._next)
+        weakref.finalize(holder, self._dropped[kind].append, number)
+        return number
+
+    def dropped(self) -> list[list[int]] | None:
+        """Return numbers that nobody holds, of vectors, terms and spaces, once."""
+        if not any(self._dropped.values()):
+            return None
+        taken = [list(numbers) for numbers in self._dropped.values()]
+        for numbers in self._dropped.values():
+            numbers.clear()
+        return taken
+
+
+class PartVector:
+    """A vector of the rows, which is where they are."""
+
+    def __init__(self, numbers: Numbers) -> None:
+        self.number = numbers.give("vectors", self)
+
+
+def columns(said: Iterable[Any]) -> list[Any]:
+    """Add the vectors of parts in their order; list their numbers."""
+    columns: list[Any] = []
+    for part in said:
+        values = part if isinstance(part, tuple) else (part,)
+        if not columns:
+            columns = [x.copy() if isinstance(x, np.ndarray) else [x] for x in values]
+            continue
+        for column, value in zip(columns, values, strict=True):
+            if isinstance(column, np.ndarray):
+                column += value
+            else:
+                column.append(value)
+    return columns
+
+
+def vector_of(said: Iterable[Any]) -> Array:
+    """Add the vectors of parts in their order."""
+    vector: Array = columns(said)[0]
+    return vector
+
+
+def sums(said: list[Any]) -> tuple[float, ...]:
+    """Add numbers of parts."""
+    return tuple(math.fsum(column) for column in zip(*said, strict=True))

@@ -1,0 +1,191 @@
+"""The estimators for collections of Dask; a fitted one is a local model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.dask._blocks import Blocks, is_collection
+from adasdca.dask._solve import Rows, find_client, make_task, run
+from adasdca.dask._team import DaskTeam
+from adasdca.duality.error_bounds import Region
+from adasdca.estimators import _classifier, _regressor
+from adasdca.estimators._labels import balance
+from adasdca.estimators._progress import watched
+
+Array = NDArray[np.float64]
+
+
+class _OnWorkers:
+    """What both share: fits on workers, and predictions block by block."""
+
+    def _lazily(self, method: Callable[[Any], Any], X: Any, width: int | None) -> Any:
+        """Return predictions of a collection, not computed yet; of all else, at once."""
+        if not is_collection(X):
+            return method(X)
+        if hasattr(X, "map_partitions") and hasattr(X, "divisions"):
+            empty = np.asarray(method(X._meta.reindex([0], fill_value=0.0)))
+            return X.map_partitions(method, meta=empty[:0])
+        if isinstance(X, (list, tuple)):
+            import dask
+
+            return [dask.delayed(method)(block) for block in X]
+        kind = np.asarray(method(np.zeros((1, self.n_features_in_)))).dtype  # type: ignore[attr-defined]
+        whole = X.rechunk({1: -1})
+        if width is None:
+            return whole.map_blocks(method, drop_axis=1, dtype=kind, meta=np.empty(0, kind))
+        chunks = (whole.chunks[0], (width,))
+        return whole.map_blocks(method, chunks=chunks, dtype=kind, meta=np.empty((0, 0), kind))
+
+    def _fit_on_workers(
+        self, team: DaskTeam, rows: Rows, tasks: list[Any], names: list[str]
+    ) -> None:
+        """Fit one model for each task and take the solutions over."""
+        model: Any = self
+        model.n_features_in_ = rows.d
+        start = time.perf_counter()
+        solutions = []
+        with watched(model, names, None, None) as monitor:
+            for k, task in enumerate(tasks):
+                left = None
+                if model.max_time is not None:
+                    left = max(0.0, model.max_time - (time.perf_counter() - start))
+                solutions.append(
+                    run(
+                        team,
+                        task,
+                        rows.d,
+                        time.perf_counter(),
+                        False,
+                        method=model.method,
+                        tol=model.tol,
+                        max_epochs=model.max_iter,
+                        max_time=left,
+                        random_state=model.random_state,
+                        warm_start=None,
+                        callback=monitor.of(k),
+                    )
+                )
+        radius = np.array([s.radius for s in solutions])
+        # Without a pass over the rows nothing bounds an intercept that is not penalised.
+        slack = np.full_like(radius, np.inf) if model.fit_intercept else np.zeros_like(radius)
+        model._region = Region(radius, slack, None)
+        model.coef_ = np.array([s.coef for s in solutions])
+        model.intercept_ = np.array([s.intercept for s in solutions])
+        model._adopt(solutions, None)
+        model._conclude(solutions, names, monitor)
+
+    def _task(self, rows: Rows, **more: Any) -> Any:
+        model: Any = self
+        if model.intercept_scaling is not None or model.warm_start:
+            raise ValueError(
+                f"intercept_scaling = {model.intercept_scaling!r}, warm_start = "
+                f"{model.warm_start!r}: neither is there for rows on workers; leave them out."
+            )
+        factors = more.get("factors")
+        total = rows.weight
+        if factors is not None and rows.labels is not None:
+            total = sum(factors[label] * mass for label, mass in rows.labels.items())
+        return make_task(
+            rows,
+            loss=model._loss(),
+            lam=1.0 / (model.C * total),
+            l1_ratio=model.l1_ratio,
+            bounds=(0, None) if model.positive else None,
+            penalty_factors=model.penalty_factors,
+            fit_intercept=model.fit_intercept,
+            **more,
+        )
+
+
+class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
+    """`adasdca.AdaSDCAClassifier` for collections of Dask.
+
+    Parameters and attributes are the same. More than two classes are fitted one against the rest.
+    The dual variables stay on the workers: `dual_coef_` is empty. Predictions of collections are
+    lazy; of arrays they need no cluster.
+    """
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None
+    ) -> AdaSDCAClassifier:
+        """Fit the model; X, y and the weights are collections of Dask with the same blocks."""
+        if not is_collection(X):
+            super().fit(X, y, sample_weight)
+            return self
+        self._validate_params()
+        if self.multi_class == "multinomial":
+            raise ValueError(
+                "multi_class='multinomial' is not there for rows on workers; choose 'ovr'."
+            )
+        blocks = Blocks.of(X, y, sample_weight)
+        team = DaskTeam(find_client(client), blocks)
+        rows = Rows.of(team)
+        if rows.labels is None or len(rows.labels) < 2:
+            count = "more than 1000" if rows.labels is None else len(rows.labels)
+            raise ValueError(f"y holds {count} classes; a classifier needs 2 or more, and labels.")
+        classes = np.array(sorted(rows.labels))
+        mass = np.array([rows.labels[label] for label in classes.tolist()])
+        if (mass <= 0).any():
+            raise ValueError(
+                f"sample_weight is zero on all samples of class {classes[mass <= 0][0]!r}; a class "
+                "needs some weight: leave its samples out instead."
+            )
+        factors = None
+        if self.class_weight == "balanced":
+            factors = dict(zip(classes.tolist(), balance(mass).tolist(), strict=True))
+        elif self.class_weight is not None:
+            factors = {
+                label: float(self.class_weight.get(label, 1.0)) for label in classes.tolist()
+            }
+        self.classes_, self._joint, self._states = classes, False, None
+        positives = classes[1:].tolist() if len(classes) == 2 else classes.tolist()
+        names = [""] if len(classes) == 2 else [f" class {label!r}" for label in positives]
+        tasks = [self._task(rows, positive=label, factors=factors) for label in positives]
+        self._fit_on_workers(team, rows, tasks, names)
+        if blocks.names is not None:
+            self.feature_names_in_ = np.array(blocks.names, dtype=object)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the labels; lazily for collections."""
+        return self._lazily(super().predict, X, None)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores; lazily for collections."""
+        count = len(self.classes_)
+        return self._lazily(super().decision_function, X, None if count == 2 else count)
+
+
+class AdaSDCARegressor(_OnWorkers, _regressor.AdaSDCARegressor):
+    """`adasdca.AdaSDCARegressor` for collections of Dask, with one target.
+
+    Parameters and attributes are the same. The dual variables stay on the workers: `dual_coef_` is
+    empty. Predictions of collections are lazy; of arrays they need no cluster.
+    """
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, client: Any = None
+    ) -> AdaSDCARegressor:
+        """Fit the model; X, y and the weights are collections of Dask with the same blocks."""
+        if not is_collection(X):
+            super().fit(X, y, sample_weight)
+            return self
+        self._validate_params()
+        blocks = Blocks.of(X, y, sample_weight)
+        team = DaskTeam(find_client(client), blocks)
+        rows = Rows.of(team)
+        self._fit_on_workers(team, rows, [self._task(rows)], [""])
+        self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        self.dual_coef_ = self.dual_coef_[0]
+        if blocks.names is not None:
+            self.feature_names_in_ = np.array(blocks.names, dtype=object)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the values; lazily for collections."""
+        return self._lazily(super().predict, X, None)

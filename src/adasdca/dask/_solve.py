@@ -1,0 +1,245 @@
+"""`solve` for collections of Dask."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from distributed import Client, get_client
+from numpy.typing import NDArray
+
+from adasdca.backends.parts import PartsBackend
+from adasdca.backends.teams import PartVector
+from adasdca.dask._blocks import Blocks
+from adasdca.dask._team import DaskTeam
+from adasdca.dask._worker import Task, _same_width
+from adasdca.problem.data import CsrRows
+from adasdca.problem.losses import Loss, get_loss
+from adasdca.problem.problem import Problem, check_bounds, check_number
+from adasdca.problem.regularizers import check_factors
+from adasdca.solution import Solution
+from adasdca.solver import check_threads, solve_problem
+
+Array = NDArray[np.float64]
+
+
+class DaskBackend(PartsBackend):
+    """Parts on workers; their duals come to the driver only if somebody asks for them."""
+
+    def __init__(self, problem: Problem, team: DaskTeam, duals: bool) -> None:
+        self._duals = duals
+        super().__init__(problem, team)
+
+    def gather(self, duals: PartVector) -> Array:
+        """Return a dual point as n numbers, or nothing."""
+        return super().gather(duals) if self._duals else np.empty(0)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is known of all rows together.
+
+    Attributes
+    ----------
+    n, d : int
+        Numbers of rows and features.
+    labels : dict or None
+        The weight of every label; None if there are too many.
+    weight : float
+        The sum of the weights.
+    """
+
+    n: int
+    d: int
+    labels: dict[Any, float] | None
+    weight: float
+
+    @classmethod
+    def of(cls, team: DaskTeam) -> Rows:
+        """Add what the parts say."""
+        kept = [team.summaries[k] for k in team.kept]
+        if not kept:
+            raise ValueError("X has no rows in any block; check how the data were read.")
+        _same_width({number: width for s in kept for number, width in s.blocks.items()})
+        labels: dict[Any, float] | None = {}
+        for summary in kept:
+            if summary.labels is None or labels is None:
+                labels = None
+            else:
+                for label, mass in summary.labels.items():
+                    labels[label] = labels.get(label, 0.0) + mass
+        total = math.fsum(s.weight for s in kept)
+        return cls(sum(s.n for s in kept), kept[0].d, labels, total)
+
+
+def find_client(client: Client | None) -> Client:
+    """Return the client given, or the one that is in force."""
+    if client is not None:
+        return client
+    try:
+        return get_client()
+    except ValueError as error:
+        raise ValueError(
+            "no Dask client is known; make one first, e.g. distributed.Client(), or pass client=."
+        ) from error
+
+
+def make_task(
+    rows: Rows,
+    *,
+    loss: str | Loss,
+    lam: float,
+    l1_ratio: float = 0.0,
+    bounds: Any = None,
+    penalty_factors: Any = None,
+    fit_intercept: bool = False,
+    positive: Any = None,
+    factors: dict[Any, float] | None = None,
+) -> Task:
+    """Check the arguments that are not rows."""
+    loss = get_loss(loss)
+    lam = check_number("lam", lam, 0.0, math.inf, "a finite number above 0", open_low=True)
+    top = math.nextafter(1.0, 2.0)
+    l1_ratio = check_number("l1_ratio", l1_ratio, 0.0, top, "0 <= l1_ratio <= 1")
+    limits = check_bounds(bounds, rows.d)
+    total = rows.weight
+    if factors is not None:
+        assert rows.labels is not None
+        total = math.fsum(factors[label] * mass for label, mass in rows.labels.items())
+    if not total > 0:
+        raise ValueError("sample_weight is all zero; at least one weight must be above 0.")
+    if positive is None and loss.kind == "classification":
+        _check_classes(rows)
+    return Task(
+        loss,
+        lam,
+        l1_ratio,
+        limits,
+        bool(fit_intercept),
+        check_factors(penalty_factors, rows.d, limits),
+        total,
+        positive,
+        factors,
+    )
+
+
+def _check_classes(rows: Rows) -> None:
+    if rows.labels is None or not set(rows.labels) <= {-1.0, 1.0}:
+        shown = "too many" if rows.labels is None else ", ".join(map(str, sorted(rows.labels)[:5]))
+        raise ValueError(
+            f"y holds the values {shown}; a classification loss needs the labels -1 and +1."
+        )
+    for label in (-1.0, 1.0):
+        if not rows.labels.get(label):
+            raise ValueError(
+                f"y holds no label {label:g} of any weight; a classification loss needs both -1 "
+                "and +1."
+            )
+
+
+def run(team: DaskTeam, task: Task, d: int, start: float, duals: bool, **options: Any) -> Solution:
+    """Solve a problem whose rows are with a team; the options are those of `solve_problem`."""
+    team.begin(task)
+    none = CsrRows(np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), (0, d))
+    problem = Problem(
+        rows=none,
+        y=np.empty(0),
+        weight=None,
+        loss=task.loss,
+        lam=task.lam,
+        l1_ratio=task.l1_ratio,
+        bounds=task.bounds,
+        fit_intercept=task.fit_intercept,
+        penalty_factors=task.penalty_factors,
+        whole=task.whole,
+    )
+    return solve_problem(
+        problem, lambda whole: DaskBackend(whole, team, duals), threads=1, start=start, **options
+    )
+
+
+def solve(
+    X: Any,
+    y: Any,
+    *,
+    loss: str | Loss,
+    lam: float,
+    l1_ratio: float = 0.0,
+    bounds: Any = None,
+    penalty_factors: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    tol: float = 1e-4,
+    max_epochs: int = 1000,
+    max_time: float | None = None,
+    random_state: Any = None,
+    callback: Any = None,
+    client: Client | None = None,
+    n_parts: int | None = None,
+    n_threads: int = 1,
+    duals: bool = False,
+    checkpoint: Any = None,
+    checkpoint_every: float = 60.0,
+) -> Solution:
+    """Minimise a regularised risk, with a certificate, on rows that are on workers.
+
+    Parameters
+    ----------
+    X : dask array, data frame or list of delayed blocks
+        Blocks of rows, dense or CSR. Columns in several blocks are put together.
+    y, sample_weight : dask array, series or list of delayed blocks
+        Targets, and weights, in the same blocks.
+    loss, lam, l1_ratio, bounds, penalty_factors, fit_intercept, tol, max_epochs, max_time, \
+            random_state, callback
+        As in `adasdca.solve`.
+    client : distributed.Client, optional
+        The cluster; by default the client in force.
+    n_parts : int, optional
+        Parts of the rows, runs of neighbouring blocks; by default one for each worker. The result
+        depends on the blocks and on this number, in its last digits, and on nothing else.
+    n_threads : int, default 1
+        Threads of a worker for passes over its part.
+    duals : bool, default False
+        Whether the dual variables, n numbers, are to come to this process.
+    checkpoint, checkpoint_every
+        As in `adasdca.solve`: the last point is written, from which a solve goes on whose driver
+        was killed. Its duals are in it only with `duals`.
+
+    Returns
+    -------
+    Solution
+        As of `adasdca.solve`. Without `duals` its `dual_coef` is empty, and so is its state.
+    """
+    start = time.perf_counter()
+    team = DaskTeam(
+        find_client(client), Blocks.of(X, y, sample_weight), n_parts, check_threads(n_threads)
+    )
+    rows = Rows.of(team)
+    task = make_task(
+        rows,
+        loss=loss,
+        lam=lam,
+        l1_ratio=l1_ratio,
+        bounds=bounds,
+        penalty_factors=penalty_factors,
+        fit_intercept=fit_intercept,
+    )
+    return run(
+        team,
+        task,
+        rows.d,
+        start,
+        duals,
+        method="auto",
+        tol=tol,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        random_state=random_state,
+        warm_start=None,
+        callback=callback,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+    )

@@ -1,0 +1,297 @@
+"""Parts on workers, asked all at once; what is lost with a worker is made anew elsewhere.
+
+The commands that change what a part keeps are remembered. A part that was lost is built from its
+blocks on another worker, gets back the copy of its vectors that was made last, on a worker beside
+it, and the commands since: it is then what it was, bit by bit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from distributed import CancelledError, Client, TimeoutError, wait  # noqa: A004
+from distributed.client import Future
+
+from adasdca import _core
+from adasdca.backends.part import OF_TERMS, PASSES
+from adasdca.dask._blocks import Blocks
+from adasdca.dask._worker import Summary, Task, WorkerPart
+
+#: Commands after which a part is another one.
+CHANGES = frozenset(
+    (
+        "restrict",
+        "forget",
+        "spread",
+        "score",
+        "slopes",
+        "examine",
+        "begin",
+        "go",
+        "place",
+        "move",
+        "aim",
+        "keep",
+    )
+)
+#: Seconds between copies of the vectors, between looks at Ctrl-C, and for a worker to come back.
+COPY, LOOK, PATIENCE = 30.0, 0.5, 60.0
+#: What is said instead of a result.
+LATE, LOST = object(), object()
+#: Times that a part is built anew before its error is told.
+ATTEMPTS = 5
+
+
+class WorkersLostError(RuntimeError):
+    """No worker is left, or parts are lost again and again."""
+
+
+def _size(things: Any) -> int:
+    """Return the bytes of arrays."""
+    if isinstance(things, np.ndarray):
+        return things.nbytes
+    return sum(map(_size, things)) if isinstance(things, (tuple, list)) else 0
+
+
+def within(future: Any, seconds: float) -> Any:
+    """Return a result, or that it is late."""
+    try:
+        return future.result(timeout=seconds)
+    except TimeoutError:
+        return LATE
+
+
+def waited(future: Any, hopeful: Callable[[], bool] = lambda: True) -> Any:
+    """Return a result; a wish to stop is heeded meanwhile, and what cannot come is given up."""
+    while (found := within(future, LOOK)) is LATE:
+        _core.check()
+        if not hopeful():
+            return LOST
+    return found
+
+
+class DaskTeam:
+    """Parts on the workers of a cluster.
+
+    Parameters
+    ----------
+    client : Client
+        The cluster.
+    blocks : Blocks
+        The rows.
+    parts : int, optional
+        How many parts; by default one for each worker.
+    threads : int
+        Threads for passes over the rows of a part.
+    """
+
+    def __init__(
+        self, client: Client, blocks: Blocks, parts: int | None = None, threads: int = 1
+    ) -> None:
+        self._client, self._blocks, self._threads = client, blocks, threads
+        workers = self._workers()
+        self._groups = blocks.groups(parts or len(workers))
+        self._places: list[str] = []
+        for k in range(len(self._groups)):
+            self._places.append(workers[k % len(workers)])
+        # All at once, and only then the errors.
+        futures = [self._submit(k) for k in range(len(self._groups))]
+        wait(futures)
+        self._futures = futures
+        self._actors = [self._actor(future) for future in futures]
+        self.summaries: list[Summary] = [actor.summary().result() for actor in self._actors]
+        self.kept = [k for k, summary in enumerate(self.summaries) if summary.n]
+        self._task: Task | None = None
+        self._lost = 0
+        #: Rounds asked, passes over the rows among them, and bytes of arrays told and heard.
+        self.rounds = self.passes = self.bytes = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        """Forget what parts were told."""
+        self._journal: list[tuple[str, tuple[Any, ...], list[Any] | None]] = []
+        self._copies: dict[int, Future] = {}
+        self._spaces: dict[int, tuple[Any, ...]] = {}
+        self._terms: set[int] = set()
+        self._copied = time.perf_counter()
+
+    def _workers(self) -> list[str]:
+        """Return the addresses of the workers, in a fixed order; wait a while if there is none."""
+        limit = time.perf_counter() + PATIENCE
+        while True:
+            found = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
+            if found:
+                return found
+            if time.perf_counter() > limit:
+                raise WorkersLostError(f"no worker of {self._client} is left; start some.")
+            _core.check()
+            time.sleep(LOOK)
+
+    def _submit(self, k: int) -> Future:
+        numbers = list(self._groups[k])
+        lists = [self._blocks.X, self._blocks.y]
+        if self._blocks.weight is not None:
+            lists.append(self._blocks.weight)
+        delayed = [blocks[number] for blocks in lists for number in numbers]
+        futures = [
+            block
+            if isinstance(block, Future)
+            else self._client.compute(block, workers=[self._places[k]], allow_other_workers=True)
+            for block in delayed
+        ]
+        return self._client.submit(
+            WorkerPart,
+            numbers,
+            self._threads,
+            *futures,
+            actor=True,
+            key=f"adasdca-part-{k}-{time.time_ns()}",
+            workers=[self._places[k]],
+            allow_other_workers=False,
+            pure=False,
+        )
+
+    def _actor(self, future: Future) -> Any:
+        """Return an actor that speaks through this client.
+
+        By itself it takes the client that is in force where it is unpacked.
+        """
+        actor = waited(future)
+        actor._client, actor._worker, actor._future = self._client, None, future
+        return actor
+
+    # -- a problem
+
+    def begin(self, task: Task) -> None:
+        """Let all parts take a problem up."""
+        self._task = task
+        self._clear()
+        for k in self.kept:
+            self._said(k, self._call(k, "begin", task), "begin", task)
+
+    def _call(self, k: int, name: str, *args: Any) -> Any:
+        try:
+            return getattr(self._actors[k], name)(*args)
+        except RuntimeError:  # its worker was lost
+            return None
+
+    def _said(self, k: int, future: Any, name: str, *args: Any) -> Any:
+        """Return what a part says; if it was lost, of the one that took its place."""
+        while True:
+            said = self._heard(k, future)
+            if said is not LOST:
+                return said
+            self._rebuild(k)
+            future = self._call(k, name, *args)
+
+    def _heard(self, k: int, future: Any) -> Any:
+        """Return what a part says, or that it was lost."""
+        if future is None:
+            return LOST
+        try:
+            return waited(future, lambda: self._held(k))
+        except (OSError, RuntimeError, KeyError):
+            if self._alive(k):
+                raise
+            return LOST
+
+    def _held(self, k: int) -> bool:
+        """Whether its worker is there, and has not dropped it."""
+        kept = self._futures[k].status in ("finished", "pending")
+        return kept and self._places[k] in self._workers()
+
+    def _alive(self, k: int) -> bool:
+        """Whether a part still answers."""
+        if not self._held(k):
+            return False
+        try:
+            return within(self._actors[k].summary(), PATIENCE) is not LATE
+        except (OSError, RuntimeError, KeyError, ValueError):
+            return False
+
+    def _rebuild(self, k: int) -> None:
+        """Build a part anew on another worker, and lead it to where it was."""
+        self._lost += 1
+        if self._lost > ATTEMPTS * len(self._groups):
+            raise WorkersLostError(
+                f"parts were lost {self._lost} times; look at the logs of workers."
+            )
+        for _ in range(ATTEMPTS):
+            workers = self._workers()
+            self._places[k] = min(workers, key=lambda w: (self._places.count(w), w))
+            if self._led_back(k):
+                return
+        raise WorkersLostError("a part could not be built anew; look at the logs of the workers.")
+
+    def _led_back(self, k: int) -> bool:
+        """Build a part at its new place, and let it do what it had done; False if that is lost."""
+        try:
+            self._futures[k] = self._submit(k)
+            self._actors[k] = actor = self._actor(self._futures[k])
+            if self._task is None:
+                return True
+            waited(actor.begin(self._task))
+            for restriction in self._spaces.values():
+                waited(actor.do("restrict", *restriction))
+            if k in self._copies:
+                for number, values in self._copies[k].result().items():
+                    waited(actor.do("spread", number, values))
+            for command, args, each in self._journal:
+                more = [] if each is None else [each[self.kept.index(k)]]
+                waited(actor.do(command, *args, *more))
+        except (OSError, RuntimeError, KeyError, CancelledError):
+            return False
+        return True
+
+    # -- what a backend asks
+
+    def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
+        """Let every part carry a command out, all at the same time."""
+        if command == "begin" and not self._terms:
+            self._copy()
+        mores = [[] if each is None else [each[i]] for i in range(len(self.kept))]
+        futures = [
+            self._call(k, "do", command, *args, *more)
+            for k, more in zip(self.kept, mores, strict=True)
+        ]
+        self.rounds += 1
+        self.passes += command in PASSES or command in OF_TERMS
+        self.bytes += _size(args) * len(futures)
+        for k, future, more in zip(self.kept, futures, mores, strict=True):
+            said = self._said(k, future, "do", command, *args, *more)
+            self.bytes += _size(more) + _size(said)
+            yield said
+        self._remember(command, args, each)
+
+    def _remember(self, command: str, args: tuple[Any, ...], each: list[Any] | None) -> None:
+        if command in CHANGES or (command == "gram" and args[3] is not None):
+            self._journal.append((command, args, each))
+        if command == "begin":
+            self._terms.add(args[1])
+        elif command == "restrict":
+            self._spaces[args[1]] = args
+        elif command == "forget":
+            self._terms -= set(args[1])
+            for space in args[2]:
+                self._spaces.pop(space, None)
+
+    def _copy(self) -> None:
+        """Copy the vectors of every part to another worker, if the last copies are old."""
+        workers = self._workers()
+        if time.perf_counter() - self._copied < COPY or len(workers) < 2:
+            return
+        copies = {}
+        for k in self.kept:
+            vectors = self._said(k, self._call(k, "do", "vectors"), "do", "vectors")
+            place = workers.index(self._places[k]) if self._places[k] in workers else 0
+            other = workers[(place + 1) % len(workers)]
+            # (A dictionary by itself would be taken apart.)
+            copies[k] = self._client.scatter([vectors], workers=[other], hash=False)[0]
+        self._copies, self._journal, self._copied = copies, [], time.perf_counter()
+
+    def resident(self) -> list[int]:
+        """Return the resident memory of the workers, by part."""
+        return [waited(self._actors[k].resident()) for k in self.kept]

@@ -1,0 +1,189 @@
+"""What a worker keeps: the rows of its part, checked and put together once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from adasdca.backends.part import Part
+from adasdca.problem.data import as_doubles, check_rows
+from adasdca.problem.losses import Loss
+from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem without its rows: what a part needs to know of the whole.
+
+    Attributes
+    ----------
+    loss, lam, l1_ratio, bounds, fit_intercept, penalty_factors
+        As in `Problem`.
+    whole : float
+        N of all rows.
+    positive : object
+        The label that is +1 where all others are −1; None: targets are used as they are.
+    factors : dict, optional
+        By what the weights of rows are multiplied, by label.
+    """
+
+    loss: Loss
+    lam: float
+    l1_ratio: float
+    bounds: tuple[Array, Array] | None
+    fit_intercept: bool
+    penalty_factors: Array | None
+    whole: float
+    positive: Any = None
+    factors: dict[Any, float] | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a part says of its rows: shape, type, labels with their weights, and the weight."""
+
+    n: int
+    d: int
+    dtype: str
+    labels: dict[Any, float] | None
+    weight: float
+    blocks: dict[int, int]
+
+
+#: More labels than this are targets.
+MOST_LABELS = 1000
+
+
+class WorkerPart:
+    """The rows of a part on a worker, and the problem they are in at the moment.
+
+    Parameters
+    ----------
+    numbers : list of int
+        The numbers of the blocks.
+    threads : int
+        Threads for passes over the rows.
+    blocks
+        X of every block, then y, then the weights if there are any.
+    """
+
+    def __init__(self, numbers: list[int], threads: int, *blocks: Any) -> None:
+        count = len(numbers)
+        X, y = blocks[:count], blocks[count : 2 * count]
+        weight = blocks[2 * count :] or None
+        self._threads = threads
+        self._widths: dict[int, int] = {}
+        rows, targets, weights = [], [], []
+        for k, number in enumerate(numbers):
+            own = None if weight is None else weight[k]
+            found = _checked(number, X[k], y[k], own)
+            if found is None:
+                continue
+            rows.append(found[0])
+            targets.append(found[1])
+            weights.append(found[2])
+            self._widths[number] = found[0].shape[1]
+            _same_width(self._widths)
+        self._rows: Any = None
+        self._y: Any = np.empty(0)
+        self._weight: Array | None = None
+        if rows:
+            sparse = any(sp.issparse(each) for each in rows)
+            together = sp.vstack(rows, format="csr") if sparse else np.concatenate(rows)
+            self._rows = check_rows(together if len(rows) > 1 else rows[0])
+            self._y = np.concatenate(targets)
+            self._weight = None if weight is None else np.concatenate(weights)
+        self._part: Part | None = None
+
+    def summary(self) -> Summary:
+        """Say what the rows are."""
+        if self._rows is None:
+            return Summary(0, 0, "float64", {}, 0.0, {})
+        n, d = self._rows.shape
+        weight = np.ones(n) if self._weight is None else self._weight
+        values, codes = np.unique(self._y, return_inverse=True)
+        labels = None
+        if len(values) <= MOST_LABELS:
+            mass = np.bincount(codes, weights=weight, minlength=len(values))
+            labels = dict(zip(values.tolist(), mass.tolist(), strict=True))
+        total = float(weight.sum())
+        return Summary(n, d, str(self._rows.values.dtype), labels, total, self._widths)
+
+    def begin(self, task: Task) -> None:
+        """Take a problem up, at β = 0."""
+        assert self._rows is not None
+        y, weight = self._y, self._weight
+        if task.factors is not None:
+            each = np.array([task.factors[label] for label in y.tolist()])
+            weight = each if weight is None else weight * each
+        if task.positive is not None:
+            y = np.where(y == task.positive, 1.0, -1.0)
+        problem = Problem(
+            rows=self._rows,
+            y=as_doubles(y, "y"),
+            weight=weight,
+            loss=task.loss,
+            lam=task.lam,
+            l1_ratio=task.l1_ratio,
+            bounds=task.bounds,
+            fit_intercept=task.fit_intercept,
+            penalty_factors=task.penalty_factors,
+            whole=task.whole,
+        )
+        self._part = Part(problem, self._threads)
+
+    def do(self, command: str, *args: Any) -> Any:
+        """Carry a command of `Part` out."""
+        assert self._part is not None
+        return self._part.do(command, *args)
+
+    def resident(self) -> int:
+        """Return the resident memory of this process in bytes, now."""
+        import psutil
+
+        return int(psutil.Process().memory_info().rss)
+
+
+def _same_width(widths: dict[int, int]) -> None:
+    """Refuse blocks of different widths, by number."""
+    first = next(iter(widths), None)
+    for number, width in widths.items():
+        if first is not None and width != widths[first]:
+            raise ValueError(
+                f"block {number} of X has {width} columns where block {first} has "
+                f"{widths[first]}; give all blocks the same features."
+            )
+
+
+def _checked(number: int, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any] | None:
+    """Return a block with its targets and weights, checked; None if it has no rows."""
+    try:
+        rows = X if sp.issparse(X) else np.asarray(X)
+        targets = np.asarray(y)
+        targets = targets.ravel() if targets.ndim == 2 and targets.shape[1] == 1 else targets
+        n = rows.shape[0] if rows.ndim == 2 else -1
+        if targets.ndim != 1 or (n >= 0 and len(targets) != n):
+            raise ValueError(
+                f"y has shape {targets.shape}, but X has {n} rows: y must have shape ({n},)."
+            )
+        if n == 0:
+            return None
+        checked = check_rows(rows).matrix
+        if targets.dtype.kind in "biuf" and not np.isfinite(targets).all():
+            raise ValueError("y contains NaN or infinity; drop such rows or fill the values first.")
+        own = None
+        if weight is not None:
+            own = as_doubles(weight, "sample_weight").ravel()
+            if own.shape != (n,) or not (np.isfinite(own) & (own >= 0)).all():
+                raise ValueError(
+                    f"sample_weight must hold {n} finite numbers, 0 or more, one for each row."
+                )
+    except ValueError as error:
+        raise ValueError(f"block {number}: {error}") from error
+    return checked, targets, own

@@ -1,0 +1,234 @@
+"""Rows on the workers of a Dask cluster: the optimum of one machine, whatever happens to them."""
+
+import os
+import signal
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import adasdca
+from adasdca.problem.losses import LOSSES
+
+pytest.importorskip("distributed")
+import dask
+import dask.array as da
+from distributed import Client, LocalCluster
+from distributed.security import Security
+
+import adasdca.dask
+from adasdca.dask import _team
+
+OPTIONS = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers that are processes of their own, which can be killed."""
+    with (
+        LocalCluster(**OPTIONS | {"processes": True}, n_workers=2, silence_logs=50) as made,
+        Client(made) as client,
+    ):
+        yield client
+
+
+def data(kind="classification", n=300, d=6):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) + 1.0
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    return X, np.where(y > np.median(y), 1.0, -1.0) if kind == "classification" else y
+
+
+def blocks(*arrays, rows=70):
+    return [da.from_array(a, chunks=(rows, *a.shape[1:])) for a in arrays]
+
+
+@pytest.mark.parametrize("regulariser", [{}, {"l1_ratio": 0.4}], ids=["l2", "elastic net"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_workers_reach_the_optimum_of_one_machine(cluster, loss, regulariser):
+    X, y = data(LOSSES[loss].kind)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    options = {"loss": loss, "lam": 1e-2, "fit_intercept": True, "tol": 1e-6, **regulariser}
+    local = adasdca.solve(X, y, sample_weight=weight, **options)
+    dX, dy, dw = blocks(X, y, weight)
+    far = adasdca.dask.solve(dX, dy, sample_weight=dw, **options)
+    assert far.converged
+    assert abs(far.primal - local.primal) <= far.gap + local.gap + 1e-14 * local.primal
+    assert len(far.dual_coef) == 0
+
+
+def test_the_duals_come_if_they_are_asked_for(cluster):
+    X, y = data()
+    far = adasdca.dask.solve(*blocks(X, y), loss="logistic", lam=1e-2, tol=1e-8, duals=True)
+    again = adasdca.certify(X, y, far.coef, loss="logistic", lam=1e-2, dual_coef=far.dual_coef)
+    assert again.gap <= 1.01 * far.gap + 1e-13 * far.primal
+
+
+def test_bits_depend_on_the_parts_alone(cluster):
+    X, y = data()
+    options = {"loss": "hinge", "lam": 1e-2, "fit_intercept": True, "tol": 1e-7, "n_parts": 3}
+    first = adasdca.dask.solve(*blocks(X, y), client=cluster, **options)
+    with LocalCluster(**OPTIONS, n_workers=1) as other, Client(other) as client:
+        second = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+    assert np.array_equal(first.coef, second.coef)
+    assert first.certificate == second.certificate
+
+
+def test_collections(cluster):
+    X, y = data()
+    local = adasdca.solve(X, y, loss="logistic", lam=1e-2, tol=1e-9)
+    dX, dy = blocks(X, y)
+    delayed = [dask.delayed(sp.csr_matrix)(part) for part in dX.to_delayed().ravel()]
+    csr = dX.map_blocks(sp.csr_matrix)
+    forms = {
+        "columns in blocks": (da.from_array(X, chunks=(70, 4)), dy),
+        "CSR blocks": (csr, dy),
+        "delayed blocks": (delayed, list(dy.to_delayed())),
+    }
+    for name, (rows, targets) in forms.items():
+        far = adasdca.dask.solve(rows, targets, loss="logistic", lam=1e-2, tol=1e-9)
+        assert abs(far.primal - local.primal) <= far.gap + local.gap + 1e-14 * local.primal, name
+
+
+def test_data_frames(cluster):
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = data("regression")
+    table = pandas.DataFrame(X, columns=list("abcdef")).assign(y=y)
+    frame = frames.from_pandas(table, npartitions=3)
+    model = adasdca.dask.AdaSDCARegressor(C=10.0, tol=1e-9).fit(frame[list("abcdef")], frame["y"])
+    local = adasdca.AdaSDCARegressor(C=10.0, tol=1e-9).fit(table[list("abcdef")], y)
+    assert np.allclose(model.coef_, local.coef_)
+    assert list(model.feature_names_in_) == list("abcdef")
+    expected = local.predict(table[list("abcdef")])
+    assert np.allclose(model.predict(table[list("abcdef")]), expected)
+    assert np.allclose(model.predict(frame[list("abcdef")]).compute(), expected)
+
+
+def ragged(*sizes, width=None):
+    """Delayed blocks of such sizes; the last of another width if that is given."""
+    X, y = data()
+    ends = np.cumsum([0, *sizes])
+    rows = [X[a:b] for a, b in pairwise(ends)]
+    if width is not None:
+        rows[-1] = rows[-1][:, :width]
+    labels = [y[a:b] for a, b in pairwise(ends)]
+    return rows, labels, [[dask.delayed(b) for b in blocks] for blocks in (rows, labels)]
+
+
+def test_empty_blocks_and_blocks_of_one_class(cluster):
+    X, y = data()
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    sizes = [0, 100, 60, 0, 140, 0, 0, 0]
+    ends = np.cumsum([0, *sizes])
+    parts = [[dask.delayed(a[i:j]) for i, j in pairwise(ends)] for a in (X, y)]
+    far = adasdca.dask.solve(*parts, loss="logistic", lam=1e-2, tol=1e-8, n_parts=4)
+    local = adasdca.solve(X, y, loss="logistic", lam=1e-2, tol=1e-8)
+    assert far.converged
+    assert abs(far.primal - local.primal) <= far.gap + local.gap + 1e-14 * local.primal
+
+
+def test_bad_blocks_are_told_by_number(cluster):
+    options = {"loss": "logistic", "lam": 1e-2}
+    *_, parts = ragged(50, 60, 70, 40, width=4)
+    with pytest.raises(ValueError, match="block 3 of X has 4 columns where block"):
+        adasdca.dask.solve(*parts, **options)
+    rows, labels, (_, targets) = ragged(50, 60, 70)
+    rows[1] = rows[1].copy()
+    rows[1][3, 2] = np.nan
+    with pytest.raises(ValueError, match="block 1: Input X contains NaN"):
+        adasdca.dask.solve([dask.delayed(b) for b in rows], targets, **options)
+    rows, labels, (given, _) = ragged(50, 60, 70)
+    short = [dask.delayed(b) for b in (labels[0], labels[1], labels[2][:-1])]
+    with pytest.raises(ValueError, match="block 2: y has shape"):
+        adasdca.dask.solve(given, short, **options)
+    with pytest.raises(ValueError, match="y has 2 blocks of rows where X has 3"):
+        adasdca.dask.solve(given, short[:2], **options)
+    with pytest.raises(ValueError, match="y holds no label -1"):
+        adasdca.dask.solve(given, [dask.delayed(np.ones(m)) for m in (50, 60, 70)], **options)
+    with pytest.raises(ValueError, match="needs the labels -1 and"):
+        adasdca.dask.solve(given, [dask.delayed(np.arange(m)) for m in (50, 60, 70)], **options)
+    with pytest.raises(TypeError, match="no collection of Dask"):
+        adasdca.dask.solve(np.ones((3, 2)), np.ones(3), **options)
+    with pytest.raises(ValueError, match="lam = -1"):
+        adasdca.dask.solve(given, targets, loss="logistic", lam=-1)
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["from the start", "from the last copies"])
+def test_a_worker_is_killed(cluster, monkeypatch, copied):
+    """What it kept is made anew, and the solve ends in the bits of one that was not disturbed."""
+    X, y = data()
+    options = {"loss": "hinge", "lam": 1e-2, "fit_intercept": True, "tol": 1e-7, "n_parts": 2}
+    if copied:
+        monkeypatch.setattr(_team, "COPY", 0.0)
+    cluster.wait_for_workers(2)
+    calm = adasdca.dask.solve(*blocks(X, y), **options)
+    rounds, kept, remember = [], [], _team.DaskTeam._remember
+
+    def watch(team, command, *rest):
+        remember(team, command, *rest)
+        rounds.append(command)
+        if len(rounds) == 120:
+            kept.append((len(team._copies), len(team._journal)))
+            pids = cluster.run(os.getpid)
+            os.kill(pids[team._places[0]], signal.SIGKILL)
+
+    monkeypatch.setattr(_team.DaskTeam, "_remember", watch)
+    disturbed = adasdca.dask.solve(*blocks(X, y), **options)
+    assert len(rounds) > 130
+    ((copies, journal),) = kept
+    assert copies == (2 if copied else 0)
+    assert journal < 100 if copied else journal > 30
+    assert disturbed.converged
+    assert np.array_equal(calm.coef, disturbed.coef)
+    assert calm.certificate == disturbed.certificate
+
+
+def test_classifiers_are_local_models(cluster):
+    X, _ = data(n=400)
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1], [1.0, 2.0])
+    dX, dy = blocks(X, y)
+    settings = {"C": 2.0, "tol": 1e-8, "class_weight": "balanced", "multi_class": "ovr"}
+    settings["random_state"] = 0
+    local = adasdca.AdaSDCAClassifier(**settings).fit(X, y)
+    model = adasdca.dask.AdaSDCAClassifier(**settings).fit(dX, dy)
+    assert np.allclose(model.coef_, local.coef_, atol=1e-5)
+    assert np.array_equal(model.classes_, [0, 1, 2])
+    assert model.converged_
+    assert np.array_equal(model.predict(X), local.predict(X))
+    lazy, scores = model.predict(dX), model.decision_function(dX)
+    assert isinstance(lazy, da.Array)
+    assert scores.shape == (400, 3)
+    assert np.array_equal(lazy.compute(), local.predict(X))
+    assert np.allclose(scores.compute(), model.decision_function(X))
+    with pytest.raises(ValueError, match="multinomial"):
+        adasdca.dask.AdaSDCAClassifier(multi_class="multinomial").fit(dX, dy)
+    near = adasdca.dask.AdaSDCAClassifier(**settings).fit(X, y)
+    assert np.array_equal(near.coef_, local.coef_)
+
+
+def test_without_a_client(monkeypatch):
+    def nobody():
+        raise ValueError
+
+    monkeypatch.setattr("adasdca.dask._solve.get_client", nobody)
+    X, y = data()
+    with pytest.raises(ValueError, match="no Dask client is known"):
+        adasdca.dask.solve(*blocks(X, y), loss="logistic", lam=1e-2)
+
+
+def test_over_tls():
+    """With certificates made on the spot; workers without them are not let in."""
+    pytest.importorskip("cryptography")
+    X, y = data()
+    security = Security.temporary()
+    with (
+        LocalCluster(**OPTIONS, n_workers=2, security=security, protocol="tls") as made,
+        Client(made.scheduler_address, security=security) as client,
+    ):
+        assert made.scheduler_address.startswith("tls://")
+        options = {"loss": "logistic", "lam": 1e-2, "tol": 1e-8}
+        far = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+    assert far.converged
