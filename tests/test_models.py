@@ -131,7 +131,7 @@ def rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda h: h.update(version=2), r"version 2 .* reads version 1"),
+        (lambda h: h.update(version=3), r"version 3 .* reads versions 1 to 2"),
         (lambda h: h.pop("version"), "version None"),
         (lambda h: h.update(format="other"), "no model of adasdca"),
         (lambda h: h.pop("lam"), "damaged"),

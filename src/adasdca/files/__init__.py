@@ -5,9 +5,10 @@ format that LIBSVM, LIBLINEAR and others read. A file that cannot be used raises
 says where the trouble is and what to do.
 """
 
+from adasdca.files.columns import Columns
 from adasdca.files.reading import FORMATS, read
 from adasdca.files.svmlight import write_svmlight
 from adasdca.files.table import Table
 from adasdca.storage import FileError
 
-__all__ = ["FORMATS", "FileError", "Table", "read", "write_svmlight"]
+__all__ = ["FORMATS", "Columns", "FileError", "Table", "read", "write_svmlight"]
