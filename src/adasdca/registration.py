@@ -13,9 +13,9 @@ from typing import Any, TypeVar, overload
 
 from adasdca.methods import METHODS, PICKERS, REGISTERED, Custom, Method
 from adasdca.names import check_name, decorator
-from adasdca.problem.losses import LOSSES, Loss, PiecewiseQuadratic
+from adasdca.problem.losses import ALIASES, LOSSES, Loss, PiecewiseQuadratic
 
-BUILT_IN_LOSSES = frozenset(LOSSES)
+BUILT_IN_LOSSES = frozenset({*LOSSES, *ALIASES})
 
 L = TypeVar("L", bound=type[Loss])
 M = TypeVar("M")

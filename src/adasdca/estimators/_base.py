@@ -30,7 +30,7 @@ from adasdca.engine.interruption import interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
-from adasdca.problem.losses import LOSSES, Loss
+from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Solution, Status
 from adasdca.solver import solve, unsolved
@@ -47,13 +47,13 @@ def losses_of(kind: str) -> list[str]:
 
 
 class LossNames(Set[str]):
-    """The names of the losses of a kind, those registered later included."""
+    """The names of the losses of a kind, those registered later and scikit-learn's included."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
     def __contains__(self, name: object) -> bool:
-        return name in losses_of(self._kind)
+        return ALIASES.get(str(name), name) in losses_of(self._kind)
 
     def __iter__(self) -> Iterator[str]:
         return iter(losses_of(self._kind))
@@ -80,9 +80,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     _ends: list[str]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "positive": ["boolean"],
+        "bounds": ["array-like", None],
         "penalty_factors": ["array-like", None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
@@ -117,14 +118,30 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                     f"one of {', '.join(map(repr, losses_of(self._kind)))}."
                 )
             return self.loss
-        cls = LOSSES[self.loss]
+        cls = type(get_loss(self.loss))
         own = [f.name for f in fields(cls) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return cls(**{name: getattr(self, name) for name in own})
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
+        if self.C == math.inf:
+            raise ValueError(
+                "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
+                "is; choose a large number, e.g. C = 1e6."
+            )
         total = X.shape[0] if weight is None else math.fsum(weight)
         return float(1.0 / (self.C * total))
+
+    def _bounds(self) -> Any:
+        """Return the bounds of the coefficients, given as such or by `positive`."""
+        if not self.positive:
+            return self.bounds
+        if self.bounds is not None:
+            raise ValueError(
+                f"positive=True is bounds=(0, None), but bounds = {self.bounds!r} is given as "
+                "well; give one of them."
+            )
+        return (0, None)
 
     def _constant(self, X: Any) -> float:
         """Return the constant feature of a penalised intercept, 0 if there is none."""
@@ -184,7 +201,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         X,
                         targets[k],
                         **problem,
-                        bounds=(0, None) if self.positive else None,
+                        bounds=self._bounds(),
                         penalty_factors=self.penalty_factors,
                         sample_weight=weight,
                         fit_intercept=self.fit_intercept,

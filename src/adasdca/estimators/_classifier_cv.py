@@ -38,7 +38,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         The score; None: the accuracy. Sample weights are passed on to scores that take them.
     loss : str or Loss, default="logistic"
         The loss, as in `AdaSDCAClassifier`.
-    positive, penalty_factors, fit_intercept, intercept_scaling, multi_class, class_weight,
+    positive, bounds, penalty_factors, fit_intercept, intercept_scaling, multi_class, class_weight,
     method
         As in `AdaSDCAClassifier`.
     tol : float, default=1e-4
@@ -112,6 +112,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         scoring: Any = None,
         loss: str | Loss = "logistic",
         positive: bool = False,
+        bounds: Any = None,
         penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
@@ -133,6 +134,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         self.scoring = scoring
         self.loss = loss
         self.positive = positive
+        self.bounds = bounds
         self.penalty_factors = penalty_factors
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling

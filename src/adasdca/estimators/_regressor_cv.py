@@ -36,7 +36,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         The score; None: R². Sample weights are passed on to scores that take them.
     loss : str or Loss, default="squared"
         The loss, as in `AdaSDCARegressor`.
-    positive, penalty_factors, fit_intercept, intercept_scaling, method
+    positive, bounds, penalty_factors, fit_intercept, intercept_scaling, method
         As in `AdaSDCARegressor`.
     tol : float, default=1e-4
         Stop when the duality gap is at most tol times the objective.
@@ -107,6 +107,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         scoring: Any = None,
         loss: str | Loss = "squared",
         positive: bool = False,
+        bounds: Any = None,
         penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
@@ -129,6 +130,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         self.scoring = scoring
         self.loss = loss
         self.positive = positive
+        self.bounds = bounds
         self.penalty_factors = penalty_factors
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
