@@ -1,6 +1,7 @@
 """The program as the shell sees it: codes, pipes, signals, terminals, completion."""
 
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -309,3 +310,19 @@ def test_completion_is_offered(capsys, monkeypatch):
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "True")
     done = call(capsys, "--show-completion", "bash")
     assert "_ADASDCA_COMPLETE=complete_bash" in done.stdout
+
+
+def test_what_is_piped_in_is_read_and_named(tmp_path):
+    """`zcat train.svm.gz | adasdca fit` fits what comes through the pipe."""
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    write(tmp_path / "a.svm", X, np.sign(X[:, 0]))
+    packed = gzip.compress((tmp_path / "a.svm").read_bytes())
+    for contents in ((tmp_path / "a.svm").read_bytes(), packed):
+        done = subprocess.run(
+            [sys.executable, "-m", "adasdca", "fit", "--model", "m"],
+            cwd=tmp_path, env=environment(), input=contents, capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert b"standard input: 50 rows, 3 features, 2 classes" in done.stderr
+    done = run("fit", "--quiet", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["data"]["source"] == "mushrooms"

@@ -18,6 +18,8 @@ ROOMS = (
     "_core",
     "names",
     "storage",
+    "frames",
+    "plotting",
     "problem",
     "duality",
     "solution",
@@ -38,8 +40,8 @@ ROOMS = (
     "registration",
     "plugins",
     "models",
-    "plotting",
     "estimators",
+    "sklearn",
     "onnx",
     "",  # adasdca/__init__.py: the public names
     "cli",

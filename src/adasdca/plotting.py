@@ -98,25 +98,71 @@ def convergence(
     return figure
 
 
-def coefficient_path(
-    Cs: NDArray[np.float64], coefs: NDArray[np.float64], names: Sequence[str] | None = None
+def coefficient_paths(
+    panels: Sequence[tuple[str, NDArray[np.float64], NDArray[np.float64]]],
+    names: Sequence[str] | None = None,
 ) -> Figure:
     """Draw coefficients along C in a new figure that belongs to no window.
 
     Parameters
     ----------
-    Cs : (k,) array
-        The values of C.
-    coefs : (k, d) array
-        Coefficients at each.
+    panels : sequence of (title, Cs, coefs)
+        For each panel its title, the (k,) values of C, and the (k, d) coefficients at each.
     names : sequence of str, optional
         Names of the features, for the legend.
     """
     from matplotlib import figure as figures
 
+    across = min(len(panels), 3)
+    down = -(-len(panels) // across)
+    size = (7.0 if across == 1 else 4.2 * across, 4.4 if down == 1 else 3.4 * down)
+    figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (title, Cs, coefs) in zip(grid.flat, panels, strict=False):
+        draw_coefficients(axes, Cs, coefs, names)
+        finish_path(axes)
+        axes.set_title(title, fontsize="medium")
+    return figure
+
+
+def score_path(
+    Cs: NDArray[np.float64],
+    means: NDArray[np.float64],
+    spreads: NDArray[np.float64],
+    names: Sequence[str],
+    *,
+    best: float,
+    ylabel: str,
+) -> Figure:
+    """Draw the scores of cross-validation along C in a new figure that belongs to no window.
+
+    Parameters
+    ----------
+    Cs : (k,) array
+        The values of C.
+    means, spreads : (m, k) array
+        Mean and standard deviation over the folds, a row for each curve.
+    names : sequence of str
+        The names of the curves; a single one needs none.
+    best : float
+        The C chosen, drawn as a line.
+    ylabel : str
+        What the scores are.
+    """
+    from matplotlib import figure as figures
+
     figure = figures.Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
     axes = figure.subplots()
-    draw_coefficients(axes, Cs, coefs, names)
+    order = _cycled(len(means) + 5)[5:]  # the dark ones first
+    for mean, spread, name, style in zip(means, spreads, names, order, strict=True):
+        label = name if len(means) > 1 else "mean of the folds"
+        axes.plot(Cs, mean, **{**style, "linewidth": 1.6, "markersize": 4.5, "label": label})
+        axes.fill_between(Cs, mean - spread, mean + spread, color=style["color"], alpha=0.15)
+    axes.axvline(best, color="0.3", linestyle=":", linewidth=1.0, label=f"C = {best:.3g}")
+    axes.set_ylabel(ylabel)
+    _tidy(axes, None)
     finish_path(axes)
     return figure
 
@@ -130,11 +176,13 @@ def draw_coefficients(
     **kwargs: Any,
 ) -> list[Any]:
     """Draw coefficients along C, the largest ones named; return the lines."""
-    lines: list[Any] = axes.plot(Cs, coefs, **kwargs)
+    lines: list[Any] = axes.plot(Cs, coefs, **{"color": "0.8", "linewidth": 0.8, **kwargs})
     axes.set_ylabel("coefficient")
-    if names is not None:
-        largest = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:count]
-        for j in largest:
+    largest = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:count]
+    for j, style in zip(largest, _cycled(len(largest)), strict=True):
+        look = {k: v for k, v in style.items() if k != "marker" and k not in kwargs}
+        lines[j].set(**{"linewidth": 1.4, "zorder": 3, **look, **kwargs})
+        if names is not None:
             lines[j].set_label(str(names[j]))
     return lines
 

@@ -67,8 +67,9 @@ def register_loss(cls: L) -> L:
         valid = not isinstance(loss, PiecewiseQuadratic) or _is_convex(loss)
         _ = loss.kernel
     except (TypeError, ValueError, NotImplementedError) as error:
+        reason = str(error) or "it lacks `domain`, the bounds of its dual variables"
         raise ValueError(
-            f"{given.__name__} cannot be made with its defaults: {error}; give every parameter a "
+            f"{given.__name__} cannot be made with its defaults: {reason}; give every parameter a "
             "default, and `domain` two numbers."
         ) from error
     if not valid:

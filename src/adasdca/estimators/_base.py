@@ -28,6 +28,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from adasdca.duality.error_bounds import Region
 from adasdca.engine.interruption import interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
+from adasdca.estimators._registered import packed, unpack
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
@@ -108,6 +109,17 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        contents = packed()
+        return state if contents is None else {**state, "_registered": contents}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        contents = state.get("_registered")
+        if contents is not None:
+            unpack(contents)
+        super().__setstate__({k: v for k, v in state.items() if k != "_registered"})
 
     def _loss(self) -> Loss:
         """Return the loss with those of the estimator's parameters that it has."""

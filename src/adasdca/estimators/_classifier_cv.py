@@ -153,7 +153,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifierCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AdaSDCAClassifierCV:
         """Choose C and l1_ratio, then fit all rows.
 
         Parameters
@@ -164,6 +164,9 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, 0 or more, for the fits and for the scores.
+        **params : dict
+            ``groups``, for the splitter `cv`; with scikit-learn's metadata routing, whatever the
+            splitter has requested.
 
         Returns
         -------
@@ -179,5 +182,5 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
             classes, codes = encoded(y)
             factor = balance(np.bincount(codes, weights=weight))
             changes["class_weight"] = dict(zip(classes.tolist(), factor.tolist(), strict=True))
-        self._search_and_fit(X, y, weight, **changes)
+        self._search_and_fit(X, y, weight, params, **changes)
         return self

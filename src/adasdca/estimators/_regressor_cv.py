@@ -150,7 +150,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCARegressorCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AdaSDCARegressorCV:
         """Choose C and l1_ratio, then fit all rows.
 
         Parameters
@@ -161,6 +161,9 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, 0 or more, for the fits and for the scores.
+        **params : dict
+            ``groups``, for the splitter `cv`; with scikit-learn's metadata routing, whatever the
+            splitter has requested.
 
         Returns
         -------
@@ -168,5 +171,5 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         """
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
-        self._search_and_fit(X, y, self._weights(sample_weight, X))
+        self._search_and_fit(X, y, self._weights(sample_weight, X), params)
         return self

@@ -95,9 +95,9 @@ class Choice:
     missing : str
         One of `MISSING`.
     known : Columns or None
-        What an earlier table was: this one is read in the same way, and all else is ignored.
+        What an earlier table was: this one is read in the same way.
     lenient : bool
-        With `known`: whether a category that it does not know counts as none of them.
+        With `known`: whether columns and categories that it does not know are ignored.
     """
 
     target: Any = None

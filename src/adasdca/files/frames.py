@@ -103,8 +103,8 @@ def _check_header(path: Path, names: Sequence[str], separator: str) -> None:
 
     if len(names) == 1 and (other := [c for c in ";\t," if c != separator and c in names[0]]):
         raise FileError(
-            f"{path}: the first line has a single column, {shortened(names[0])}; it looks separated "
-            f"by {other[0]!r}: separate by commas, or by tabs in a file named .tsv."
+            f"{path}: the first line has a single column, {shortened(names[0])}; it looks "
+            f"separated by {other[0]!r}: separate by commas, or by tabs in a file named .tsv."
         )
     if all(map(is_number, names)):
         raise FileError(
@@ -157,10 +157,19 @@ def _features(path: Path, frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
                 f"{path} lacks the column {lost[0]!r} ({len(lost)} in all), which the model was "
                 "fitted on."
             )
+        extra = sorted(set(frame.columns) - {*known.names, known.target})
+        if extra and not choice.lenient:
+            raise FileError(
+                f"{path} has the column {extra[0]!r} ({len(extra)} in all), which the model was "
+                "not fitted on; pass rows of the columns that the model was fitted on, or "
+                "--ignore-extra to leave the others out."
+            )
         return frame.select(known.names)
     for name in [*(choice.columns or ()), *(choice.drop or ())]:
         if name not in frame.columns:
-            raise FileError(f"{path} has no column {name!r}; its columns are {_ends(frame.columns)}.")
+            raise FileError(
+                f"{path} has no column {name!r}; its columns are {_ends(frame.columns)}."
+            )
     if choice.columns is not None:
         frame = frame.select(list(dict.fromkeys(choice.columns)))
     return frame.drop(choice.drop or [])

@@ -75,9 +75,10 @@ def read(
         out, or fill them from the other rows of the column (categories by the most frequent one).
     known : Columns, optional
         The `columns` of an earlier table: the same features are made here, from columns of the same
-        names in any order; others are ignored.
+        names in any order.
     lenient : bool, default False
-        With `known`: whether an unknown category counts as none of them, and is no error.
+        With `known`: whether other columns are left out and an unknown category counts as none of
+        them, instead of an error.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adasdca.certification import certify as certify_point
 from adasdca.duality.certificate import Certificate
 from adasdca.models._model import Model, ModelError
-from adasdca.models._objectives import Objective, UnknownObjective, objective_of
+from adasdca.models._objectives import Objective, UnknownObjectiveError, objective_of
 from adasdca.models._posed import Posed
 from adasdca.problem.data import check_weights
 
@@ -79,8 +79,14 @@ def certify(*args: Any, **options: Any) -> Any:
     The same by hand, of coefficients:
 
     >>> same = adasdca.certify(
-    ...     X, y, model.coef_[0], intercept=float(model.intercept_[0]), fit_intercept=True,
-    ...     loss="logistic", lam=1 / (10.0 * len(y)), epochs=20,
+    ...     X,
+    ...     y,
+    ...     model.coef_[0],
+    ...     intercept=float(model.intercept_[0]),
+    ...     fit_intercept=True,
+    ...     loss="logistic",
+    ...     lam=1 / (10.0 * len(y)),
+    ...     epochs=20,
     ... )
     >>> bool(same.primal == certificate.primal)
     True
@@ -130,7 +136,7 @@ def problems_of(model: Any, y: Any, sample_weight: Any = None) -> list[Posed]:
         return _of_model(model, y, weight)
     objective = objective_of(model)
     if not hasattr(model, "coef_"):
-        raise UnknownObjective(
+        raise UnknownObjectiveError(
             f"This {type(model).__name__} is not fitted; fit it before you certify it."
         )
     return _of_estimator(model, objective, y, weight)

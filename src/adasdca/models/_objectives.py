@@ -32,10 +32,9 @@ from adasdca.problem.losses import (
     SquaredHinge,
     get_loss,
 )
-from adasdca.storage import FileError
 
 
-class UnknownObjective(FileError):
+class UnknownObjectiveError(ValueError):
     """An estimator whose objective cannot be certified; the message says why."""
 
 
@@ -89,7 +88,7 @@ class Objective:
         else:
             lam = value * {"sum": 1.0 / total, "mean": 1.0, "rows": n / total}[self.unit]
         if not 0 < lam < np.inf:
-            raise UnknownObjective(
+            raise UnknownObjectiveError(
                 f"{'C' if self.unit == 'C' else 'alpha'} = {value:g} is a problem without a "
                 "penalty: nothing bounds how far its optimum is, so there is no certificate; fit "
                 "with some regularisation, however weak."
@@ -105,8 +104,9 @@ def objective_of(estimator: Any) -> Objective:
         if reader is not None:
             return reader(estimator)
         if package == "sklearn" and cls.__name__ in _REASONS:
-            raise UnknownObjective(f"{cls.__name__} cannot be certified: {_REASONS[cls.__name__]}.")
-    raise UnknownObjective(
+            reason = _REASONS[cls.__name__]
+            raise UnknownObjectiveError(f"{cls.__name__} cannot be certified: {reason}.")
+    raise UnknownObjectiveError(
         f"{type(estimator).__name__} is not known here; pass its coefficients instead: "
         "certify(X, y, coef, intercept=..., loss=..., lam=...). Known are "
         f"{', '.join(sorted(_READERS))}, alone, at the end of a Pipeline, or found by a search."
@@ -143,7 +143,7 @@ def _l1_share(m: Any) -> float:
     """Return the share of the L1 term from `penalty`, which newer versions leave to l1_ratio."""
     penalty = getattr(m, "penalty", "deprecated")
     if penalty is None or penalty == "none":
-        raise UnknownObjective(
+        raise UnknownObjectiveError(
             f"{type(m).__name__}(penalty=None) is a problem without a penalty: nothing bounds how "
             "far its optimum is, so there is no certificate; fit with some regularisation."
         )
@@ -170,7 +170,7 @@ def _logistic(m: Any) -> Objective:
 
 def _linear_svc(m: Any) -> Objective:
     if m.multi_class == "crammer_singer":
-        raise UnknownObjective(
+        raise UnknownObjectiveError(
             "LinearSVC(multi_class='crammer_singer') has one objective for all classes that is not "
             "solved here; choose multi_class='ovr'."
         )
@@ -263,7 +263,7 @@ def _sgd(m: Any) -> Objective:
     names = {"huber": "delta", "epsilon_insensitive": "epsilon"}
     own = names.get(str(m.loss).removeprefix("squared_"))
     if m.loss == "perceptron" or (m.loss in ("huber",) and hasattr(m, "class_weight")):
-        raise UnknownObjective(f"The loss {m.loss!r} of {type(m).__name__} is not known here.")
+        raise UnknownObjectiveError(f"The loss {m.loss!r} of {type(m).__name__} is not known here.")
     loss = get_loss(m.loss, **({own: m.epsilon} if own else {}))
     return Objective(
         loss,
