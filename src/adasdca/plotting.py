@@ -98,6 +98,56 @@ def convergence(
     return figure
 
 
+def residuals(
+    predictions: NDArray[np.float64],
+    errors: NDArray[np.float64],
+) -> Figure:
+    """Draw residuals against predictions, and how often each size occurs.
+
+    Parameters
+    ----------
+    predictions, errors : (n,) array
+        What was predicted, and target minus prediction.
+    """
+    from matplotlib import figure as figures
+
+    figure = figures.Figure(figsize=(10.0, 4.0), dpi=100, layout="constrained")
+    cloud, shape = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
+    shown = slice(None, None, max(1, len(errors) // 5000))  # a page of a million points is heavy
+    cloud.plot(
+        predictions[shown], errors[shown], ".", color="#0b3c8c", markersize=3, alpha=0.5,
+        rasterized=len(errors) > 2000,
+    )  # fmt: skip
+    cloud.set(xlabel="prediction", ylabel="target minus prediction")
+    shape.hist(errors, bins=40, orientation="horizontal", color="#56b4e9")
+    shape.set_xlabel("rows")
+    for axes in (cloud, shape):
+        _tidy(axes, None)
+        axes.axhline(0.0, color="black", linewidth=0.6)
+    return figure
+
+
+def calibration(said: NDArray[np.float64], seen: NDArray[np.float64]) -> Figure:
+    """Draw how often predictions are right against the probability that they have.
+
+    Parameters
+    ----------
+    said, seen : (k,) array
+        Mean probability and frequency of groups of rows.
+    """
+    from matplotlib import figure as figures
+
+    figure = figures.Figure(figsize=(5.0, 4.4), dpi=100, layout="constrained")
+    axes = figure.subplots()
+    low = min(float(said.min()), float(seen.min()), 0.95)
+    axes.plot([low, 1.0], [low, 1.0], color="0.5", linestyle=":", label="as often as it says")
+    axes.plot(said, seen, color="#0b3c8c", marker="s", markersize=4.5, label="the model")
+    axes.set(xlabel="probability of the predicted class", ylabel="share of them that is right")
+    _tidy(axes, None)
+    axes.legend(frameon=False)
+    return figure
+
+
 def coefficient_paths(
     panels: Sequence[tuple[str, NDArray[np.float64], NDArray[np.float64]]],
     names: Sequence[str] | None = None,

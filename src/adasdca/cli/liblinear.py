@@ -61,7 +61,7 @@ class Command:
     free: bool = False
     weights: list[str] = field(default_factory=list)
     folds: int | None = None
-    find_C: bool = False
+    find_c: bool = False
     quiet: bool = False
     names: list[str] = field(default_factory=list)
 
@@ -72,7 +72,7 @@ def train(
         list[str], typer.Argument(metavar="[OPTIONS] DATA [MODEL]", help="As in LIBLINEAR.")
     ],
 ) -> None:
-    """LIBLINEAR's train: the same options and files, and a certificate.
+    r"""LIBLINEAR's train: the same options and files, and a certificate.
 
     \b
     -s TYPE    0, 7 logistic; 1, 2 squared hinge; 3 hinge; 5, 6 with the L1 norm;
@@ -108,7 +108,7 @@ def train(
         multi_class="ovr",
         tol=command.tol,
     )
-    writes = command.folds is None and not command.find_C
+    writes = command.folds is None and not command.find_c
     if writes:
         check_output(path, "MODEL")
     source = inputs.read_data(data, inputs.Reading())
@@ -124,12 +124,12 @@ def train(
         )
     validation = None
     if not writes:
-        grid = GRID if command.find_C else [command.C]
+        grid = GRID if command.find_c else [command.C]
         validation = Search(min(command.folds or FOLDS, len(y)), grid)
     with stoppable():
         with Progress(command.tol) as progress:
             done = run(source.table.X, y, recipe, weights, progress.follow("train"), validation)
-        if command.find_C:
+        if command.find_c:
             best = done.estimator
             score = search.score_name(best)
             emit(f"Best C = {best.C_:g}  CV {score} = {_percent(best.best_score_, regression)}")
@@ -175,7 +175,7 @@ def parse(arguments: list[str]) -> Command:
                 )
             continue
         if word in ("-R", "-q", "-C"):
-            name = {"-R": "free", "-q": "quiet", "-C": "find_C"}[word]
+            name = {"-R": "free", "-q": "quiet", "-C": "find_c"}[word]
             setattr(command, name, True)
             continue
         if not words:

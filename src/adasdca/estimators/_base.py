@@ -35,6 +35,7 @@ from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Solution, Status
 from adasdca.solver import solve, unsolved
+from adasdca.storage import write_whole
 
 Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
@@ -136,7 +137,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
-        if self.C == math.inf:
+        if math.inf == self.C:
             raise ValueError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."
@@ -336,6 +337,49 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         return validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
         )
+
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        path: Any = None,
+        feature_names: Any = None,
+        title: str = "",
+        command: str | None = None,
+    ) -> str:
+        """Return a page in HTML about the fit, to be forwarded; needs matplotlib.
+
+        It tells what was fitted on what, the certificate in words and numbers, how the solve
+        converged, the largest coefficients and whether their signs are certain, calibration or
+        residuals, and how many predictions are certified.
+
+        Parameters
+        ----------
+        X, y
+            The rows and targets that it was fitted on.
+        path : path, optional
+            Where to write the page.
+        feature_names : sequence of str, optional
+            Names of the features; those of the fit by default.
+        title : str, optional
+            The heading, e.g. the name of the data.
+        command : str, optional
+            The line that repeats the fit; the estimator's parameters by default.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from adasdca.estimators._report import report  # what it draws with is slow to import
+
+        X = self._rows_to_predict(X)
+        y = np.asarray(y)
+        page = report(self, X, y, feature_names=feature_names, title=title, command=command)
+        if path is not None:
+            write_whole(path, page)
+        return page
 
     def _dense_coef(self) -> Array:
         coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_

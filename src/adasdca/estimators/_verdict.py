@@ -10,7 +10,6 @@ import numpy as np
 from adasdca.duality.certificate import relative_gap
 from adasdca.solution import History, Status, stalled_at
 
-
 #: How a fit ended that is not what was asked for.
 ENDS = {
     Status.EPOCH_LIMIT: "did max_iter epochs before it converged",

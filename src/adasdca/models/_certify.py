@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adasdca.certification import certify as certify_point
 from adasdca.duality.certificate import Certificate
-from adasdca.models._model import Model, ModelError
+from adasdca.models._model import Model, ModelError, UnknownLoss
 from adasdca.models._objectives import Objective, UnknownObjectiveError, objective_of
 from adasdca.models._posed import Posed
 from adasdca.problem.data import check_weights
@@ -158,6 +158,11 @@ def _innermost(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
 
 
 def _of_model(model: Model, y: NDArray[Any], weight: Array | None) -> list[Posed]:
+    if isinstance(model.loss, UnknownLoss):
+        raise ModelError(
+            f"The model was fitted with the loss {model.loss.name!r}, which is not known here; "
+            "register it first (--plugin on the command line)."
+        )
     if model.lam is None:
         raise ModelError(
             "The strength of the regularisation is not known, as the file of the model does not "

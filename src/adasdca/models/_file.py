@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.models._liblinear import read_liblinear
-from adasdca.models._model import Model, ModelError
+from adasdca.models._model import Model, ModelError, UnknownLoss
 from adasdca.problem.losses import LOSSES, Loss, get_loss
 from adasdca.storage import Archive, FileError, guarded, write_whole
 
@@ -66,7 +66,7 @@ def save(model: Model, path: str | Path) -> None:
 
 def as_bytes(model: Model) -> bytes:
     """Return the contents of the file of a model; see `save`."""
-    if LOSSES.get(model.loss.name) is not type(model.loss):
+    if LOSSES.get(model.loss.name) is not type(model.loss):  # an UnknownLoss as well
         raise ModelError(
             f"{model.loss!r} is not one of the losses of adasdca.losses, so that a reader of the "
             "file would not know it; store coef and intercept by other means."
@@ -161,24 +161,26 @@ def _assembled(arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Model
     for name in arrays.keys() - {"classes"}:
         if arrays[name].dtype.kind not in "biuf":
             raise ModelError(f"{name} is of {arrays[name].dtype}; it must be real numbers.")
-    loss = dict(header["loss"])
-    if loss["name"] not in LOSSES:
-        raise ModelError(
-            f"The model was fitted with the loss {loss['name']!r}, which is not known here; "
-            "register it first (--plugin on the command line)."
-        )
     weight = header["class_weight"]
     return Model(
         coef=arrays["coef"].astype(np.float64, copy=False),
         intercept=arrays["intercept"].astype(np.float64, copy=False),
         classes=arrays.get("classes"),
-        loss=get_loss(loss.pop("name"), **loss),
+        loss=_loss(dict(header["loss"]), "classes" in arrays),
         class_weight=None if weight is None else np.array(weight, dtype=np.float64),
         bounds=(arrays["lower"], arrays["upper"]) if "lower" in arrays else None,
         penalty_factors=arrays.get("penalty_factors"),
         **{name: header[name] for name in _PLAIN},
         **{name: header[name] for name in _NEWER if name in header},
     )
+
+
+def _loss(given: dict[str, Any], classes: bool) -> Loss:
+    """Return the loss of a header; one that is not known here is enough for predictions."""
+    name = given.pop("name")
+    if not isinstance(name, str) or name in LOSSES:
+        return get_loss(name, **given)
+    return UnknownLoss(name, "classification" if classes else "regression")
 
 
 def _parameters(loss: Loss) -> dict[str, Any]:

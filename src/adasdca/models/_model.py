@@ -26,6 +26,19 @@ class ModelError(FileError):
     """A model, or the file of one, that cannot be used; the message says why and what to do."""
 
 
+class UnknownLoss(Loss):
+    """The loss of a model that was fitted with one that is not registered here.
+
+    Predictions need no loss; all else is refused.
+    """
+
+    def __init__(self, name: str, kind: Any) -> None:
+        self.name, self.kind = name, kind  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"{self.name} (not registered here)"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A linear model with all that is needed to apply it and to certify it again.

@@ -73,9 +73,9 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
         """Fit the model; see scikit-learn's."""
         X, y, weight = self._read(X, y, sample_weight)
-        classes = classes_of(y, self)
+        self.classes_ = classes_of(y, self)
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
-        solutions = self._fit_labels(X, y, classes, weight)
+        solutions = self._fit_labels(X, y, self.classes_, weight)
         self.coef_ = np.vstack([s.coef for s in solutions])
         self.intercept_ = np.array([s.intercept for s in solutions])
         self.n_iter_, self.solver_ = None, "adasdca"

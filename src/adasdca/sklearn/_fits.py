@@ -1,4 +1,4 @@
-"""The fit that the classes share: parameters of scikit-learn into solves, solutions into attributes.
+"""The fit that all classes share: scikit-learn's parameters into solves, these into attributes.
 
 scikit-learn's `tol` bounds a gradient or a step, which is of the order of the square root of a gap:
 the relative duality gap asked for is the square of `tol`.
