@@ -209,7 +209,7 @@ def positives(table: Table, y: NDArray[Any], loss: Loss, label: str | None) -> l
         if label is not None:
             raise refusal("there are no classes in regression.", "--class")
         return [None]
-    classes = np.unique(y).tolist()
+    classes: list[Any] = np.unique(y).tolist()
     if label is None:
         return classes[1:] if len(classes) == 2 else classes
     found = [k for k in classes if str(plain(k)) == label.strip()]

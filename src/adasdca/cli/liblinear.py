@@ -206,9 +206,9 @@ def parse(arguments: list[str]) -> Command:
             )
     if not 1 <= len(command.names) <= 2:
         raise refusal("name DATA, and after it MODEL if you like.", "DATA")
-    for option, value in (("-c", command.C), ("-e", command.tol)):
-        if not value > 0:
-            raise refusal(f"{value:g} is not allowed; choose a number above 0.", option)
+    for option, number in (("-c", command.C), ("-e", command.tol)):
+        if not number > 0:
+            raise refusal(f"{number:g} is not allowed; choose a number above 0.", option)
     if command.free and command.bias != 1:
         raise refusal("LIBLINEAR wants -B 1 with it.", "-R")
     if command.bias == 0:

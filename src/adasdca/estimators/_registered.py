@@ -22,10 +22,10 @@ from adasdca.registration import BUILT_IN_LOSSES
 
 _BUILT_IN_RULES = frozenset(RULES)
 _BOOKS: dict[str, dict[str, Any]] = {
-    "losses": LOSSES,  # type: ignore[dict-item]
-    "methods": REGISTERED,  # type: ignore[dict-item]
-    "pickers": PICKERS,  # type: ignore[dict-item]
-    "rules": RULES,  # type: ignore[dict-item]
+    "losses": LOSSES,
+    "methods": REGISTERED,
+    "pickers": PICKERS,
+    "rules": RULES,
 }
 
 

@@ -102,11 +102,13 @@ def _filled(column: pl.Series, value: float | str | None) -> pl.Series:
     if value is None:
         return column
     column = _missing_as_null(column)
+    filled: pl.Series
     if isinstance(value, str):
-        pl = polars()
         words = _words(column)
-        return pl.Series(column.name, np.where(words == "", value, words).tolist())
-    return column.cast(polars().Float64).fill_null(value)
+        filled = polars().Series(column.name, np.where(words == "", value, words))
+    else:
+        filled = column.cast(polars().Float64).fill_null(value)
+    return filled
 
 
 def _words(column: pl.Series) -> NDArray[Any]:

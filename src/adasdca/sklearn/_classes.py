@@ -15,7 +15,7 @@ from adasdca.sklearn._fits import CertifiedFit, classes_of
 
 
 def _steps(solutions: list[Any]) -> int:
-    return max(s.n_epochs for s in solutions)
+    return int(max(s.n_epochs for s in solutions))
 
 
 class LogisticRegression(CertifiedFit, linear.LogisticRegression):

@@ -55,7 +55,8 @@ class CertifiedFit:
     """
 
     fit_intercept: bool
-    get_params: Any
+    coef_: Any
+    intercept_: Any
     n_iter_: Any
 
     def _gap(self) -> float:
@@ -133,8 +134,8 @@ class CertifiedFit:
             X.shape[1],
         ):
             start = (
-                np.asarray(self.coef_, dtype=np.float64),  # type: ignore[has-type]
-                np.asarray(self.intercept_, dtype=np.float64) * np.ones(count),  # type: ignore[has-type]
+                np.asarray(self.coef_, dtype=np.float64),
+                np.asarray(self.intercept_, dtype=np.float64) * np.ones(count),
             )
         solution = solve_multinomial(
             X,
