@@ -76,7 +76,7 @@ def test_ctrl_c_keeps_the_model(tmp_path, capsys, monkeypatch):
 
 def test_ctrl_c_of_a_process(tmp_path):
     """Whenever it comes: a model and its certificate, or a word and nothing."""
-    process = start("fit", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
+    process = start("fit", "mushrooms", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
     assert "8124 rows" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
@@ -130,7 +130,7 @@ def test_every_class_is_certified_when_interrupted(tmp_path, capsys, monkeypatch
     write(tmp_path / "three.svm", X, np.arange(3000) % 3)
     seen = interrupt_at(monkeypatch, 1)
     done = call(capsys, "fit", tmp_path / "three.svm", "--json", "--model", tmp_path / "m",
-                "--tol", "1e-12", "--intercept")  # fmt: skip
+                "--tol", "1e-12", "--multi-class", "ovr")  # fmt: skip
     assert done.returncode == 130
     assert len(seen) == 1
     assert json.loads(done.stdout)["status"] == "interrupted"

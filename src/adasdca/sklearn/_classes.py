@@ -68,6 +68,8 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
     and `copy_X` change nothing. Labels of several outputs are refused.
     """
 
+    _direct = True
+
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
@@ -88,6 +90,8 @@ class Ridge(CertifiedFit, linear.Ridge):
     Parameters, attributes and methods are those of `sklearn.linear_model.Ridge`; `solver` and
     `copy_X` change nothing, and alpha=0, a problem without a penalty, is refused.
     """
+
+    _direct = True
 
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
@@ -186,6 +190,6 @@ def _take(model: Any, solutions: list[Any], y: Any) -> None:
         np.array([getattr(s, name) for s in solutions]) for name in ("coef", "intercept")
     )
     model.coef_ = coef[0] if y.ndim == 1 else coef
-    model.intercept_ = float(intercept[0]) if y.ndim == 1 else intercept
+    model.intercept_ = intercept[0] if y.ndim == 1 else intercept
     if not model.fit_intercept:
         model.intercept_ = 0.0

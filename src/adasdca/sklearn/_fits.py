@@ -58,9 +58,13 @@ class CertifiedFit:
     coef_: Any
     intercept_: Any
     n_iter_: Any
+    #: Whether scikit-learn solves it directly, to the last digits, whatever `tol`.
+    _direct = False
 
     def _gap(self) -> float:
         """Return the relative gap that `tol` stands for."""
+        if self._direct:
+            return 0.0
         tol = getattr(self, "tol", None)
         if tol is None:
             return EXACT
@@ -184,8 +188,8 @@ class CertifiedFit:
         self.history_ = [s.history for s in solutions] if several else solutions[0].history
         gap = self._gap()
         self.converged_ = all(reached(s, gap) for s in solutions)
-        warm = getattr(self, "warm_start", False)
-        self._states = [s.state for s in solutions if hasattr(s, "state")] if warm else None
+        if hasattr(self, "warm_start"):
+            self._states = [s.state for s in solutions if hasattr(s, "state")]
         # A stalled solve is as exact as its data allow: scikit-learn's tolerance is met.
         if any(s.status in (Status.EPOCH_LIMIT, Status.TIME_LIMIT) for s in solutions):
             names = [f" problem {k}" for k in range(len(solutions))] if several else [""]
