@@ -231,6 +231,7 @@ def test_named_threads_and_features(folder, capsys):
         (["--tol", "inf"], "'--tol': inf is not allowed; choose a finite number"),
         (["--max-time", "inf"], "'--max-time': inf is not allowed"),
         (["--max-epochs", "0"], "'--max-epochs'"),
+        (["-s", "0"], "LIBLINEAR's options are those of `adasdca train`"),
         (["--weight", "1"], "not of the form CLASS=W"),
         (["--weight", "spam=3"], "'spam' is none of the classes -1, 1"),
         (["--multi-class", "all"], "choose one of auto, ovr, multinomial"),

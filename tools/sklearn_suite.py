@@ -15,6 +15,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,7 +130,7 @@ class Suite:
         items[:] = kept
         config.hook.pytest_deselected(items=left)
         for item in items:
-            reason = not_applicable(name_of(item.nodeid))
+            reason = not_applicable(name_of(item.location))
             if reason is not None:
                 item.add_marker(pytest.mark.xfail(reason=reason, strict=False))
 
@@ -137,7 +138,7 @@ class Suite:
         """Count an end."""
         if report.when != "call" and not (report.when == "setup" and report.outcome != "passed"):
             return
-        name = name_of(report.nodeid)
+        name = name_of(report.location)
         if hasattr(report, "wasxfail"):
             if report.outcome == "passed":
                 self.surprises.append(name)
@@ -148,10 +149,9 @@ class Suite:
                 self.failed.append(name)
 
 
-def name_of(nodeid: str) -> str:
-    """Return module::test[parameters] of a node."""
-    path, _, test = nodeid.partition("::")
-    return f"{path.rpartition('/')[2].removesuffix('.py')}::{test}"
+def name_of(location: tuple[str, int | None, str]) -> str:
+    """Return module::test[parameters] of a place."""
+    return f"{Path(location[0]).stem}::{location[2]}"
 
 
 def not_applicable(name: str) -> str | None:

@@ -20,7 +20,7 @@ from adasdca.cli.liblinear import train
 from adasdca.cli.output import complain, silence
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
-from adasdca.cli.refusals import name_value, refusal
+from adasdca.cli.refusals import name_value, point_to_train, refusal
 from adasdca.cli.reproduce import reproduce
 from adasdca.duality.certificate import CertificateError
 
@@ -56,6 +56,9 @@ class Commands(typer.core.TyperGroup):
             complain(f"Error: {error}")
             raise typer.Exit(3) from error
         except Exception as error:
+            if type(error).__name__ == "NoSuchOption":
+                point_to_train(error)
+                raise
             where = plugins.place_in(error)
             if where is None:
                 raise
