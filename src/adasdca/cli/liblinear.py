@@ -69,10 +69,10 @@ class Command:
 def train(
     context: typer.Context,
     arguments: Annotated[
-        list[str], typer.Argument(metavar="[OPTIONS] DATA [MODEL]", help="As in LIBLINEAR.")
+        list[str], typer.Argument(metavar="DATA [MODEL]", help="After the options.")
     ],
 ) -> None:
-    r"""LIBLINEAR's train: the same options and files, and a certificate.
+    """LIBLINEAR's train: the same options and files, and a certificate.
 
     \b
     -s TYPE    0, 7 logistic; 1, 2 squared hinge; 3 hinge; 5, 6 with the L1 norm;
@@ -89,7 +89,7 @@ def train(
 
     Writes LIBLINEAR's format of models; DATA.model in this folder, if no MODEL is named. `adasdca
     fit` says the same in words, and more.
-    """
+    """  # noqa: D301 - the control character is what keeps the lines apart
     from adasdca.cli.training import Recipe, Search, class_weights
     from adasdca.cli.training import train as run
 

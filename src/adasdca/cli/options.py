@@ -41,7 +41,7 @@ Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, autocomple
 MaybeData = Annotated[
     str | None,
     typer.Argument(
-        metavar="[DATA]",
+        metavar="DATA",
         help=_DATA_HELP,
         autocompletion=complete_data,
         show_default="what is piped in, else mushrooms",

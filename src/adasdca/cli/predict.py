@@ -27,7 +27,7 @@ def predict(
     liblinear_output: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OUTPUT]", help="With a third name they are LIBLINEAR's: DATA MODEL OUTPUT."
+            metavar="OUTPUT", help="With a third name they are LIBLINEAR's: DATA MODEL OUTPUT."
         ),
     ] = None,
     output: Annotated[

@@ -73,7 +73,7 @@ def point_to_train(error: Any) -> None:
     """Say where LIBLINEAR's options are known, if it was one of them."""
     option = str(getattr(error, "option_name", ""))
     if re.fullmatch(r"-[secpBRwvCnq].*", option):
-        error.message = f"{error.message} LIBLINEAR's options are those of `adasdca train`."
+        error.message = f"{error.message}; LIBLINEAR's options are those of `adasdca train`."
 
 
 def name_value(error: typer.BadParameter) -> None:
