@@ -71,7 +71,7 @@ def certify(*args: Any, **options: Any) -> Any:
     >>> import adasdca
     >>> from sklearn.linear_model import LogisticRegression
     >>> X, y = adasdca.datasets.load_mushrooms()
-    >>> model = LogisticRegression(C=10.0).fit(X, y)
+    >>> model = LogisticRegression(C=10.0, tol=1e-8, max_iter=1000).fit(X, y)
     >>> certificate = adasdca.certify(model, X, y)
     >>> bool(certificate.relative_gap < 1e-2)
     True
