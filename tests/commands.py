@@ -42,7 +42,7 @@ def start(*arguments, cwd, warnings="error", stdin=None, **more):
         [sys.executable, "-W", warnings, "-m", "adasdca", *map(str, arguments)],
         cwd=cwd,
         env=environment(**more),
-        stdin=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

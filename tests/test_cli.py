@@ -125,7 +125,7 @@ def test_a_method_that_does_not_fit_is_left_out_with_the_reason(as_table):
 def test_output_that_is_not_a_terminal_has_no_escapes_and_no_progress(as_table):
     done, _ = as_table
     assert "\x1b" not in done.stdout
-    assert done.stderr == ""
+    assert done.stderr == "No data given: these are the mushrooms, which come with the package.\n"
 
 
 @pytest.mark.parametrize(
@@ -236,3 +236,31 @@ def test_the_picture_holds_what_it_was_given():
             assert list(line.get_xdata()) == x
             assert list(line.get_ydata()) == curve.relative_gap
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [c.label for c in curves]
+
+
+def test_of_several_classes_one_stands_against_the_rest(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(race, "METHODS", {"sdca": adasdca.SDCA()})
+    write(tmp_path / "three.svm", [[1.0, 0], [0, 1], [1, 1], [1, 2]], [1, 2, 3, 3])
+    titles = {}
+    for options in ([], ["--class", "2"]):
+        done = call(capsys, "compare", "three.svm", "--json", *options, *QUICK)
+        titles[len(options)] = json.loads(done.stdout)["problem"]["data"]
+    assert titles[0] == "three.svm, class 3 against the rest"
+    assert titles[2] == "three.svm, class 2 against the rest"
+
+
+def test_a_plug_in_that_fails_in_a_solve_is_named(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text(
+        "import adasdca\n"
+        "@adasdca.register_method('bad')\n"
+        "def bad(survey, rng):\n"
+        "    return survey.nothing\n"
+    )
+    try:
+        done = call(capsys, "fit", "--no-intercept", "--plugin", "bad.py", "--method", "bad")
+    finally:
+        adasdca.methods.REGISTERED.pop("bad", None)
+    assert done.returncode == 2
+    assert "bad.py, line 4: AttributeError" in done.stderr

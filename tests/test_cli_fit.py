@@ -61,11 +61,11 @@ def test_the_summary_is_for_people(capsys, tmp_path):
     ("options", "peer"),
     [
         (
-            ["--loss", "logistic"],
+            ["--loss", "logistic", "--no-intercept"],
             sklearn.linear_model.LogisticRegression(fit_intercept=False, tol=1e-10),
         ),
         (
-            ["--loss", "logistic", "--intercept", "--C", "0.1"],
+            ["--loss", "log_loss", "--C", "0.1"],
             sklearn.linear_model.LogisticRegression(C=0.1, tol=1e-10),
         ),
         (
@@ -73,7 +73,7 @@ def test_the_summary_is_for_people(capsys, tmp_path):
             sklearn.svm.LinearSVC(C=0.5, intercept_scaling=2.0, tol=1e-10, max_iter=10**6),
         ),
         (
-            ["--loss", "logistic", "--weight", "0=2", "--weight", "1=0.5"],
+            ["--no-intercept", "--weight", "0=2", "--weight", "1=0.5"],
             sklearn.linear_model.LogisticRegression(
                 fit_intercept=False, tol=1e-10, class_weight={0: 2.0, 1: 0.5}
             ),
@@ -103,8 +103,8 @@ def test_lam_and_c_say_the_same(folder, capsys):
 
 def test_each_of_many_classes_has_a_certificate(folder, tmp_path, capsys):
     result, done = fitted(
-        capsys, folder / "iris.csv", "--target", "species", "--intercept", "--tol", "1e-7",
-        "--model", tmp_path / "m",
+        capsys, folder / "iris.csv", "--target", "species", "--multi-class", "ovr",
+        "--tol", "1e-7", "--model", tmp_path / "m",
     )  # fmt: skip
     names = ["setosa", "versicolor", "virginica"]
     assert result["data"]["classes"] == names
@@ -129,7 +129,7 @@ def test_each_of_many_classes_has_a_certificate(folder, tmp_path, capsys):
 )
 def test_the_loss_makes_it_regression(options, loss, folder, tmp_path, capsys):
     path = tmp_path / "m"
-    result, _ = fitted(capsys, folder / "diabetes.npz", "--intercept", "--model", path, *options)
+    result, _ = fitted(capsys, folder / "diabetes.npz", "--model", path, *options)
     model = models.load(path)
     assert model.loss == loss
     assert model.classes is None
@@ -182,14 +182,14 @@ def test_a_time_limit_is_told(tmp_path, capsys):
 def test_every_method_fits(method, folder, capsys):
     result, _ = fitted(
         capsys, folder / "cancer.svm", "--loss", "smoothed_hinge", "--method", method,
-        "--tol", "1e-3", "--C", "0.01",
+        "--tol", "1e-3", "--C", "0.01", "--no-intercept",
     )  # fmt: skip
     assert result["certificates"][0]["relative_gap"] <= 1e-3
 
 
 def test_a_model_for_liblinear(folder, tmp_path, capsys):
     path = tmp_path / "m"
-    fitted(capsys, folder / "cancer.svm", "--intercept", "--model", path,
+    fitted(capsys, folder / "cancer.svm", "--model", path,
            "--model-format", "liblinear")  # fmt: skip
     assert path.read_text().splitlines()[:3] == [
         "solver_type L2R_LR_DUAL",
@@ -203,7 +203,8 @@ def test_a_model_for_liblinear(folder, tmp_path, capsys):
 
 
 def test_named_threads_and_features(folder, capsys):
-    result, _ = fitted(capsys, folder / "iris.csv", "--target", "species", "--threads", "2")
+    result, _ = fitted(capsys, folder / "iris.csv", "--target", "species", "--threads", "2",
+                       "--multi-class", "ovr")  # fmt: skip
     assert len(result["certificates"]) == 3
     result, _ = fitted(capsys, folder / "cancer.svm", "--features", "40")
     assert result["data"]["d"] == 40
@@ -215,7 +216,7 @@ def test_named_threads_and_features(folder, capsys):
         (["no_such_file.svm"], "neither a file nor a data set"),
         (["--loss", "hing"], "'smoothed_hinge'"),
         (["--method", "sgd"], "'adasdca+'"),
-        (["--method", "quartz", "--loss", "hinge"], "needs a smooth loss"),
+        (["--method", "quartz", "--loss", "hinge", "--no-intercept"], "needs a smooth loss"),
         (["--method", "quartz", "--intercept"], "cannot fit an intercept"),
         (["--lam", "1e-300"], "beyond double precision"),
         (["--lam", "1", "--C", "1"], "give one of --lam and --C"),
@@ -230,7 +231,19 @@ def test_named_threads_and_features(folder, capsys):
         (["--tol", "inf"], "'--tol': inf is not allowed; choose a finite number"),
         (["--max-time", "inf"], "'--max-time': inf is not allowed"),
         (["--max-epochs", "0"], "'--max-epochs'"),
+        (["-s", "0"], "LIBLINEAR's options are those of `adasdca train`"),
         (["--weight", "1"], "not of the form CLASS=W"),
+        (["--weight", "spam=3"], "'spam' is none of the classes -1, 1"),
+        (["--multi-class", "all"], "choose one of auto, ovr, multinomial"),
+        (["--multi-class", "multinomial", "--loss", "hinge"], "choose ovr for these"),
+        (["--Cs", "1,2"], "ask for it with --search"),
+        (["--search", "--Cs", "1,x"], "not a list of numbers"),
+        (["--search", "--Cs", "0,1"], "0 is not allowed; choose finite numbers above 0"),
+        (["--search", "--l1-ratios", "2"], "choose numbers from 0 to 1"),
+        (["--cv", "1"], "'--cv'"),
+        (["--picture", "scores.doc"], "is not a picture"),
+        (["--report", "nowhere/fit.html"], "does not exist; make it first"),
+        (["--one-hot", "auto"], "are for files"),
         (["--weight", "3=1"], "none of the classes -1, 1"),
         (["--weight", "1=-2"], "'--weight': -2 is not allowed"),
         (["--loss", "squared", "--weight", "1=2"], "no classes in regression"),
@@ -287,6 +300,85 @@ def test_a_bad_file_is_told(contents, arguments, message, tmp_path, capsys):
     assert message in done.stderr
     assert not (tmp_path / "m").exists()
     assert done.stdout == ""
+
+
+def test_the_command_line_fits_what_python_fits(folder, tmp_path, capsys):
+    """The same intercept, the same classes, the same defaults."""
+    for name, target, kind, (X, y) in (
+        ("cancer.svm", [], adasdca.AdaSDCAClassifier, cancer()),
+        ("iris.csv", ["--target", "species"], adasdca.AdaSDCAClassifier, iris()),
+        ("diabetes.npz", ["--loss", "squared"], adasdca.AdaSDCARegressor, diabetes()),
+    ):
+        fitted(capsys, folder / name, *target, "--model", tmp_path / "m")
+        model, estimator = models.load(tmp_path / "m"), kind(random_state=0).fit(X, y)
+        coef, intercept = np.atleast_2d(estimator.coef_), np.ravel(estimator.intercept_)
+        np.testing.assert_allclose(model.coef, coef, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(model.intercept, intercept, rtol=1e-9, atol=1e-11)
+        assert model.multinomial == (name == "iris.csv")
+
+
+def test_a_regression_worse_than_the_mean_says_so(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    write(tmp_path / "far.svm", X, 100 + X[:, 0])
+    arguments = [tmp_path / "far.svm", "--loss", "squared"]
+    done = call(capsys, "fit", *arguments, "--no-intercept")
+    assert "R2 is below 0: the mean of the targets would predict" in done.stderr
+    assert "leave --no-intercept out" in done.stderr
+    assert "below 0" not in call(capsys, "fit", *arguments).stderr
+
+
+def test_cross_validation_and_a_search(folder, tmp_path, capsys):
+    arguments = [folder / "iris.csv", "--target", "species", "--cv", "3"]
+    result, done = fitted(capsys, *arguments)
+    scores = np.array(result["cross_validation"]["scores"])
+    assert scores.shape == (3, 1, 1)
+    assert "cross-validation, 3 folds: accuracy" in done.stderr
+    picture = tmp_path / "scores.png"
+    wide = ["--search", "--Cs", "0.01,1", "--l1-ratios", "0,0.5", "--picture", picture]
+    done = call(capsys, "fit", *arguments, *wide, "--model", tmp_path / "m", "--tol", "1e-3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("chosen") == 1
+    assert "mean accuracy" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    result, _ = fitted(capsys, *arguments, *wide, "--tol", "1e-3")
+    search, model = result["cross_validation"], models.load(tmp_path / "m")
+    assert np.shape(search["scores"]) == (3, 2, 2)
+    assert search["C"] == result["problem"]["C"]
+    assert model.l1_ratio == search["l1_ratio"]
+    assert model.lam == pytest.approx(1 / (150 * search["C"]))
+
+
+def test_quiet_says_results_and_errors_only(folder, capsys):
+    done = call(capsys, "fit", folder / "cancer.svm", "--quiet")
+    assert (done.stdout, done.stderr) == ("", "")
+    assert "nothing.svm" in call(capsys, "fit", "nothing.svm", "-q").stderr
+    assert "converged" in call(capsys, "fit", folder / "cancer.svm").stderr
+
+
+def test_columns_of_a_table_are_kept_in_the_model(tmp_path, capsys):
+    """Categories, fills and the target are those of the fit, wherever its columns stand."""
+    people = [("20", "Bern", "no"), ("", "Ulm", "yes"), ("40", "Ulm", "yes")] * 8
+    rows = [f"{','.join(person)},{k}" for k, person in enumerate(people)]
+    (tmp_path / "a.csv").write_text("\n".join(["age,town,paid,id", *rows]) + "\n")
+    options = ["--target", "paid", "--one-hot", "auto", "--missing", "median", "--drop", "id",
+               "--C", "100"]  # fmt: skip
+    result, _ = fitted(capsys, tmp_path / "a.csv", *options, "--model", tmp_path / "m")
+    assert result["data"]["d"] == 3
+    model = models.load(tmp_path / "m")
+    assert model.feature_names == ["age", "town=Bern", "town=Ulm"]
+    assert model.columns == {
+        "target": "paid", "names": ["age", "town"], "categories": {"town": ["Bern", "Ulm"]},
+        "fill": {"age": 30.0, "town": "Ulm"},
+    }  # fmt: skip
+    (tmp_path / "b.csv").write_text("town,age\nUlm,\nBern,20\n")
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "b.csv")
+    assert done.stdout.split() == ["yes", "no"], done.stderr
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "a.csv", "--ignore-extra")
+    assert "accuracy 100 %" in done.stderr
+    (tmp_path / "c.csv").write_text("town,age\nRome,30\n")
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "c.csv")
+    assert done.returncode == 2
+    assert "'Rome' in row 1, a category that the model does not know" in done.stderr
 
 
 def test_an_error_of_the_program_is_not_blamed_on_the_user(capsys, monkeypatch):

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+import adasdca
 from adasdca import models
 from bundled import cancer, diabetes, iris
 from commands import call, write
@@ -46,7 +47,7 @@ def test_predictions_come_one_a_line(fit, folder, capsys):
 
 
 def test_predictions_of_text_labels_and_their_scores(fit, folder, capsys):
-    path = fit("iris.csv", "--intercept")
+    path = fit("iris.csv")
     done = call(capsys, "predict", path, folder / "iris.csv", "--scores")
     model, (X, _) = models.load(path), iris()
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -62,7 +63,7 @@ def test_predictions_of_text_labels_and_their_scores(fit, folder, capsys):
 
 
 def test_predictions_of_numbers_into_a_file(fit, folder, tmp_path, capsys):
-    path = fit("diabetes.svm", "--loss", "squared", "--intercept")
+    path = fit("diabetes.svm", "--loss", "squared")
     done = call(capsys, "predict", path, folder / "diabetes.svm", "-o", tmp_path / "out")
     assert done.stdout == ""
     X, y = diabetes()
@@ -156,7 +157,7 @@ def test_targets_of_another_kind_are_not_compared(fit, tmp_path, capsys):
     assert "accuracy" not in done.stderr
 
 
-@pytest.mark.parametrize("options", [[], ["--intercept"], ["--bias", "2"], ["--positive"]])
+@pytest.mark.parametrize("options", [[], ["--no-intercept"], ["--bias", "2"], ["--positive"]])
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_a_fit_certifies_again(loss, options, fit, folder, capsys):
     path = fit("cancer.svm", "--loss", loss, "--tol", "1e-8", "--C", "0.1", *options)
@@ -184,6 +185,10 @@ def test_a_certificate_in_words_and_against_other_data(fit, folder, tmp_path, ca
 
 def test_each_class_is_certified(fit, folder, capsys):
     path = fit("iris.csv", "--weight", "setosa=2")
+    done = call(capsys, "certify", path, folder / "iris.csv", "--tol", "1e-4")
+    assert done.returncode == 0
+    assert done.stdout.startswith("objective ")
+    path = fit("iris.csv", "--weight", "setosa=2", "--multi-class", "ovr")
     done = call(capsys, "certify", path, folder / "iris.csv")
     assert [line.split(":")[0] for line in done.stdout.splitlines()] == [
         "class setosa",
@@ -263,3 +268,40 @@ def test_bad_data_for_a_good_model(fit, folder, tmp_path, capsys):
     assert (done.returncode, "none of the model's classes" in done.stderr) == (2, True)
     done = call(capsys, "predict", path, folder / "cancer.svm", "-o", tmp_path / "no" / "where")
     assert (done.returncode, "--output" in done.stderr) == (2, True)
+
+
+def test_probabilities_are_those_of_the_estimator(fit, folder, tmp_path, capsys):
+    X, y = iris()
+    for options, kind in (([], "auto"), (["--multi-class", "ovr"], "ovr")):
+        path = fit("iris.csv", *options)
+        done = call(capsys, "predict", path, folder / "iris.csv", "--proba")
+        lines = [line.split() for line in done.stdout.splitlines()]
+        expected = adasdca.AdaSDCAClassifier(multi_class=kind, random_state=0).fit(X, y)
+        found = np.array([[float(p) for p in line[1:]] for line in lines])
+        np.testing.assert_allclose(found, expected.predict_proba(X), rtol=1e-12)
+    done = call(capsys, "predict", path, folder / "iris.csv", "--proba", "--json")
+    np.testing.assert_array_equal(json.loads(done.stdout)["probabilities"], found)
+    for options in (["--loss", "hinge"], ["--loss", "squared"]):
+        data = "diabetes.svm" if "squared" in options else "cancer.svm"
+        done = call(capsys, "predict", fit(data, *options), folder / data, "--proba")
+        assert done.returncode == 2
+        assert "probabilities" in done.stderr
+
+
+def test_liblinears_arguments_and_format(fit, folder, tmp_path, capsys):
+    """predict -b 1 DATA MODEL OUTPUT: the class of positive scores first, and its accuracy line."""
+    out = tmp_path / "out"
+    path = fit("cancer.svm")
+    done = call(capsys, "predict", "-b", "1", folder / "cancer.svm", path, out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Accuracy = 98.7")
+    lines = out.read_text().splitlines()
+    assert lines[0] == "labels 1 0"
+    model, (X, _) = models.load(path), cancer()
+    p = 1 / (1 + np.exp(-model.decision(X)[:, 0]))
+    np.testing.assert_allclose([float(line.split()[1]) for line in lines[1:]], p, rtol=1e-9)
+    assert call(capsys, "predict", "-q", folder / "cancer.svm", path, out).stdout == ""
+    path = fit("diabetes.svm", "--loss", "squared")
+    done = call(capsys, "predict", folder / "diabetes.svm", path, out)
+    assert done.stdout.startswith("Mean squared error = ")
+    assert "Squared correlation coefficient = 0.5" in done.stdout

@@ -31,7 +31,7 @@ def test_the_points_are_those_of_the_library(folder, tmp_path, capsys):
     X, y = cancer()
     path = adasdca.path(
         X, np.where(y == 1, 1.0, -1.0), loss="squared_hinge", Cs=[0.01, 0.1, 1.0], tol=1e-8,
-        l1_ratio=0.5, random_state=0,
+        l1_ratio=0.5, random_state=0, fit_intercept=True,
     )  # fmt: skip
     assert [p["C"] for p in points] == [0.01, 0.1, 1.0]
     np.testing.assert_allclose([p["coef"] for p in points], path.coefs, atol=1e-4)
@@ -50,6 +50,24 @@ def test_the_table_has_a_line_for_each_c(folder, capsys):
     assert "\x1b" not in done.stdout
 
 
+def test_several_classes_have_a_path_each(folder, tmp_path, capsys):
+    arguments = ["path", folder / "iris.svm", "--C", "0.1", "--C", "1"]
+    done = call(capsys, *arguments, "--json", "--output", tmp_path / "three.svg")
+    assert done.returncode == 0, done.stderr
+    points = json.loads(done.stdout)["points"]
+    assert [(p["class"], p["C"]) for p in points] == [(k, C) for k in (0, 1, 2) for C in (0.1, 1)]
+    X, y = iris()
+    one = adasdca.path(
+        X, np.where(y == 1, 1.0, -1.0), loss="logistic", Cs=[0.1, 1.0], fit_intercept=True
+    )
+    np.testing.assert_allclose([p["primal"] for p in points[2:4]],
+                               [s.primal for s in one.solutions], rtol=2e-4)  # fmt: skip
+    assert (tmp_path / "three.svg").read_text().count("class 1") == 1
+    done = call(capsys, *arguments, "--class", "2", "--json")
+    assert [p["C"] for p in json.loads(done.stdout)["points"]] == [0.1, 1.0]
+    assert "class 1: logistic" in call(capsys, *arguments).stdout
+
+
 def test_what_is_not_reached_is_code_1(folder, capsys):
     done = call(
         capsys, "path", folder / "cancer.svm", "--C", "100", "--max-epochs", "1", "--method", "sdca"
@@ -62,7 +80,8 @@ def test_what_is_not_reached_is_code_1(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["iris.svm"], "has 3 classes; this command needs two"),
+        (["iris.svm", "--class", "7"], "'7' is none of the classes 0, 1, 2"),
+        (["diabetes.npz", "--loss", "squared", "--class", "1"], "no classes in regression"),
         (["cancer.svm", "--C", "0"], "--C"),
         (["cancer.svm", "--points", "0"], "--points"),
         (["cancer.svm", "--loss", "hing"], "smoothed_hinge"),

@@ -1,6 +1,7 @@
 """The program as the shell sees it: codes, pipes, signals, terminals, completion."""
 
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -75,7 +76,7 @@ def test_ctrl_c_keeps_the_model(tmp_path, capsys, monkeypatch):
 
 def test_ctrl_c_of_a_process(tmp_path):
     """Whenever it comes: a model and its certificate, or a word and nothing."""
-    process = start("fit", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
+    process = start("fit", "mushrooms", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
     assert "8124 rows" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
@@ -129,7 +130,7 @@ def test_every_class_is_certified_when_interrupted(tmp_path, capsys, monkeypatch
     write(tmp_path / "three.svm", X, np.arange(3000) % 3)
     seen = interrupt_at(monkeypatch, 1)
     done = call(capsys, "fit", tmp_path / "three.svm", "--json", "--model", tmp_path / "m",
-                "--tol", "1e-12", "--intercept")  # fmt: skip
+                "--tol", "1e-12", "--multi-class", "ovr")  # fmt: skip
     assert done.returncode == 130
     assert len(seen) == 1
     assert json.loads(done.stdout)["status"] == "interrupted"
@@ -310,3 +311,19 @@ def test_completion_is_offered(capsys, monkeypatch):
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "True")
     done = call(capsys, "--show-completion", "bash")
     assert "_ADASDCA_COMPLETE=complete_bash" in done.stdout
+
+
+def test_what_is_piped_in_is_read_and_named(tmp_path):
+    """`zcat train.svm.gz | adasdca fit` fits what comes through the pipe."""
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    write(tmp_path / "a.svm", X, np.sign(X[:, 0]))
+    packed = gzip.compress((tmp_path / "a.svm").read_bytes())
+    for contents in ((tmp_path / "a.svm").read_bytes(), packed):
+        done = subprocess.run(
+            [sys.executable, "-m", "adasdca", "fit", "--model", "m"],
+            cwd=tmp_path, env=environment(), input=contents, capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert b"standard input: 50 rows, 3 features, 2 classes" in done.stderr
+    done = run("fit", "--quiet", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["data"]["source"] == "mushrooms"

@@ -176,7 +176,6 @@ def test_losses_as_objects():
     "bad",
     [
         {"C": 0.0},
-        {"C": np.inf},
         {"l1_ratio": 1.5},
         {"loss": "squared"},
         {"method": "newton"},

@@ -242,13 +242,13 @@ def test_extreme_regularisation(loss, C, form):
 def test_the_method_asked_for_is_the_method_used():
     X, y = load_breast_cancer(return_X_y=True)
     options = {"loss": "hinge", "max_iter": 120, "random_state": 0}
-    with pytest.warns(ConvergenceWarning, match="ended by epoch limit"):
+    with pytest.warns(ConvergenceWarning, match="did max_iter epochs before it converged"):
         model = AdaSDCAClassifier(method="sdca", **options).fit(X, y)
     assert model.n_iter_ == 120
 
 
 def test_newton_steps_keep_to_the_time():
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="ended by"):
+    with pytest.warns(ConvergenceWarning, match="before it converged"):
         model = AdaSDCAClassifier(loss="hinge", max_time=1e-9, random_state=0).fit(X, y)
     assert not model.converged_

@@ -221,7 +221,7 @@ def test_pictures_of_a_search():
     search = AdaSDCAClassifierCV(Cs=GRID, cv=3).fit(X, y)
     scores = PathDisplay.from_estimator(search)
     assert len(scores.lines_) == 4
-    assert scores.ax_.get_ylabel() == "score"
+    assert scores.ax_.get_ylabel() == "accuracy"
     coefs = PathDisplay.from_estimator(search, kind="coefs", ax=scores.ax_)
     assert coefs.ax_ is scores.ax_
     assert len(coefs.lines_) == X.shape[1]

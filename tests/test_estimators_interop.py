@@ -211,6 +211,16 @@ def run_onnx(model, X):
     return session.run(None, {session.get_inputs()[0].name: X})
 
 
+@pytest.mark.parametrize("load", [cancer, iris])
+def test_onnx_as_the_page_says(load):
+    """Rows in double precision, and no options: what ONNX Runtime takes."""
+    X, y = load()
+    model = make_pipeline(StandardScaler(), AdaSDCAClassifier(random_state=0)).fit(X, y)
+    labels, chances = run_onnx(to_onnx(model, X[:1]), X)
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(chances, model.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+
 # Every kind of labels with every link, and either type of number with each of both.
 @pytest.mark.parametrize(
     ("labels", "dtype"),

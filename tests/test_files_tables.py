@@ -1,8 +1,11 @@
 """CSV, Parquet and npz files: which column is the target, and what is refused."""
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
 from adasdca import files
 from adasdca.files import FileError, streams
@@ -129,7 +132,7 @@ def test_text_in_features_is_named_with_its_place(path):
     assert (
         "2 feature column(s) hold no numbers: 'b' ('NA' in row 2); 'c' ('red' in row 1)" in message
     )
-    assert "encode" in message
+    assert "(one_hot=)" in message
 
 
 def test_other_types_are_named(tmp_path):
@@ -203,3 +206,85 @@ def test_formats_are_told_by_content_without_a_known_suffix(tmp_path):
     np.testing.assert_array_equal(files.read(tmp_path / "data.other").X, X)
     FRAME.write_csv(tmp_path / "table")
     assert files.read(tmp_path / "table", format="csv").names == ["a", "b"]
+
+
+PEOPLE = pl.DataFrame(
+    {
+        "age": [20.0, None, 40.0, 60.0],
+        "town": ["Bern", "Ulm", None, "Ulm"],
+        "code": [7, 8, 7, 7],
+        "paid": ["no", "yes", "no", "yes"],
+    }
+)
+
+
+def test_categories_become_a_feature_each(path):
+    table = files.read(
+        write(path, PEOPLE), target="paid", columns=["town", "code"], one_hot=True, missing="drop"
+    )
+    assert table.names == ["town=Bern", "town=Ulm", "code"]
+    assert table.X.tolist() == [[1, 0, 7], [0, 1, 8], [0, 1, 7]]
+    assert table.y.tolist() == ["no", "yes", "yes"]
+    table = files.read(path, target="paid", drop=["age", "town"], one_hot=["code"])
+    assert table.names == ["code=7", "code=8"]
+    assert table.X.tolist() == [[1, 0], [0, 1], [1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize(("how", "age"), [("mean", 40.0), ("median", 40.0), ("most_frequent", 20)])
+def test_missing_values_are_filled(how, age, path):
+    table = files.read(write(path, PEOPLE), target="paid", one_hot=True, missing=how)
+    assert table.X[:, 0].tolist() == [20.0, age, 40.0, 60.0]
+    assert table.X[2, 1:3].tolist() == [0.0, 1.0]  # Ulm is the most frequent
+
+
+def test_later_rows_become_the_same_features(path, tmp_path):
+    first = files.read(write(path, PEOPLE), target="paid", one_hot=True, missing="mean")
+    known = files.Columns.of(dataclasses.asdict(first.columns))
+    later = PEOPLE[::-1].select("town", "code", "age", "paid")
+    other = write(tmp_path / f"later{path.suffix}", later.with_columns(extra=pl.lit(1)))
+    assert "the column 'extra' (1 in all), which the model was not fitted on" in refusal(
+        other, known=known
+    )
+    again = files.read(other, known=known, lenient=True)
+    assert again.names == first.names
+    np.testing.assert_array_equal(again.X, first.X[::-1])
+    assert again.y.tolist() == first.y.tolist()[::-1]
+    without = files.read(write(other, later.drop("paid")), known=known)
+    assert without.y is None
+    strange = write(other, later.with_columns(town=pl.lit("Rome")))
+    assert "'Rome' in row 1, a category that the model does not know" in refusal(
+        strange, known=known
+    )
+    assert files.read(strange, known=known, lenient=True).X[:, 1:3].sum() == 0
+    assert "lacks the column 'code'" in refusal(write(other, later.drop("code")), known=known)
+
+
+def test_many_categories_are_sparse(path):
+    frame = pl.DataFrame({"word": [f"w{k}" for k in range(300)], "x": range(300), "y": range(300)})
+    table = files.read(write(path, frame), one_hot=["word"])
+    assert sp.issparse(table.X)
+    assert table.X.shape == (300, 301)
+    assert table.X.nnz <= 600
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ["age", "z"]}, "has no column 'z'"),
+        ({"drop": ["z"]}, "has no column 'z'"),
+        ({"one_hot": ["z"]}, "no feature column 'z'"),
+        ({"columns": ["age"]}, "column 'age' is empty in row 2"),
+        ({"columns": ["age", "town"], "one_hot": True, "missing": "mean", "n_features": 1},
+         "has 2 feature columns"),
+    ],
+)  # fmt: skip
+def test_choices_that_do_not_fit_are_named(options, message, path):
+    assert message in refusal(write(path, PEOPLE), target="paid", **options)
+
+
+def test_choices_of_columns_are_for_tables(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    with pytest.raises(ValueError, match="for CSV and Parquet files, not for svmlight"):
+        files.read(tmp_path / "a.svm", drop=["x"])
+    with pytest.raises(ValueError, match="missing = 'zero' is unknown; choose one of 'refuse'"):
+        files.read(tmp_path / "a.svm", missing="zero")

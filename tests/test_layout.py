@@ -18,6 +18,8 @@ ROOMS = (
     "_core",
     "names",
     "storage",
+    "frames",
+    "plotting",
     "problem",
     "duality",
     "solution",
@@ -39,8 +41,8 @@ ROOMS = (
     "registration",
     "plugins",
     "models",
-    "plotting",
     "estimators",
+    "sklearn",
     "onnx",
     "dask",
     "",  # adasdca/__init__.py: the public names

@@ -44,7 +44,17 @@ def fitted(kind):
             adasdca.AdaSDCAClassifier(multi_class="multinomial", tol=1e-8),
             labels,
             adasdca.Logistic(),
-            {"fit_intercept": True, "provenance": {"multi_class": "multinomial"}},
+            {
+                "fit_intercept": True,
+                "provenance": {"multi_class": "multinomial"},
+                "multinomial": True,
+                "columns": {
+                    "target": "kind",
+                    "names": ["p", "town"],
+                    "categories": {"town": ["Bern", "Köln", "Ulm"]},
+                    "fill": {"p": 0.5},
+                },
+            },
         ),
         "regression": (
             adasdca.AdaSDCARegressor(loss=adasdca.Huber(delta=0.5), l1_ratio=0.5, tol=1e-8),
@@ -124,6 +134,13 @@ def test_models_predict_what_they_did(stored, kind):
     assert repr(model.loss) == expected["loss"]
     assert [model.lam, model.l1_ratio, model.bias, model.fit_intercept] == expected["facts"]
     assert model.feature_names == expected["feature_names"]
+
+
+def test_the_second_version_of_the_format_keeps_what_it_has_more():
+    model = models.load(STORED / "format-2" / "multinomial.model")
+    assert model.multinomial
+    assert model.columns["categories"] == {"town": ["Bern", "Köln", "Ulm"]}
+    assert not models.load(STORED / "0.1.0" / "multinomial.model").multinomial
 
 
 def test_models_of_liblinear_predict_what_they_did(stored):

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 from adasdca import datasets, files, methods
 from adasdca.ascent.sampling import register_rule
 from adasdca.ascent.survey import Survey
-from adasdca.certification import certify
 from adasdca.duality import theory
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.methods import SDCA, AdaSDCA, AdaSDCAPlus, Auto, IProxSDCA, Quartz, SDCAPerm
+from adasdca.models._certify import certify
 from adasdca.paths import Path, path
 from adasdca.problem import losses
 from adasdca.problem.losses import (

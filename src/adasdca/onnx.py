@@ -62,7 +62,8 @@ def to_onnx(model: Any, X: Any, **options: Any) -> Any:
     X : array
         Some rows, from which the type of the input is taken.
     **options
-        Passed on to ``skl2onnx.to_onnx``.
+        Passed on to ``skl2onnx.to_onnx``. Unless `options` are among them, probabilities are an
+        array: their map (``zipmap``) holds single precision only, and ONNX Runtime refuses others.
 
     Returns
     -------
@@ -71,6 +72,9 @@ def to_onnx(model: Any, X: Any, **options: Any) -> Any:
     register_converters()
     from skl2onnx import to_onnx as convert
 
+    last = model[-1] if hasattr(model, "steps") else model
+    if isinstance(last, AdaSDCAClassifier):
+        options.setdefault("options", {id(last): {"zipmap": False}})
     return convert(model, X, **options)
 
 
@@ -151,7 +155,7 @@ def _probabilities(graph: _Graph, scores: str, output: str) -> None:
         graph.node("Softmax", [scores], output, axis=1)
         return
     one = graph.constant([1.0])
-    if model.loss == "logistic" or isinstance(model.loss, Logistic):
+    if isinstance(model._loss(), Logistic):
         p = graph.node("Sigmoid", [scores])
     else:
         low, high = graph.constant(-1.0), graph.constant(1.0)

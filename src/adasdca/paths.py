@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.engine.stop import Callback
+from adasdca.frames import as_html, to_frame
 from adasdca.methods import Method, get_method
 from adasdca.predictor import Track
 from adasdca.problem.losses import Loss
@@ -29,7 +30,7 @@ WORTHWHILE = 0.6
 QUICK = 0.1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Path:
     """Solutions along C, from the smallest (the strongest regularisation) to the largest.
 
@@ -67,6 +68,62 @@ class Path:
 
     def __len__(self) -> int:
         return len(self.Cs)
+
+    def __repr__(self) -> str:
+        reached = int(np.count_nonzero(self.converged))
+        return (
+            f"Path({len(self)} solutions, C {self.Cs[0]:g} to {self.Cs[-1]:g}, {reached} "
+            f"converged, d={self.coefs.shape[1]})"
+        )
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the solutions as a data frame, a row for each C, without the coefficients.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default "pandas"
+            Whose data frame.
+        """
+        columns = {
+            "C": self.Cs,
+            "lam": self.lams,
+            "primal": [s.primal for s in self.solutions],
+            "dual": [s.dual for s in self.solutions],
+            "gap": self.gaps,
+            "relative_gap": [s.relative_gap for s in self.solutions],
+            "radius": self.radii,
+            "nonzeros": np.count_nonzero(self.coefs, axis=1),
+            "intercept": self.intercepts,
+            "converged": self.converged,
+            "n_epochs": self.n_epochs,
+            "n_rows": self.n_rows,
+            "n_features": self.n_features,
+        }
+        return to_frame(columns, library)
+
+    def _repr_html_(self) -> str:
+        figures = {
+            f"C = {C:.3g}": f"objective {s.primal:.6g}, relative gap {s.relative_gap:.1e}, "
+            f"{np.count_nonzero(s.coef)} coefficients not 0, {s.status.value}"
+            for C, s in zip(self.Cs.tolist(), self.solutions, strict=True)
+        }
+        return as_html(f"Path of {len(self)} solutions", figures)
+
+    def plot(self, names: Any = None) -> Any:
+        """Draw the coefficients along C.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the features, for the legend.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from adasdca.plotting import coefficient_paths
+
+        return coefficient_paths([("", self.Cs, self.coefs)], names)
 
 
 def path(

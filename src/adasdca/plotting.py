@@ -98,25 +98,121 @@ def convergence(
     return figure
 
 
-def coefficient_path(
-    Cs: NDArray[np.float64], coefs: NDArray[np.float64], names: Sequence[str] | None = None
+def residuals(
+    predictions: NDArray[np.float64],
+    errors: NDArray[np.float64],
+) -> Figure:
+    """Draw residuals against predictions, and how often each size occurs.
+
+    Parameters
+    ----------
+    predictions, errors : (n,) array
+        What was predicted, and target minus prediction.
+    """
+    from matplotlib import figure as figures
+
+    figure = figures.Figure(figsize=(10.0, 4.0), dpi=100, layout="constrained")
+    cloud, shape = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
+    shown = slice(None, None, max(1, len(errors) // 5000))  # a page of a million points is heavy
+    cloud.plot(
+        predictions[shown], errors[shown], ".", color="#0b3c8c", markersize=3, alpha=0.5,
+        rasterized=len(errors) > 2000,
+    )  # fmt: skip
+    cloud.set(xlabel="prediction", ylabel="target minus prediction")
+    shape.hist(errors, bins=40, orientation="horizontal", color="#56b4e9")
+    shape.set_xlabel("rows")
+    for axes in (cloud, shape):
+        _tidy(axes, None)
+        axes.axhline(0.0, color="black", linewidth=0.6)
+    return figure
+
+
+def calibration(said: NDArray[np.float64], seen: NDArray[np.float64]) -> Figure:
+    """Draw how often predictions are right against the probability that they have.
+
+    Parameters
+    ----------
+    said, seen : (k,) array
+        Mean probability and frequency of groups of rows.
+    """
+    from matplotlib import figure as figures
+
+    figure = figures.Figure(figsize=(5.0, 4.4), dpi=100, layout="constrained")
+    axes = figure.subplots()
+    low = min(float(said.min()), float(seen.min()), 0.95)
+    axes.plot([low, 1.0], [low, 1.0], color="0.5", linestyle=":", label="as often as it says")
+    axes.plot(said, seen, color="#0b3c8c", marker="s", markersize=4.5, label="the model")
+    axes.set(xlabel="probability of the predicted class", ylabel="share of them that is right")
+    _tidy(axes, None)
+    axes.legend(frameon=False)
+    return figure
+
+
+def coefficient_paths(
+    panels: Sequence[tuple[str, NDArray[np.float64], NDArray[np.float64]]],
+    names: Sequence[str] | None = None,
 ) -> Figure:
     """Draw coefficients along C in a new figure that belongs to no window.
 
     Parameters
     ----------
-    Cs : (k,) array
-        The values of C.
-    coefs : (k, d) array
-        Coefficients at each.
+    panels : sequence of (title, Cs, coefs)
+        For each panel its title, the (k,) values of C, and the (k, d) coefficients at each.
     names : sequence of str, optional
         Names of the features, for the legend.
     """
     from matplotlib import figure as figures
 
+    across = min(len(panels), 3)
+    down = -(-len(panels) // across)
+    size = (7.0 if across == 1 else 4.2 * across, 4.4 if down == 1 else 3.4 * down)
+    figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (title, Cs, coefs) in zip(grid.flat, panels, strict=False):
+        draw_coefficients(axes, Cs, coefs, names)
+        finish_path(axes)
+        axes.set_title(title, fontsize="medium")
+    return figure
+
+
+def score_path(
+    Cs: NDArray[np.float64],
+    means: NDArray[np.float64],
+    spreads: NDArray[np.float64],
+    names: Sequence[str],
+    *,
+    best: float,
+    ylabel: str,
+) -> Figure:
+    """Draw the scores of cross-validation along C in a new figure that belongs to no window.
+
+    Parameters
+    ----------
+    Cs : (k,) array
+        The values of C.
+    means, spreads : (m, k) array
+        Mean and standard deviation over the folds, a row for each curve.
+    names : sequence of str
+        The names of the curves; a single one needs none.
+    best : float
+        The C chosen, drawn as a line.
+    ylabel : str
+        What the scores are.
+    """
+    from matplotlib import figure as figures
+
     figure = figures.Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
     axes = figure.subplots()
-    draw_coefficients(axes, Cs, coefs, names)
+    order = _cycled(len(means) + 5)[5:]  # the dark ones first
+    for mean, spread, name, style in zip(means, spreads, names, order, strict=True):
+        label = name if len(means) > 1 else "mean of the folds"
+        axes.plot(Cs, mean, **{**style, "linewidth": 1.6, "markersize": 4.5, "label": label})
+        axes.fill_between(Cs, mean - spread, mean + spread, color=style["color"], alpha=0.15)
+    axes.axvline(best, color="0.3", linestyle=":", linewidth=1.0, label=f"C = {best:.3g}")
+    axes.set_ylabel(ylabel)
+    _tidy(axes, None)
     finish_path(axes)
     return figure
 
@@ -130,11 +226,13 @@ def draw_coefficients(
     **kwargs: Any,
 ) -> list[Any]:
     """Draw coefficients along C, the largest ones named; return the lines."""
-    lines: list[Any] = axes.plot(Cs, coefs, **kwargs)
+    lines: list[Any] = axes.plot(Cs, coefs, **{"color": "0.8", "linewidth": 0.8, **kwargs})
     axes.set_ylabel("coefficient")
-    if names is not None:
-        largest = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:count]
-        for j in largest:
+    largest = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:count]
+    for j, style in zip(largest, _cycled(len(largest)), strict=True):
+        look = {k: v for k, v in style.items() if k != "marker" and k not in kwargs}
+        lines[j].set(**{"linewidth": 1.4, "zorder": 3, **look, **kwargs})
+        if names is not None:
             lines[j].set_label(str(names[j]))
     return lines
 

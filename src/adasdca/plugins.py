@@ -92,6 +92,17 @@ def load_all(paths: Iterable[str | PathLike[str]]) -> list[Plugin]:
     return [load(path) for path in paths]
 
 
+def place_in(error: BaseException) -> str | None:
+    """Return the plug-in and the line that an error came from, None if it came from elsewhere."""
+    files = {
+        str(module.__file__)
+        for name, module in list(sys.modules.items())
+        if name.startswith("adasdca_plugin_")
+    }
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
+    return f"plug-in {frames[-1].filename}, line {frames[-1].lineno}" if frames else None
+
+
 def _line(error: Exception, file: Path) -> str:
     """Return the last line of the plug-in on the way to the error, as ``, line 3``."""
     if isinstance(error, SyntaxError) and error.filename == str(file):

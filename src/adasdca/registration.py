@@ -13,9 +13,9 @@ from typing import Any, TypeVar, overload
 
 from adasdca.methods import METHODS, PICKERS, REGISTERED, Custom, Method
 from adasdca.names import check_name, decorator
-from adasdca.problem.losses import LOSSES, Loss, PiecewiseQuadratic
+from adasdca.problem.losses import ALIASES, LOSSES, Loss, PiecewiseQuadratic
 
-BUILT_IN_LOSSES = frozenset(LOSSES)
+BUILT_IN_LOSSES = frozenset({*LOSSES, *ALIASES})
 
 L = TypeVar("L", bound=type[Loss])
 M = TypeVar("M")
@@ -67,8 +67,9 @@ def register_loss(cls: L) -> L:
         valid = not isinstance(loss, PiecewiseQuadratic) or _is_convex(loss)
         _ = loss.kernel
     except (TypeError, ValueError, NotImplementedError) as error:
+        reason = str(error) or "it lacks `domain`, the bounds of its dual variables"
         raise ValueError(
-            f"{given.__name__} cannot be made with its defaults: {error}; give every parameter a "
+            f"{given.__name__} cannot be made with its defaults: {reason}; give every parameter a "
             "default, and `domain` two numbers."
         ) from error
     if not valid:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.duality.certificate import Certificate, Certified, relative_gap
+from adasdca.frames import as_html, to_frame
 from adasdca.problem.data import as_doubles
 from adasdca.storage import FileError, read_arrays, replacing
 
@@ -40,13 +41,19 @@ _MESSAGES = {
     Status.TIME_LIMIT: "max_time was over before the gap reached tol; "
     "raise max_time, raise tol, or continue with warm_start.",
     Status.INTERRUPTED: "The solve was stopped from outside; continue with warm_start.",
-    Status.STALLED: "The gap is as small as double precision allows on these data; raise tol.",
+    Status.STALLED: "The solve made no more progress, by rounding or by its method; raise tol.",
 }
 
 
 def stalled_at(certificate: Certificate) -> str:
     """Return what a stalled solve has to say, in numbers."""
     rounding = relative_gap(certificate.rounding, certificate.primal)
+    if certificate.rounding < 1e-3 * certificate.gap:
+        return (
+            f"The solve made no more progress at a relative gap of "
+            f"{certificate.relative_gap:.1e}, though rounding ({rounding:.1e}) would allow a "
+            "smaller one. Choose another method, raise tol, or scale the data."
+        )
     return (
         f"The data allow no certificate below {certificate.relative_gap:.1e} (relative) in double "
         f"precision, as far as this solve found; bounds of rounding are {rounding:.1e} of it. "
@@ -102,6 +109,17 @@ class History:
 
     def __len__(self) -> int:
         return len(self.epoch)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the surveys as a data frame, a row each.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default "pandas"
+            Whose data frame.
+        """
+        names = ("epoch", "updates", "seconds", "primal", "dual", "gap", "relative_gap", "active")
+        return to_frame({name: getattr(self, name) for name in names}, library)
 
     def __repr__(self) -> str:
         return f"History({len(self)} surveys, gap {self.gap[0]:.3g} to {self.gap[-1]:.3g})"
@@ -259,6 +277,37 @@ class Guess(NamedTuple):
     def beta(self) -> Array:
         """The duals of no rows."""
         return np.empty(0)
+
+    def _repr_html_(self) -> str:
+        figures = {
+            "objective": f"{self.primal:.8g}",
+            "no model has less than": f"{self.dual:.8g}",
+            "duality gap": f"{self.gap:.2e} (relative {self.relative_gap:.1e})",
+            "radius of the coefficients": f"{self.radius:.2e}",
+            "epochs": str(self.n_epochs),
+            "rows x features": f"{len(self.dual_coef)} x {len(self.coef)}",
+        }
+        return as_html(f"Solution: {self.status.value}", figures, self.message)
+
+    def plot(self, *, tol: float | None = None, figure: Any = None) -> Any:
+        """Draw how the relative duality gap fell, against epochs and against seconds.
+
+        Parameters
+        ----------
+        tol : float, optional
+            A goal, drawn as a line.
+        figure : matplotlib.figure.Figure, optional
+            Where to draw; by default a new figure that belongs to no window.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from adasdca.plotting import Curve, convergence
+
+        history = self.history
+        curve = Curve("gap", history.epoch, history.seconds, history.relative_gap)
+        return convergence([curve], tol=tol, figure=figure)
 
 
 def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:

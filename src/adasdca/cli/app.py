@@ -10,16 +10,18 @@ import typer
 import typer.core
 
 import adasdca
+from adasdca import plugins
 from adasdca.backends.base import ScaleError
 from adasdca.cli.certify import certify
 from adasdca.cli.compare import compare
 from adasdca.cli.datasets import app as datasets_app
 from adasdca.cli.fit import fit
-from adasdca.cli.output import note, silence
+from adasdca.cli.liblinear import train
+from adasdca.cli.output import complain, silence
 from adasdca.cli.pack import pack
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
-from adasdca.cli.refusals import name_value, refusal
+from adasdca.cli.refusals import name_value, point_to_train, refusal
 from adasdca.cli.reproduce import reproduce
 from adasdca.duality.certificate import CertificateError
 
@@ -41,7 +43,7 @@ class Commands(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            note("Interrupted.")
+            complain("Interrupted.")
             raise typer.Exit(130) from None
         except typer.BadParameter as error:
             name_value(error)
@@ -52,8 +54,16 @@ class Commands(typer.core.TyperGroup):
             silence(sys.stdout)
             raise typer.Exit(0) from None
         except OSError as error:
-            note(f"Error: {error}")
+            complain(f"Error: {error}")
             raise typer.Exit(3) from error
+        except Exception as error:
+            if type(error).__name__ == "NoSuchOption":
+                point_to_train(error)
+                raise
+            where = plugins.place_in(error)
+            if where is None:
+                raise
+            raise refusal(f"{where}: {type(error).__name__}: {error}", "--plugin") from error
 
 
 # Plain text: errors and help stay readable, and searchable, in logs and pipes.
@@ -95,5 +105,12 @@ EXAMPLES: dict[Callable[..., None], str] = {
 
 for _command, _example in EXAMPLES.items():
     app.command(epilog=f"\b\nExample:\n  {_example}")(_command)
+
+# LIBLINEAR's options, such as -w1 2, are taken apart by the command itself.
+app.command(
+    epilog="\b\nExample:\n  adasdca train -s 0 -c 0.5 heart_scale heart_scale.model",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    add_help_option=True,
+)(train)
 
 app.add_typer(datasets_app, name="datasets")

@@ -9,7 +9,7 @@ import typer
 
 import adasdca
 from adasdca import models
-from adasdca.cli import inputs, rows
+from adasdca.cli import inputs, options, rows
 from adasdca.cli.output import (
     busy,
     certificate,
@@ -25,8 +25,8 @@ from adasdca.models import Model
 
 
 def certify(
-    model: inputs.ModelFile,
-    data: inputs.Data,
+    model: options.ModelFile,
+    data: options.Data,
     epochs: Annotated[
         int,
         typer.Option(help="Epochs of dual ascent spent on a better lower bound.", min=0),
@@ -50,11 +50,12 @@ def certify(
         typer.Option("--intercept", help="The intercept is not penalised (LIBLINEAR's -R)."),
     ] = False,
     ignore_extra: rows.IgnoreExtra = False,
-    target: inputs.Target = None,
-    file_format: inputs.Format = None,
-    zero_based: inputs.ZeroBased = False,
-    plugin: inputs.PluginFiles = None,
-    as_json: inputs.Json = False,
+    target: options.Target = None,
+    file_format: options.Format = None,
+    zero_based: options.ZeroBased = False,
+    plugin: options.PluginFiles = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Certify a model on data: how far it can be from the best one.
 
@@ -67,7 +68,8 @@ def certify(
     for option, value in (("--lam", lam), ("--C", C)):
         above_0(option, value)
     fitted = rows.read_model(model)
-    source = inputs.read_data(data, inputs.Reading(file_format, target, None, zero_based))
+    how = inputs.Reading(file_format, target, None, zero_based)
+    source = rows.read_rows(data, how, fitted, ignore_extra)
     y = inputs.labels(source.table, fitted.loss, "DATA")
     fitted = _completed(fitted, epsilon, intercept)
     if C is not None:
@@ -126,6 +128,7 @@ def _document(
             "positive": model.positive,
             "bias": model.bias,
             "intercept": model.fit_intercept,
+            "multinomial": model.multinomial,
         },
         "epochs": epochs,
         "certificates": certificates,

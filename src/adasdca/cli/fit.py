@@ -15,12 +15,13 @@ import numpy as np
 import typer
 
 import adasdca
-from adasdca import models
-from adasdca.cli import inputs
+from adasdca import models, plotting
+from adasdca.cli import inputs, options, search
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     Kept,
     certificate_lines,
+    complain,
     described,
     emit,
     emit_json,
@@ -29,7 +30,7 @@ from adasdca.cli.output import (
     plain,
 )
 from adasdca.cli.progress import Progress
-from adasdca.cli.quality import in_words, quality
+from adasdca.cli.quality import in_words, quality, remarks
 from adasdca.cli.refusals import blame, check_output, refusal
 from adasdca.methods import get_method
 from adasdca.solution import Status
@@ -39,7 +40,7 @@ FORMATS = {"adasdca": models.as_bytes, "liblinear": models.liblinear_bytes}
 
 
 def fit(
-    data: inputs.Data = "mushrooms",
+    data: options.MaybeData = None,
     model: Annotated[
         Path | None, typer.Option("--model", "-m", metavar="OUT", help="Where to write the model.")
     ] = None,
@@ -51,49 +52,87 @@ def fit(
             autocompletion=lambda incomplete: [w for w in FORMATS if w.startswith(incomplete)],
         ),
     ] = "adasdca",
-    loss: inputs.LossName = "logistic",
-    lam: inputs.Lam = None,
-    C: inputs.Cost = None,
-    l1_ratio: inputs.L1Ratio = 0.0,
-    positive: inputs.Positive = False,
-    intercept: inputs.Intercept = False,
+    loss: options.LossName = "logistic",
+    lam: options.Lam = None,
+    C: options.Cost = None,
+    l1_ratio: options.L1Ratio = 0.0,
+    positive: options.Positive = False,
+    intercept: options.Intercept = None,
     bias: Annotated[
         float | None,
         typer.Option(
             "--bias", "-B", help="Append a constant feature of this value, penalised (LIBLINEAR)."
         ),
     ] = None,
+    multi_class: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="More than two classes: multinomial, or ovr (each against the rest, as LIBLINEAR "
+            "does); auto: multinomial where the loss is logistic.",
+        ),
+    ] = "auto",
     weight: Annotated[
         list[str] | None,
         typer.Option(metavar="CLASS=W", help="Weight of a class; may be repeated."),
     ] = None,
-    gamma: inputs.Gamma = None,
-    epsilon: inputs.Epsilon = None,
-    delta: inputs.Delta = None,
-    quantile: inputs.QuantileLevel = None,
-    method: inputs.MethodName = "auto",
-    tol: inputs.Tol = 1e-4,
-    max_epochs: inputs.MaxEpochs = 1000,
-    max_time: inputs.MaxTime = None,
-    seed: inputs.Seed = 0,
-    threads: Annotated[int, typer.Option(help="Classes fitted at the same time.", min=1)] = 1,
-    target: inputs.Target = None,
-    file_format: inputs.Format = None,
-    features: inputs.Features = None,
-    zero_based: inputs.ZeroBased = False,
-    plugin: inputs.PluginFiles = None,
-    as_json: inputs.Json = False,
+    cv: Annotated[
+        int | None, typer.Option(help="Cross-validate with this many folds, shuffled.", min=2)
+    ] = None,
+    search_wanted: Annotated[
+        bool, typer.Option("--search", help="Choose C by cross-validation, then fit all rows.")
+    ] = False,
+    cs: Annotated[
+        str | None,
+        typer.Option("--Cs", metavar="A,B,...", help="For --search.", show_default="1e-4,...,1e4"),
+    ] = None,
+    l1_ratios: Annotated[
+        str | None,
+        typer.Option("--l1-ratios", metavar="A,B,...", help="For --search: choose l1_ratio, too."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For --search: draw the scores, .png, .pdf or .svg."),
+    ] = None,
+    gamma: options.Gamma = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    quantile: options.QuantileLevel = None,
+    method: options.MethodName = "auto",
+    tol: options.Tol = 1e-4,
+    max_epochs: options.MaxEpochs = 1000,
+    max_time: options.MaxTime = None,
+    seed: options.Seed = 0,
+    threads: Annotated[
+        int, typer.Option(help="Classes, or folds, fitted at the same time.", min=1)
+    ] = 1,
+    target: options.Target = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    one_hot: options.OneHot = None,
+    missing: options.Missing = "refuse",
+    file_format: options.Format = None,
+    features: options.Features = None,
+    zero_based: options.ZeroBased = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page about the fit, .html.")
+    ] = None,
+    plugin: options.PluginFiles = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit a linear model, to a certified accuracy.
 
-    Minimises the mean loss plus lam ((1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1). The loss says
-    whether the target is a label or a number. With more than two classes, one model for each
-    against the rest. Ctrl-C ends the fit with the best model so far.
+    Minimises the mean loss plus lam ((1 - l1_ratio)/2 |w|^2 + l1_ratio |w|_1), with an intercept
+    that is not penalised: the same model that the estimators fit in Python. The loss says whether
+    the target is a label or a number. Ctrl-C ends the fit with the best model so far.
     """
     from adasdca.cli.training import Recipe, class_weights, train
 
-    _check_output(model, model_format)
+    _check_outputs(model, model_format, picture, report)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
+    if model_format == "liblinear" and multi_class == "auto":
+        multi_class = "ovr"  # the format knows no other
     recipe = Recipe(
         loss=chosen,
         lam=lam,
@@ -101,7 +140,8 @@ def fit(
         l1_ratio=l1_ratio,
         positive=positive,
         bias=bias,
-        intercept=intercept,
+        intercept=bias is None if intercept is None else intercept,
+        multi_class=multi_class,
         method=method,
         tol=tol,
         max_epochs=max_epochs,
@@ -110,36 +150,65 @@ def fit(
         threads=threads,
     )
     recipe.check()
+    grid = search.numbers(cs, "--Cs", 0.0, np.inf)
+    ratios = search.numbers(l1_ratios, "--l1-ratios", 0.0, 1.0)
     with blame("--method"):
         get_method(method)
-    how = inputs.Reading(file_format, target, features, zero_based)
-    source = inputs.read_data(data, how)
+    how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
+    source = inputs.read_data(inputs.chosen_data(data), how)
     table = source.table
     y = inputs.labels(table, chosen)
     if weight and chosen.kind == "regression":
         raise refusal("there are no classes in regression.", "--weight")
     weights = class_weights(weight or [], y)
+    classes = None if chosen.kind == "regression" else np.unique(y)
     if model_format == "liblinear":
         with blame("--model-format"):
-            classes = None if chosen.kind == "regression" else np.unique(y)
             models.check_liblinear(chosen, classes)
+    validation = search.chosen_search(search_wanted, cv, grid, ratios, len(y))
     facts = source.describe()
     with stoppable():
-        note(f"{data}: {facts['n']} rows, {facts['d']} features, {_kind(y, chosen)}")
+        kind = "regression" if classes is None else f"{len(classes)} classes"
+        note(f"{table.source}: {facts['n']} rows, {facts['d']} features, {kind}")
         with Progress(tol) as progress:
-            done = train(table.X, y, recipe, weights, progress.follow("fit"))
+            done = train(table.X, y, recipe, weights, progress.follow("fit"), validation)
         fitted = dataclasses.replace(
-            done.model, provenance=_provenance(facts, recipe, done), feature_names=table.names
+            done.model,
+            provenance=_provenance(facts, recipe, done),
+            feature_names=table.names,
+            columns=None if table.columns is None else dataclasses.asdict(table.columns),
         )
         kept = None if model is None else keep(FORMATS[model_format](fitted), model)
         result = quality(fitted, fitted.predict(table.X), y)
+        if search_wanted and not as_json:
+            search.print_search(done.estimator)
         if as_json:
-            emit_json(_document(facts, recipe, done, fitted, result, kept))
+            document = _document(facts, recipe, done, fitted, result, kept)
+            if validation is not None:
+                document["cross_validation"] = search.as_dict(done.estimator)
+            emit_json(document)
         for line in _summary(recipe, done, fitted, kept):
             note(line)
+        if validation is not None:
+            note(search.scores_in_words(done.estimator))
         note(f"on these rows: {in_words(result)}")
+        for line in remarks(result, recipe.intercept or bias is not None):
+            note(line)
+        if picture is not None:
+            search.draw(done.estimator, picture)
+            note(f"picture: {picture}")
+        if report is not None:
+            done.estimator.report(
+                table.X,
+                y,
+                path=report,
+                feature_names=table.names,
+                title=table.source,
+                command=fitted.provenance["command"],
+            )
+            note(f"report: {report}")
         if kept is not None and kept.trouble:
-            note(f"Error: {kept.trouble}")
+            complain(f"Error: {kept.trouble}")
             if kept.path is None and not as_json:
                 emit(kept.text)
             raise typer.Exit(3)
@@ -148,7 +217,9 @@ def fit(
             raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
 
 
-def _check_output(path: Path | None, model_format: str) -> None:
+def _check_outputs(
+    path: Path | None, model_format: str, picture: Path | None, report: Path | None
+) -> None:
     """Refuse what cannot be written before anything is computed."""
     if model_format not in FORMATS:
         raise refusal(
@@ -156,10 +227,11 @@ def _check_output(path: Path | None, model_format: str) -> None:
         )
     if path is not None:
         check_output(path, "--model")
-
-
-def _kind(y: Any, loss: Any) -> str:
-    return "regression" if loss.kind == "regression" else f"{len(np.unique(y))} classes"
+    if report is not None:
+        check_output(report, "--report")
+    if picture is not None:
+        with blame("--picture"):
+            plotting.check_path(picture)
 
 
 def _provenance(facts: dict[str, Any], recipe: Any, done: Any) -> dict[str, Any]:
@@ -189,16 +261,18 @@ def _document(
     result: dict[str, Any],
     kept: Kept | None,
 ) -> dict[str, Any]:
-    options = dataclasses.asdict(recipe) | {
+    problem = dataclasses.asdict(recipe) | {
         "loss": described(recipe.loss),
         "lam": fitted.lam,
         "C": done.C,
+        "l1_ratio": fitted.l1_ratio,
+        "multinomial": fitted.multinomial,
     }
     classes = None if fitted.classes is None else [plain(k) for k in fitted.classes]
     return {
         "adasdca": adasdca.__version__,
         "data": facts | {"classes": classes},
-        "problem": options,
+        "problem": problem,
         "status": done.status.value,
         "epochs": done.epochs,
         "seconds": done.seconds,
@@ -227,7 +301,7 @@ def _advice(status: Status, recipe: Any) -> str:
     words = {
         Status.EPOCH_LIMIT: f"raise --max-epochs (now {recipe.max_epochs}) or --tol",
         Status.TIME_LIMIT: f"raise --max-time (now {recipe.max_time}) or --tol",
-        Status.STALLED: "this is as far as double precision goes on these data: raise --tol",
+        Status.STALLED: "the solve made no more progress: raise --tol, or scale the features",
         Status.INTERRUPTED: "it was interrupted",
     }[status]
     return f"The relative gap asked for, {recipe.tol:g}, was not reached; {words}."

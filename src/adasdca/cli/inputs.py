@@ -1,133 +1,24 @@
-"""What commands are given: options in common, completion, data, and errors about all of them."""
+"""The data that commands are given, their targets, and errors about both."""
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import Annotated, Any
+import stat
+import sys
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import typer
 from numpy.typing import NDArray
 
-from adasdca import datasets, plugins
-from adasdca.cli.output import busy, plain
-from adasdca.cli.refusals import blame, only_finite, refusal
+from adasdca import datasets
+from adasdca.cli.output import busy, note, plain
+from adasdca.cli.refusals import blame, refusal
 from adasdca.files import FORMATS, Table, read
-from adasdca.methods import METHODS
+from adasdca.files.columns import Columns
 from adasdca.problem.losses import LOSSES, Loss, get_loss
-
-
-def complete_loss(incomplete: str) -> list[str]:
-    """Return the losses that begin like this."""
-    return [name for name in LOSSES if name.startswith(incomplete)]
-
-
-def complete_method(incomplete: str) -> list[str]:
-    """Return the methods that begin like this."""
-    return [name for name in METHODS if name.startswith(incomplete)]
-
-
-def complete_data(incomplete: str) -> list[str]:
-    """Return the data sets and the files that begin like this."""
-    names = [name for name in datasets.names() if name.startswith(incomplete)]
-    files = [f"{p}/" if os.path.isdir(p) else p for p in glob.glob(glob.escape(incomplete) + "*")]
-    return names + sorted(files)
-
-
-_DATA_HELP = f"A file, - for stdin, or a data set: {', '.join(datasets.NAMES)}."
-
-Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, autocompletion=complete_data)]
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model of `adasdca fit`, or of LIBLINEAR.")
-]
-LossName = Annotated[
-    str,
-    typer.Option(metavar="NAME", help=f"Loss: {', '.join(LOSSES)}.", autocompletion=complete_loss),
-]
-Gamma = Annotated[
-    float | None,
-    typer.Option(help="gamma of smoothed_hinge and squared.", show_default="1"),
-]
-Epsilon = Annotated[
-    float | None,
-    typer.Option(help="epsilon of the epsilon-insensitive losses.", show_default="0.1"),
-]
-Delta = Annotated[float | None, typer.Option(help="delta of huber.", show_default="1.35")]
-QuantileLevel = Annotated[
-    float | None, typer.Option("--quantile", help="The quantile of quantile.", show_default="0.5")
-]
-Lam = Annotated[float | None, typer.Option(help="Strength of the regularisation, lam = 1/(C N).")]
-Cost = Annotated[
-    float | None,
-    typer.Option("--C", "-c", help="Its inverse, as in LIBLINEAR.", show_default="1"),
-]
-L1Ratio = Annotated[
-    float, typer.Option("--l1-ratio", help="Share of the L1 term, below 1.", min=0.0)
-]
-Positive = Annotated[bool, typer.Option("--positive", help="Keep the coefficients non-negative.")]
-Intercept = Annotated[
-    bool, typer.Option("--intercept", help="Fit an intercept that is not penalised.")
-]
-MethodName = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help=f"Method: {', '.join(METHODS)}.", autocompletion=complete_method
-    ),
-]
-Tol = Annotated[
-    float, typer.Option(help="Relative duality gap to reach.", min=0.0, callback=only_finite)
-]
-MaxEpochs = Annotated[int, typer.Option(help="Most epochs.", min=1)]
-MaxTime = Annotated[
-    float | None,
-    typer.Option(help="Most seconds.", min=0.0, show_default="no limit", callback=only_finite),
-]
-Seed = Annotated[int, typer.Option(help="Seed of the sampling.", min=0)]
-Target = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="The target's column in CSV and Parquet, or array in npz."),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format",
-        metavar="NAME",
-        help=f"Format of DATA: {', '.join(FORMATS)}.",
-        show_default="by the name of the file",
-        autocompletion=lambda incomplete: [f for f in FORMATS if f.startswith(incomplete)],
-    ),
-]
-Features = Annotated[
-    int | None,
-    typer.Option("--features", help="Number of features.", min=1, show_default="as in DATA"),
-]
-ZeroBased = Annotated[
-    bool, typer.Option("--zero-based", help="The indices of an svmlight file count from 0.")
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")]
-
-
-def _load_plugins(paths: list[Path] | None) -> list[Path]:
-    with blame("--plugin"):
-        plugins.load_all(paths or [])
-    return paths or []
-
-
-PluginFiles = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--plugin",
-        metavar="FILE.py",
-        help="Load a file that registers methods, losses or data sets; may be repeated.",
-        callback=_load_plugins,
-        is_eager=True,
-    ),
-]
 
 
 def chosen_loss(name: str, **parameters: float | None) -> Loss:
@@ -167,12 +58,58 @@ class Source:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read."""
+    """How a file is to be read; texts of several columns are separated by commas."""
 
-    file_format: str | None
-    target: str | None
-    features: int | None
-    zero_based: bool
+    file_format: str | None = None
+    target: str | None = None
+    features: int | None = None
+    zero_based: bool = False
+    columns: str | None = None
+    drop: str | None = None
+    one_hot: str | None = None
+    missing: str = "refuse"
+    known: Columns | None = field(default=None, compare=False)
+    lenient: bool = field(default=False, compare=False)
+
+    def read(self, path: str) -> Table:
+        """Read the file."""
+        hot = self.one_hot == "auto" or _names(self.one_hot) or False
+        return read(
+            path,
+            format=self.file_format,
+            target=self.target,
+            n_features=self.features,
+            zero_based=self.zero_based,
+            columns=_names(self.columns),
+            drop=_names(self.drop),
+            one_hot=hot,
+            missing=self.missing,
+            known=self.known,
+            lenient=self.lenient,
+        )
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def chosen_data(data: str | None) -> str:
+    """Return what to read: as named, or what is piped in, or the data of the package."""
+    if data is not None:
+        return data
+    if _piped():
+        return "-"
+    note("No data given: these are the mushrooms, which come with the package.")
+    return "mushrooms"
+
+
+def _piped() -> bool:
+    """Whether something is at the standard input: a pipe, a file or a socket."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
 
 
 def read_data(data: str, how: Reading) -> Source:
@@ -181,7 +118,8 @@ def read_data(data: str, how: Reading) -> Source:
         raise refusal(
             f"{how.file_format!r} is unknown; choose one of {', '.join(FORMATS)}.", "--format"
         )
-    data = "/dev/stdin" if data == "-" else data
+    piped = data == "-"
+    data = "/dev/stdin" if piped else data
     is_file = os.path.exists(data)
     if not is_file and data not in datasets.names():
         raise refusal(
@@ -191,20 +129,15 @@ def read_data(data: str, how: Reading) -> Source:
         )
     with blame("DATA"), busy(f"Reading {data}"):
         if is_file:
-            table = read(
-                data,
-                format=how.file_format,
-                target=how.target,
-                n_features=how.features,
-                zero_based=how.zero_based,
-            )
+            table = how.read(data)
             # A pipe is empty by now.
-            whole = os.path.isfile(data)
-            return Source(table, _digest_of_file(data) if whole else _digest_of_table(table))
-        if how != Reading(None, None, None, False):
+            whole = os.path.isfile(data) and not piped
+            digest = _digest_of_file(data) if whole else _digest_of_table(table)
+            return Source(replace(table, source="standard input") if piped else table, digest)
+        if how != Reading():
             raise refusal(
-                f"{data} is a data set; --format, --target, --features and --zero-based are for "
-                "files.",
+                f"{data} is a data set; --format, --target, --features, --zero-based, --columns, "
+                "--drop, --one-hot and --missing are for files.",
                 "DATA",
             )
         table = Table(*datasets.load(data), None, data)
@@ -267,16 +200,27 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
     return y
 
 
-def signs(table: Table, loss: Loss) -> NDArray[np.float64]:
-    """Return the targets for `solve`: of two classes the larger is +1."""
-    y = labels(table, loss)
+def positives(table: Table, y: NDArray[Any], loss: Loss, label: str | None) -> list[Any]:
+    """Return the classes that are +1 in the problems of these targets, [None] for regression.
+
+    Of two classes it is the larger, of more each against the rest, or the one that was asked for.
+    """
     if loss.kind == "regression":
+        if label is not None:
+            raise refusal("there are no classes in regression.", "--class")
+        return [None]
+    classes: list[Any] = np.unique(y).tolist()
+    if label is None:
+        return classes[1:] if len(classes) == 2 else classes
+    found = [k for k in classes if str(plain(k)) == label.strip()]
+    if not found:
+        names = ", ".join(str(plain(k)) for k in classes)
+        raise refusal(f"{label!r} is none of the classes {names} of {table.source}.", "--class")
+    return found
+
+
+def signs(y: NDArray[Any], positive: Any) -> NDArray[np.float64]:
+    """Return the targets for `solve`: +1 for that class and -1 for the rest; None: numbers."""
+    if positive is None:
         return np.asarray(y, dtype=np.float64)
-    classes = np.unique(y)
-    if len(classes) != 2:
-        raise refusal(
-            f"{table.source} has {len(classes)} classes; this command needs two, `adasdca fit` "
-            "takes any number.",
-            "DATA",
-        )
-    return np.where(y == classes[1], 1.0, -1.0)
+    return np.where(y == positive, 1.0, -1.0)

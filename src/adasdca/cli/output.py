@@ -24,8 +24,26 @@ import typer
 from adasdca.storage import write_whole
 
 
+class _Voice:
+    """Whether people are told things."""
+
+    quiet = False
+
+
+def hush(wanted: bool) -> bool:
+    """Say nothing to people from now on, if that is wanted: a callback of --quiet."""
+    _Voice.quiet = wanted
+    return wanted
+
+
 def note(text: str) -> None:
-    """Tell people something; if nobody listens any more, the work goes on."""
+    """Tell people something, unless they want none of it."""
+    if not _Voice.quiet:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """Tell people of an error; if nobody listens any more, the work goes on."""
     try:
         typer.echo(text, err=True)
     except BrokenPipeError:
@@ -40,6 +58,11 @@ def emit(text: str) -> None:
     except BrokenPipeError:
         silence(sys.stdout)
         raise typer.Exit(0) from None
+
+
+def is_quiet() -> bool:
+    """Whether --quiet was given."""
+    return _Voice.quiet
 
 
 def silence(stream: TextIO) -> None:
@@ -149,7 +172,7 @@ def keep(contents: bytes, path: Path) -> Kept:
 def busy(text: str) -> Iterator[None]:
     """Show on a terminal that something goes on."""
     console = rich.console.Console(stderr=True)
-    if console.is_terminal:
+    if console.is_terminal and not _Voice.quiet:
         with console.status(text):
             yield
     else:

@@ -10,18 +10,26 @@ import typer
 
 import adasdca
 from adasdca import paths, plotting
-from adasdca.cli import inputs
+from adasdca.cli import inputs, options
 from adasdca.cli.checks import check_problem
 from adasdca.cli.interrupt import stoppable
-from adasdca.cli.output import certificate, described, emit_json, finite, note, print_rows
+from adasdca.cli.output import (
+    certificate,
+    described,
+    emit_json,
+    finite,
+    note,
+    plain,
+    print_rows,
+)
 from adasdca.cli.progress import Progress
 from adasdca.cli.refusals import above_0, blame, only_finite
 from adasdca.methods import get_method
-from adasdca.solution import Status
+from adasdca.solution import Solution, Status
 
 
 def path(
-    data: inputs.Data,
+    data: options.Data,
     C: Annotated[
         list[float] | None,
         typer.Option("--C", "-c", help="A value of C = 1/(lam N); may be repeated."),
@@ -29,24 +37,25 @@ def path(
     points: Annotated[
         int, typer.Option(help="Values of C from 1e-4 to 1e4, if none are given.", min=1)
     ] = 10,
-    loss: inputs.LossName = "logistic",
-    l1_ratio: inputs.L1Ratio = 0.0,
-    positive: inputs.Positive = False,
-    intercept: inputs.Intercept = False,
-    gamma: inputs.Gamma = None,
-    epsilon: inputs.Epsilon = None,
-    delta: inputs.Delta = None,
-    quantile: inputs.QuantileLevel = None,
-    method: inputs.MethodName = "auto",
-    tol: inputs.Tol = 1e-4,
-    max_epochs: inputs.MaxEpochs = 1000,
+    loss: options.LossName = "logistic",
+    l1_ratio: options.L1Ratio = 0.0,
+    positive_only: options.Positive = False,
+    intercept: options.Intercept = None,
+    label: options.Class = None,
+    gamma: options.Gamma = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    quantile: options.QuantileLevel = None,
+    method: options.MethodName = "auto",
+    tol: options.Tol = 1e-4,
+    max_epochs: options.MaxEpochs = 1000,
     max_time: Annotated[
         float | None,
         typer.Option(
             help="Most seconds for each C.", min=0.0, show_default="no limit", callback=only_finite
         ),
     ] = None,
-    seed: inputs.Seed = 0,
+    seed: options.Seed = 0,
     threads: Annotated[int, typer.Option(help="Threads for the surveys.", min=1)] = 1,
     output: Annotated[
         Path | None,
@@ -55,17 +64,22 @@ def path(
     coefficients: Annotated[
         bool, typer.Option("--coefficients", help="Put the coefficients into the JSON, too.")
     ] = False,
-    target: inputs.Target = None,
-    file_format: inputs.Format = None,
-    features: inputs.Features = None,
-    zero_based: inputs.ZeroBased = False,
-    plugin: inputs.PluginFiles = None,
-    as_json: inputs.Json = False,
+    target: options.Target = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    one_hot: options.OneHot = None,
+    missing: options.Missing = "refuse",
+    file_format: options.Format = None,
+    features: options.Features = None,
+    zero_based: options.ZeroBased = False,
+    plugin: options.PluginFiles = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Solve along C, each solution from the last one.
 
-    Each has a certificate. Two classes, or a target for regression. Rows and features that provably
-    do not matter are left out on the way; `kept` are the rows and features that were left.
+    Each has a certificate. With more than two classes, a path for each against the rest. Rows and
+    features that provably do not matter are left out on the way; `kept` are those that were left.
     """
     if output is not None:
         with blame("--output"):
@@ -75,79 +89,92 @@ def path(
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     with blame("--method"):
         get_method(method)
-    how = inputs.Reading(file_format, target, features, zero_based)
+    how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
     source = inputs.read_data(data, how)
-    y = inputs.signs(source.table, chosen)
+    table, free = source.table, intercept is not False
+    y = inputs.labels(table, chosen)
+    classes = inputs.positives(table, y, chosen, label)
     check_problem(
-        source.table.X,
-        y,
-        loss=chosen,
-        lam=1.0,
-        l1_ratio=l1_ratio,
-        intercept=intercept,
-        method=method,
+        table.X, y, loss=chosen, lam=1.0, l1_ratio=l1_ratio, intercept=free, method=method
     )
+    results: list[tuple[Any, paths.Path]] = []
     with stoppable() as around:
         with Progress(tol) as progress:
-            result = paths.path(
-                source.table.X,
-                y,
-                loss=chosen,
-                Cs=C or points,
-                l1_ratio=l1_ratio,
-                bounds=(0, None) if positive else None,
-                fit_intercept=intercept,
-                method=method,
-                tol=tol,
-                max_epochs=max_epochs,
-                max_time=max_time,
-                random_state=seed,
-                callback=progress.follow("path"),
-                n_threads=threads,
-            )
+            for positive in classes:
+                if around.wished and results:
+                    break
+                found = paths.path(
+                    table.X,
+                    inputs.signs(y, positive),
+                    loss=chosen,
+                    Cs=C or points,
+                    l1_ratio=l1_ratio,
+                    bounds=(0, None) if positive_only else None,
+                    fit_intercept=free,
+                    method=method,
+                    tol=tol,
+                    max_epochs=max_epochs,
+                    max_time=max_time,
+                    random_state=seed,
+                    callback=progress.follow(_name(positive, classes) or "path"),
+                    n_threads=threads,
+                )
+                results.append((positive, found))
         facts = source.describe()
         if as_json:
-            options = {
+            problem = {
                 "loss": described(chosen),
                 "l1_ratio": l1_ratio,
-                "positive": positive,
-                "intercept": intercept,
+                "positive": positive_only,
+                "intercept": free,
             }
             limits = {"tol": tol, "max_epochs": max_epochs, "max_time": max_time}
+            listed = [p for k, found in results for p in _points(found, coefficients, k, classes)]
             emit_json(
                 {
                     "adasdca": adasdca.__version__,
                     "data": facts,
-                    "problem": options,
+                    "problem": problem,
                     "limits": limits,
-                    "points": _points(result, coefficients),
+                    "points": listed,
                 }
             )
         else:
-            _print(f"{data}: {chosen.name}, n = {facts['n']}, d = {facts['d']}", result)
+            for positive, found in results:
+                name = _name(positive, classes)
+                title = f"{table.source}{name and ', ' + name}: {chosen.name}"
+                _print(f"{title}, n = {facts['n']}, d = {facts['d']}", found)
         if output is not None:
-            with blame("--output"):
-                _draw(result, source.table.names, output)
+            panels = [(_name(k, classes), found.Cs, found.coefs) for k, found in results]
+            plotting.save(plotting.coefficient_paths(panels, table.names), output)
             note(f"picture: {output}")
         if around.wished:
             raise typer.Exit(130)
-        if not result.converged.all():
-            note(_advice(result, tol))
+        ends = [solution for _, found in results for solution in found.solutions]
+        if not all(solution.converged for solution in ends):
+            note(_advice(ends, tol))
             raise typer.Exit(1)
 
 
-def _advice(result: paths.Path, tol: float) -> str:
-    ends = {s.status for s in result.solutions if not s.converged}
+def _name(positive: Any, classes: list[Any]) -> str:
+    """Name a class, where there are several problems."""
+    return "" if len(classes) == 1 else f"class {plain(positive)}"
+
+
+def _advice(solutions: list[Solution], tol: float) -> str:
+    short = [s for s in solutions if not s.converged]
     words = "raise --max-epochs, --max-time or --tol"
-    if ends == {Status.STALLED}:
-        words = "this is as far as double precision goes on these data: raise --tol"
+    if {s.status for s in short} == {Status.STALLED}:
+        words = "they made no more progress: raise --tol, or scale the features"
     return (
-        f"{np.count_nonzero(~result.converged)} of {len(result)} solutions did not reach the "
-        f"relative gap {tol:g}; {words}."
+        f"{len(short)} of {len(solutions)} solutions did not reach the relative gap {tol:g}; "
+        f"{words}."
     )
 
 
-def _points(result: paths.Path, coefficients: bool) -> list[dict[str, Any]]:
+def _points(
+    result: paths.Path, coefficients: bool, positive: Any, classes: list[Any]
+) -> list[dict[str, Any]]:
     points = []
     for k, solution in enumerate(result.solutions):
         point = {
@@ -159,9 +186,10 @@ def _points(result: paths.Path, coefficients: bool) -> list[dict[str, Any]]:
             "features": int(result.n_features[k]),
             "nonzeros": int(np.count_nonzero(solution.coef)),
             "intercept": finite(solution.intercept),
-            **certificate(solution),
+            **certificate(solution, plain(positive)),
         }
-        del point["class"]
+        if len(classes) == 1:
+            del point["class"]
         if coefficients:
             point["coef"] = solution.coef.tolist()
         points.append(point)
@@ -183,7 +211,3 @@ def _print(title: str, result: paths.Path) -> None:
         for k, s in enumerate(result.solutions)
     ]
     print_rows(title, columns, rows, left=("status",))
-
-
-def _draw(result: paths.Path, names: list[str] | None, output: Path) -> None:
-    plotting.save(plotting.coefficient_path(result.Cs, result.coefs, names), output)

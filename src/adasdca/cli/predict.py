@@ -11,17 +11,25 @@ import typer
 from numpy.typing import NDArray
 
 import adasdca
-from adasdca.cli import inputs, rows
-from adasdca.cli.output import emit, note, plain
-from adasdca.cli.quality import in_words, quality
-from adasdca.cli.refusals import blame, check_output
+from adasdca.cli import inputs, options, rows
+from adasdca.cli.output import emit, is_quiet, note, plain
+from adasdca.cli.quality import in_words, quality, squared_correlation
+from adasdca.cli.refusals import blame, check_output, refusal
 from adasdca.models import Model
 from adasdca.storage import write_whole
 
 
 def predict(
-    model: inputs.ModelFile,
-    data: inputs.Data,
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model of `adasdca fit`, or of LIBLINEAR.")
+    ],
+    data: options.Data,
+    liblinear_output: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="OUTPUT", help="With a third name they are LIBLINEAR's: DATA MODEL OUTPUT."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of stdout."),
@@ -30,27 +38,53 @@ def predict(
         bool,
         typer.Option("--scores", help="The scores after each prediction: see above."),
     ] = False,
+    proba: Annotated[
+        bool,
+        typer.Option("--proba", help="The probabilities of the classes after each prediction."),
+    ] = False,
+    b: Annotated[
+        int | None, typer.Option("-b", metavar="0|1", help="LIBLINEAR's --proba.", min=0, max=1)
+    ] = None,
+    liblinear: Annotated[
+        bool,
+        typer.Option("--liblinear", help="LIBLINEAR's format: its order of the classes, named."),
+    ] = False,
     ignore_extra: rows.IgnoreExtra = False,
-    target: inputs.Target = None,
-    file_format: inputs.Format = None,
-    zero_based: inputs.ZeroBased = False,
-    plugin: inputs.PluginFiles = None,
-    as_json: inputs.Json = False,
+    target: options.Target = None,
+    file_format: options.Format = None,
+    zero_based: options.ZeroBased = False,
+    plugin: options.PluginFiles = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Predict a label, or a number, for each row of DATA.
 
     One a line, in order. If DATA has targets, how well they are met is told on stderr. With
     --scores a line has the prediction and, with two classes, the score of the second of the model's
-    classes, with more classes all their scores in order.
+    classes, with more classes all their scores in order; with --proba the probabilities of all
+    classes in that order. The columns of a table are read as those of the fit were.
+
+    LIBLINEAR's order of arguments works as well: predict [-b 1] [-q] DATA MODEL OUTPUT.
     """
-    fitted = rows.read_model(model)
+    theirs = liblinear_output is not None
+    if liblinear_output is not None:
+        if output is not None:
+            raise refusal("OUTPUT is named already; give one of them.", "--output")
+        model, data, output = data, model, liblinear_output
+        liblinear = ignore_extra = True  # as LIBLINEAR does
+    proba = proba or bool(b)
+    if proba and scores:
+        raise refusal("--proba and --scores are for the same place in a line; give one.", "--proba")
+    fitted = rows.read_model(Path(model))
     if output is not None:
         check_output(output, "--output")
-    table = inputs.read_data(data, inputs.Reading(file_format, target, None, zero_based)).table
+    how = inputs.Reading(file_format, target, None, zero_based)
+    table = rows.read_rows(data, how, fitted, ignore_extra).table
     X = rows.fitting_rows(table, fitted, ignore_extra)
     with blame("DATA"):
         decision = fitted.decision(X)
     predictions = fitted.predicted(decision)
+    chances = rows.probabilities(fitted, X) if proba else None
     result = None if table.y is None else _compared(fitted, predictions, table.y)
     if as_json:
         document: dict[str, Any] = {
@@ -61,10 +95,17 @@ def predict(
         }
         if scores:
             document["scores"] = decision.tolist()
+        if chances is not None:
+            document["probabilities"] = chances.tolist()
         lines = [json.dumps(document, allow_nan=False)]
+    elif liblinear:
+        lines = _liblinear_lines(fitted, predictions, chances)
     else:
-        lines = _lines(predictions, decision if scores else None)
+        lines = _lines(predictions, chances if proba else decision if scores else None)
     _write(lines, output)
+    if theirs and result is not None and not is_quiet():
+        emit(_liblinear_words(fitted, result, predictions, table.y))
+        return
     if output is not None:
         note(f"{len(predictions)} predictions: {output}")
     if result is not None:
@@ -80,14 +121,39 @@ def _compared(model: Model, predictions: NDArray[Any], y: NDArray[Any]) -> dict[
     return quality(model, predictions, y.astype(str) if text else y)
 
 
-def _lines(predictions: NDArray[Any], scores: Any) -> list[str]:
+def _lines(predictions: NDArray[Any], numbers: Any) -> list[str]:
     lines = [str(plain(p)) for p in predictions]
-    if scores is None:
+    if numbers is None:
         return lines
     return [
         f"{line} {' '.join(repr(float(s)) for s in np.atleast_1d(row))}"
-        for line, row in zip(lines, scores, strict=True)
+        for line, row in zip(lines, numbers, strict=True)
     ]
+
+
+def _liblinear_lines(model: Model, predictions: NDArray[Any], chances: Any) -> list[str]:
+    """Return LIBLINEAR's output; of two classes it names the one with the positive scores first."""
+    if chances is None:
+        if model.classes is None:
+            return [f"{p:.17g}" for p in predictions.tolist()]
+        return _lines(predictions, None)
+    assert model.classes is not None
+    order = slice(None, None, -1) if len(model.classes) == 2 else slice(None)
+    head = " ".join(str(plain(label)) for label in model.classes[order])
+    return [f"labels {head}", *_lines(predictions, chances[:, order])]
+
+
+def _liblinear_words(
+    model: Model, result: dict[str, Any], predictions: NDArray[Any], y: Any
+) -> str:
+    if model.classes is None:
+        correlation = squared_correlation(predictions, y)
+        return (
+            f"Mean squared error = {result['mse']:g} (regression)\n"
+            f"Squared correlation coefficient = {correlation:g} (regression)"
+        )
+    share = 100 * result["accuracy"]
+    return f"Accuracy = {share:g}% ({result['right']}/{result['rows']})"
 
 
 def _write(lines: list[str], output: Path | None) -> None:

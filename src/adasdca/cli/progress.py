@@ -10,6 +10,7 @@ from types import TracebackType
 import rich.console
 import rich.progress
 
+from adasdca.cli.output import is_quiet
 from adasdca.duality.certificate import relative_gap
 from adasdca.solution import Record
 
@@ -35,7 +36,7 @@ class Progress:
             column("{task.fields[epoch]:4d} epochs"),
             rich.progress.TimeElapsedColumn(),
             console=console,
-            disable=not console.is_terminal,
+            disable=not console.is_terminal or is_quiet(),
             auto_refresh=False,
         )
         self._tasks: dict[str, rich.progress.TaskID] = {}

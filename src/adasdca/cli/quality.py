@@ -30,3 +30,20 @@ def in_words(result: dict[str, Any]) -> str:
     r2 = "undefined" if result["r2"] is None else f"{result['r2']:.4g}"
     error = "infinite" if result["mse"] is None else f"{result['mse']:.4g}"
     return f"R2 {r2}, mean squared error {error}"
+
+
+def squared_correlation(predictions: Any, y: Any) -> float:
+    """Return the squared correlation, as LIBLINEAR prints it; 0 where one of them is constant."""
+    if np.std(predictions) == 0 or np.std(y) == 0:
+        return 0.0
+    return float(np.corrcoef(predictions, y)[0, 1] ** 2)
+
+
+def remarks(result: dict[str, Any], intercept: bool) -> list[str]:
+    """Say what a number means that a reader may take for a success."""
+    if result.get("r2") is None or result["r2"] >= 0:
+        return []
+    words = "R2 is below 0: the mean of the targets would predict these rows better."
+    if not intercept:
+        words += " The model has no intercept: leave --no-intercept out."
+    return [words]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -66,6 +67,13 @@ def check_output(path: Path, option: str) -> None:
         check_writable(path)
     except OSError as error:
         raise type(error)(f"{path} cannot be written: {error}") from error
+
+
+def point_to_train(error: Any) -> None:
+    """Say where LIBLINEAR's options are known, if it was one of them."""
+    option = str(getattr(error, "option_name", ""))
+    if re.fullmatch(r"-[secpBRwvCnq].*", option):
+        error.message = f"{error.message}; LIBLINEAR's options are those of `adasdca train`."
 
 
 def name_value(error: typer.BadParameter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,14 +10,18 @@ import scipy.sparse as sp
 import typer
 
 from adasdca import models
+from adasdca.cli.inputs import Reading, Source, read_data
 from adasdca.cli.output import busy
 from adasdca.cli.refusals import blame, refusal
 from adasdca.files import Table
+from adasdca.files.columns import Columns
 from adasdca.models import Model
 
 IgnoreExtra = Annotated[
     bool,
-    typer.Option("--ignore-extra", help="Leave out features that the model does not know."),
+    typer.Option(
+        "--ignore-extra", help="Leave out features and categories that the model does not know."
+    ),
 ]
 
 
@@ -28,6 +33,12 @@ def read_model(path: Path) -> Model:
         raise refusal(f"{path} is a folder; name a file in it.", "MODEL")
     with blame("MODEL"), busy(f"Reading {path}"):
         return models.load(path)
+
+
+def read_rows(data: str, how: Reading, model: Model, ignore_extra: bool) -> Source:
+    """Read data as the model's own were read: its columns, categories, fills and target."""
+    known = None if model.columns is None else Columns.of(model.columns)
+    return read_data(data, replace(how, known=known, lenient=ignore_extra))
 
 
 def fitting_rows(table: Table, model: Model, ignore_extra: bool) -> Any:
@@ -51,6 +62,25 @@ def fitting_rows(table: Table, model: Model, ignore_extra: bool) -> Any:
     if found < d:
         return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
     return X if found == d else X[:, :d]
+
+
+def probabilities(model: Model, X: Any) -> Any:
+    """Return the probabilities of the classes, as the estimators compute them."""
+    from adasdca.estimators import AdaSDCAClassifier  # slow to import
+
+    if model.classes is None:
+        raise refusal("a model of regression has no classes, so no probabilities.", "--proba")
+    estimator = AdaSDCAClassifier(loss=model.loss)
+    estimator.coef_, estimator.intercept_ = model.coef, model.intercept
+    estimator.classes_, estimator._joint = model.classes, model.multinomial
+    estimator.n_features_in_ = model.n_features
+    if not hasattr(estimator, "predict_proba"):
+        raise refusal(
+            f"a model of the loss {model.loss.name!r} gives no probabilities; fit with --loss "
+            "logistic or modified_huber.",
+            "--proba",
+        )
+    return estimator.predict_proba(X)
 
 
 def _by_name(table: Table, names: list[str], ignore_extra: bool) -> Any:

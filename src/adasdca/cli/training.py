@@ -10,13 +10,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from adasdca.cli.checks import check_problem
 from adasdca.cli.output import certificate, plain
 from adasdca.cli.refusals import above_0, refusal
 from adasdca.duality.certificate import Certificate
-from adasdca.estimators import AdaSDCAClassifier, AdaSDCARegressor
+from adasdca.estimators import (
+    AdaSDCAClassifier,
+    AdaSDCAClassifierCV,
+    AdaSDCARegressor,
+    AdaSDCARegressorCV,
+)
 from adasdca.models import Model
 from adasdca.problem.losses import Loss
 from adasdca.solution import Record, Status
@@ -26,24 +33,27 @@ Array = NDArray[np.float64]
 #: Of several solves that fell short, the first of these is told.
 GRAVEST = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.EPOCH_LIMIT, Status.STALLED)
 
+MULTI_CLASS = ("auto", "ovr", "multinomial")
+
 
 @dataclass(frozen=True)
 class Recipe:
     """What is to be fitted, and how."""
 
     loss: Loss
-    lam: float | None
-    C: float | None
-    l1_ratio: float
-    positive: bool
-    bias: float | None
-    intercept: bool
-    method: str
-    tol: float
-    max_epochs: int
-    max_time: float | None
-    seed: int
-    threads: int
+    lam: float | None = None
+    C: float | None = None
+    l1_ratio: float = 0.0
+    positive: bool = False
+    bias: float | None = None
+    intercept: bool = True
+    multi_class: str = "auto"
+    method: str = "auto"
+    tol: float = 1e-4
+    max_epochs: int = 1000
+    max_time: float | None = None
+    seed: int = 0
+    threads: int = 1
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
@@ -54,15 +64,27 @@ class Recipe:
                 "--bias is a penalised constant feature, --intercept is not penalised; give one.",
                 "--bias",
             )
+        if self.multi_class not in MULTI_CLASS:
+            raise refusal(
+                f"{self.multi_class!r} is unknown; choose one of {', '.join(MULTI_CLASS)}.",
+                "--multi-class",
+            )
+        joint = self.loss.name == "logistic" and self.l1_ratio == 0 and not self.positive
+        if self.multi_class == "multinomial" and not joint:
+            raise refusal(
+                "a multinomial model has the loss logistic, --l1-ratio 0 and no --positive; choose "
+                "ovr for these.",
+                "--multi-class",
+            )
         for option, value in (("--lam", self.lam), ("--C", self.C), ("--bias", self.bias)):
             above_0(option, value)
 
-    def estimator(self, C: float, weights: dict[Any, float] | None, callback: Any) -> Any:
+    def estimator(
+        self, C: float, weights: dict[Any, float] | None, callback: Any, search: Search | None
+    ) -> Any:
         """Return the estimator that does it, with lam or the default turned into C."""
         options: dict[str, Any] = {
             "loss": self.loss,
-            "C": C,
-            "l1_ratio": self.l1_ratio,
             "positive": self.positive,
             "fit_intercept": self.intercept or self.bias is not None,
             "intercept_scaling": self.bias,
@@ -74,20 +96,42 @@ class Recipe:
             "n_jobs": self.threads,
             "callback": callback,
         }
-        if self.loss.kind == "regression":
-            return AdaSDCARegressor(**options)
-        return AdaSDCAClassifier(multi_class="ovr", class_weight=weights, **options)
+        regression = self.loss.kind == "regression"
+        if not regression:
+            options |= {"multi_class": self.multi_class, "class_weight": weights}
+        if search is None:
+            options |= {"C": C, "l1_ratio": self.l1_ratio}
+            return (AdaSDCARegressor if regression else AdaSDCAClassifier)(**options)
+        folds = (KFold if regression else StratifiedKFold)(
+            search.folds, shuffle=True, random_state=self.seed
+        )
+        options |= {
+            "Cs": [C] if search.Cs is None else search.Cs,
+            "l1_ratios": search.l1_ratios or [self.l1_ratio],
+            "cv": folds,
+        }
+        return (AdaSDCARegressorCV if regression else AdaSDCAClassifierCV)(**options)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Cross-validation: the folds, and the values to choose from; None: those of the recipe."""
+
+    folds: int
+    Cs: list[float] | None = None
+    l1_ratios: list[float] | None = None
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A model, how its fit ended and what it took."""
+    """A model, how its fit ended and what it took; the estimator has all the rest."""
 
     model: Model
     status: Status
     C: float
     epochs: int
     seconds: float
+    estimator: Any
 
 
 def class_weights(given: list[str], y: NDArray[Any]) -> dict[Any, float] | None:
@@ -95,19 +139,29 @@ def class_weights(given: list[str], y: NDArray[Any]) -> dict[Any, float] | None:
     if not given:
         return None
     weights: dict[Any, float] = dict.fromkeys(np.unique(y).tolist(), 1.0)
+    names = {str(plain(label)): label for label in weights}
     for text in given:
         name, _, value = text.rpartition("=")
         try:
-            label: Any = name if y.dtype.kind in "US" else float(name)
             weight = float(value)
         except ValueError:
-            raise refusal(f"{text!r} is not of the form CLASS=W.", "--weight") from None
-        if label not in weights:
-            found = ", ".join(str(plain(k)) for k in weights)
-            raise refusal(f"{name!r} is none of the classes {found}.", "--weight")
+            weight = np.nan
+        if not name or np.isnan(weight):
+            raise refusal(f"{text!r} is not of the form CLASS=W, W a number.", "--weight")
+        label = names.get(name, names.get(_as_number(name)))
+        if label is None:
+            raise refusal(f"{name!r} is none of the classes {', '.join(names)}.", "--weight")
         above_0("--weight", weight)
         weights[label] = weight
     return weights
+
+
+def _as_number(name: str) -> str:
+    """Return a number as labels are shown: +1 and 1.0 as 1."""
+    try:
+        return str(plain(float(name)))
+    except ValueError:
+        return name
 
 
 def train(
@@ -116,6 +170,7 @@ def train(
     recipe: Recipe,
     weights: dict[Any, float] | None,
     callback: Callable[[Record], Any],
+    search: Search | None = None,
 ) -> Fit:
     """Fit a model; one that is interrupted or reaches a limit is returned as well."""
     total = float(len(y))
@@ -134,18 +189,21 @@ def train(
         method=recipe.method,
     )
     C = 1.0 / (lam * total) if recipe.C is None else recipe.C
-    estimator = recipe.estimator(C, weights, callback)
+    estimator = recipe.estimator(C, weights, callback, search)
     began = time.perf_counter()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the status says it
+        # The rows have been looked at: once is enough. The status says what a warning would.
+        with config_context(assume_finite=True), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
             estimator.fit(X, y)
     except KeyboardInterrupt:
         if not hasattr(estimator, "certificate_"):
             raise
     seconds = time.perf_counter() - began
+    if search is not None:
+        C, lam = estimator.C_, 1.0 / (estimator.C_ * total)
     model = _model(estimator, recipe, lam, weights)
-    return Fit(model, _status(estimator), C, int(estimator.n_iter_), seconds)
+    return Fit(model, _status(estimator), C, int(estimator.n_iter_), seconds, estimator)
 
 
 def _status(estimator: Any) -> Status:
@@ -169,10 +227,11 @@ def _model(estimator: Any, recipe: Recipe, lam: float, weights: dict[Any, float]
         classes=classes,
         loss=recipe.loss,
         lam=lam,
-        l1_ratio=recipe.l1_ratio,
+        l1_ratio=float(getattr(estimator, "l1_ratio_", recipe.l1_ratio)),
         bias=-1.0 if recipe.bias is None else recipe.bias,
         fit_intercept=recipe.intercept,
         positive=recipe.positive,
         class_weight=factor,
         certificates=[certificate(point, name) for point, name in zip(points, names, strict=True)],
+        multinomial=getattr(estimator, "_joint", False),
     )

@@ -46,6 +46,12 @@ def balanced(beta: Array, weight: Array) -> Array:
     return scaled_down(beta, *sides(beta, weight))
 
 
+def in_percent(share: float) -> str:
+    """Say a share in percent, as people write it: 0.012 %, 100 %."""
+    value = 100.0 * share
+    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
+
+
 @dataclass(frozen=True)
 class Certificate:
     """A proof of how far a point can be from the optimum.
@@ -104,7 +110,7 @@ class Certificate:
         if not math.isfinite(self.gap):
             return f"{known} How far this one is from the best is not known."
         share = self.relative_gap
-        percent = f" ({100 * share:.2g} %)" if math.isfinite(share) else ""
+        percent = f" ({in_percent(share)})" if math.isfinite(share) else ""
         coefficients = "of the best; without an L2 term nothing bounds its coefficients."
         if math.isfinite(self.radius):
             coefficients = (

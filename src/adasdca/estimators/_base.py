@@ -31,14 +31,16 @@ from adasdca.backends.cuda.device import copied
 from adasdca.duality.error_bounds import Region
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
+from adasdca.estimators._registered import packed, unpack
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
 from adasdca.problem.data import refuse_masked
 from adasdca.problem.device_rows import is_on_device
-from adasdca.problem.losses import LOSSES, Loss
+from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Solution, Status
 from adasdca.solver import solve, unsolved
+from adasdca.storage import write_whole
 
 Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
@@ -63,13 +65,13 @@ def bounded(make: Callable[[], Region], unknown: Region) -> Region:
 
 
 class LossNames(Set[str]):
-    """The names of the losses of a kind, those registered later included."""
+    """The names of the losses of a kind, those registered later and scikit-learn's included."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
     def __contains__(self, name: object) -> bool:
-        return name in losses_of(self._kind)
+        return ALIASES.get(str(name), name) in losses_of(self._kind)
 
     def __iter__(self) -> Iterator[str]:
         return iter(losses_of(self._kind))
@@ -96,9 +98,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     _ends: list[str]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "positive": ["boolean"],
+        "bounds": ["array-like", None],
         "penalty_factors": ["array-like", None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
@@ -125,6 +128,17 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        contents = packed()
+        return state if contents is None else {**state, "_registered": contents}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        contents = state.get("_registered")
+        if contents is not None:
+            unpack(contents)
+        super().__setstate__({k: v for k, v in state.items() if k != "_registered"})
+
     def _loss(self) -> Loss:
         """Return the loss with those of the estimator's parameters that it has."""
         if isinstance(self.loss, Loss):
@@ -134,14 +148,30 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                     f"one of {', '.join(map(repr, losses_of(self._kind)))}."
                 )
             return self.loss
-        cls = LOSSES[self.loss]
+        cls = type(get_loss(self.loss))
         own = [f.name for f in fields(cls) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return cls(**{name: getattr(self, name) for name in own})
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
+        if math.inf == self.C:
+            raise ValueError(
+                "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
+                "is; choose a large number, e.g. C = 1e6."
+            )
         total = X.shape[0] if weight is None else math.fsum(weight)
         return float(1.0 / (self.C * total))
+
+    def _bounds(self) -> Any:
+        """Return the bounds of the coefficients, given as such or by `positive`."""
+        if not self.positive:
+            return self.bounds
+        if self.bounds is not None:
+            raise ValueError(
+                f"positive=True is bounds=(0, None), but bounds = {self.bounds!r} is given as "
+                "well; give one of them."
+            )
+        return (0, None)
 
     def _constant(self, X: Any) -> float:
         """Return the constant feature of a penalised intercept, 0 if there is none."""
@@ -203,7 +233,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         rows,
                         targets[k],
                         **problem,
-                        bounds=(0, None) if self.positive else None,
+                        bounds=self._bounds(),
                         penalty_factors=self.penalty_factors,
                         sample_weight=weight,
                         fit_intercept=self.fit_intercept,
@@ -333,6 +363,49 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         return validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
         )
+
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        path: Any = None,
+        feature_names: Any = None,
+        title: str = "",
+        command: str | None = None,
+    ) -> str:
+        """Return a page in HTML about the fit, to be forwarded; needs matplotlib.
+
+        It tells what was fitted on what, the certificate in words and numbers, how the solve
+        converged, the largest coefficients and whether their signs are certain, calibration or
+        residuals, and how many predictions are certified.
+
+        Parameters
+        ----------
+        X, y
+            The rows and targets that it was fitted on.
+        path : path, optional
+            Where to write the page.
+        feature_names : sequence of str, optional
+            Names of the features; those of the fit by default.
+        title : str, optional
+            The heading, e.g. the name of the data.
+        command : str, optional
+            The line that repeats the fit; the estimator's parameters by default.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from adasdca.estimators._report import report  # what it draws with is slow to import
+
+        X = self._rows_to_predict(X)
+        y = np.asarray(y)
+        page = report(self, X, y, feature_names=feature_names, title=title, command=command)
+        if path is not None:
+            write_whole(path, page)
+        return page
 
     def _dense_coef(self) -> Array:
         coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_

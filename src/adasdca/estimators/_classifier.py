@@ -46,8 +46,12 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         Share of the L1 term, 0 ≤ l1_ratio ≤ 1; 1 is the lasso.
     positive : bool, default=False
         Whether to keep the coefficients (not the intercept) non-negative.
+    bounds : (lower, upper), default=None
+        Bounds of the coefficients (not the intercept), each a number, None or an array of
+        n_features numbers; ``(0, None)`` is what positive=True says.
     penalty_factors : array-like of shape (n_features,), default=None
-        Factors above 0 of the penalty, one for each feature; None: all 1.
+        Factors of the penalty, one for each feature; None: all 1. A feature with the factor 0 is
+        not penalised, and needs finite bounds on both sides.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     intercept_scaling : float, default=None
@@ -56,7 +60,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         copied.
     multi_class : {"auto", "ovr", "multinomial"}, default="auto"
         With more than two classes: a model for each class against the rest, or, for the logistic
-        loss with l1_ratio=0, positive=False and penalty_factors=None, one multinomial model.
+        loss with l1_ratio=0, without bounds and penalty_factors, one multinomial model.
         ``"auto"`` is multinomial where that is possible.
     class_weight : dict or "balanced", default=None
         Weights of the classes, multiplied with the sample weights; ``"balanced"``: inverse to the
@@ -150,6 +154,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         C: float = 1.0,
         l1_ratio: float = 0.0,
         positive: bool = False,
+        bounds: Any = None,
         penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
@@ -171,6 +176,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         self.C = C
         self.l1_ratio = l1_ratio
         self.positive = positive
+        self.bounds = bounds
         self.penalty_factors = penalty_factors
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -226,15 +232,16 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
 
     def _multinomial(self) -> bool:
         """Whether more than two classes make one multinomial model."""
-        logistic = self.loss == "logistic" or isinstance(self.loss, Logistic)
-        plain = self.l1_ratio == 0 and not self.positive and self.penalty_factors is None
+        logistic = isinstance(self._loss(), Logistic)
+        bounded = self.positive or self.bounds is not None
+        plain = self.l1_ratio == 0 and not bounded and self.penalty_factors is None
         possible = logistic and plain
         if self.multi_class == "multinomial" and not possible:
             raise ValueError(
-                "multi_class='multinomial' needs loss='logistic', l1_ratio=0, positive=False and "
-                f"penalty_factors=None, got loss={self.loss!r}, l1_ratio={self.l1_ratio!r}, "
-                f"positive={self.positive!r}, penalty_factors={self.penalty_factors!r}; choose "
-                "multi_class='ovr' for these."
+                "multi_class='multinomial' needs loss='logistic', l1_ratio=0, positive=False, "
+                f"bounds=None and penalty_factors=None, got loss={self.loss!r}, "
+                f"l1_ratio={self.l1_ratio!r}, positive={self.positive!r}, bounds={self.bounds!r}, "
+                f"penalty_factors={self.penalty_factors!r}; choose multi_class='ovr' for these."
             )
         if possible and self.multi_class != "ovr" and self.device is not None:
             raise ValueError(

@@ -38,7 +38,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         The score; None: the accuracy. Sample weights are passed on to scores that take them.
     loss : str or Loss, default="logistic"
         The loss, as in `AdaSDCAClassifier`.
-    positive, penalty_factors, fit_intercept, intercept_scaling, multi_class, class_weight,
+    positive, bounds, penalty_factors, fit_intercept, intercept_scaling, multi_class, class_weight,
     method
         As in `AdaSDCAClassifier`.
     tol : float, default=1e-4
@@ -112,6 +112,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         scoring: Any = None,
         loss: str | Loss = "logistic",
         positive: bool = False,
+        bounds: Any = None,
         penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
@@ -133,6 +134,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         self.scoring = scoring
         self.loss = loss
         self.positive = positive
+        self.bounds = bounds
         self.penalty_factors = penalty_factors
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -151,7 +153,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifierCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AdaSDCAClassifierCV:
         """Choose C and l1_ratio, then fit all rows.
 
         Parameters
@@ -162,6 +164,9 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, 0 or more, for the fits and for the scores.
+        **params : dict
+            ``groups``, for the splitter `cv`; with scikit-learn's metadata routing, whatever the
+            splitter has requested.
 
         Returns
         -------
@@ -177,5 +182,5 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
             classes, codes = encoded(y)
             factor = balance(np.bincount(codes, weights=weight))
             changes["class_weight"] = dict(zip(classes.tolist(), factor.tolist(), strict=True))
-        self._search_and_fit(X, y, weight, **changes)
+        self._search_and_fit(X, y, weight, params, **changes)
         return self

@@ -16,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 
 from adasdca.engine.interruption import interruption
 from adasdca.estimators._progress import logger
@@ -81,9 +83,44 @@ class Search:
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in names}
         return self._model(**{**shared, **changes})
 
-    def _search_and_fit(self, X: Any, y: Any, sample_weight: Any, **changes: Any) -> None:
+    def get_metadata_routing(self) -> Any:
+        """Return where metadata of `fit` go: weights to the fits, and what else is asked for.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        folds = check_cv(self.cv, classifier=is_classifier(self))
+        router = (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(splitter=folds, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        )
+        if self.scoring is not None:
+            scorer = get_scorer(self.scoring) if isinstance(self.scoring, str) else self.scoring
+            mapping = MethodMapping().add(caller="fit", callee="score")
+            router.add(scorer=scorer, method_mapping=mapping)
+        return router
+
+    def _split(self, X: Any, y: Any, params: dict[str, Any]) -> list[Any]:
+        """Return the folds; `groups`, and what else is routed to the splitter, goes there."""
+        if params and routing_enabled():
+            params = process_routing(self, "fit", **params).splitter.split
+        else:
+            unknown = params.keys() - {"groups"}
+            if unknown:
+                raise TypeError(
+                    f"fit got the unexpected argument {min(unknown)!r}; pass groups, or enable "
+                    "sklearn.set_config(enable_metadata_routing=True) and request it."
+                )
+        folds = check_cv(self.cv, y, classifier=is_classifier(self))
+        return list(folds.split(X, y, **{k: v for k, v in params.items() if v is not None}))
+
+    def _search_and_fit(
+        self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], **changes: Any
+    ) -> None:
         cs, ratios = self._grid()
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        folds = self._split(X, y, params)
         jobs = [(fold, ratio) for fold in folds for ratio in ratios.tolist()]
         context = None
         if getattr(self, "_skl_callbacks", None):
@@ -197,7 +234,8 @@ class Search:
             warnings.warn(
                 f"{len(short)} of {total} fits along C did not reach tol={self.tol:.1e}; their "
                 "scores are those of the points reached, whose relative duality gaps are up to "
-                f"{max(short):.1e}. Raise max_iter or tol, or scale the features.",
+                f"{max(short):.1e}. Raise max_iter or tol, or leave out the "
+                "largest values of C.",
                 ConvergenceWarning,
                 stacklevel=6,
             )

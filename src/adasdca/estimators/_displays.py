@@ -158,6 +158,8 @@ class PathDisplay:
         The C chosen, drawn as a line.
     feature_names : list of str, optional
         Names for the legend, drawn for the largest coefficients.
+    score_name : str, optional
+        What the scores are.
 
     Attributes
     ----------
@@ -173,12 +175,14 @@ class PathDisplay:
         scores: Array | None = None,
         best: float | None = None,
         feature_names: Any = None,
+        score_name: str | None = None,
     ) -> None:
         self.Cs = Cs
         self.coefs = coefs
         self.scores = scores
         self.best = best
         self.feature_names = feature_names
+        self.score_name = score_name
 
     @classmethod
     def from_path(
@@ -235,6 +239,11 @@ class PathDisplay:
         )
         if kind == "scores":
             display.scores = estimator.scores_[:, ratio]
+            default = "accuracy" if hasattr(estimator, "classes_") else "R²"
+            given = estimator.scoring
+            display.score_name = (
+                default if given is None else given if isinstance(given, str) else None
+            )
         else:
             display.coefs = estimator.coefs_paths_[:, ratio, :, 0].mean(axis=0)
         return display.plot(ax, **kwargs)
@@ -263,7 +272,7 @@ class PathDisplay:
             )
             mean = self.scores.mean(axis=0)
             self.lines_ += self.ax_.plot(self.Cs, mean, marker=".", label="mean of the folds")
-            self.ax_.set_ylabel("score")
+            self.ax_.set_ylabel(self.score_name or "score")
         else:
             assert self.coefs is not None
             names = self.feature_names

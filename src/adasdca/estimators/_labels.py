@@ -37,11 +37,11 @@ def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) ->
     if len(classes) < 2:
         raise ValueError(
             f"{type(model).__name__} needs samples of at least two classes, but y holds one class "
-            f"only: {classes[0]!r}."
+            f"only: {classes.tolist()[0]!r}."
         )
     mass = np.bincount(codes, weights=weight, minlength=len(classes))
     if (mass <= 0).any():
-        lost = classes[mass <= 0][0]
+        lost = classes[mass <= 0].tolist()[0]
         raise ValueError(
             f"sample_weight is zero on all samples of class {lost!r}; a class needs some weight: "
             "leave its samples out instead."

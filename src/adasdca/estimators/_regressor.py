@@ -44,8 +44,12 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         Share of the L1 term, 0 ≤ l1_ratio ≤ 1; 1 is the lasso.
     positive : bool, default=False
         Whether to keep the coefficients (not the intercept) non-negative.
+    bounds : (lower, upper), default=None
+        Bounds of the coefficients (not the intercept), each a number, None or an array of
+        n_features numbers; ``(0, None)`` is what positive=True says.
     penalty_factors : array-like of shape (n_features,), default=None
-        Factors above 0 of the penalty, one for each feature; None: all 1.
+        Factors of the penalty, one for each feature; None: all 1. A feature with the factor 0 is
+        not penalised, and needs finite bounds on both sides.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     intercept_scaling : float, default=None
@@ -142,6 +146,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         C: float = 1.0,
         l1_ratio: float = 0.0,
         positive: bool = False,
+        bounds: Any = None,
         penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
@@ -164,6 +169,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         self.C = C
         self.l1_ratio = l1_ratio
         self.positive = positive
+        self.bounds = bounds
         self.penalty_factors = penalty_factors
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling

@@ -36,7 +36,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         The score; None: R². Sample weights are passed on to scores that take them.
     loss : str or Loss, default="squared"
         The loss, as in `AdaSDCARegressor`.
-    positive, penalty_factors, fit_intercept, intercept_scaling, method
+    positive, bounds, penalty_factors, fit_intercept, intercept_scaling, method
         As in `AdaSDCARegressor`.
     tol : float, default=1e-4
         Stop when the duality gap is at most tol times the objective.
@@ -107,6 +107,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         scoring: Any = None,
         loss: str | Loss = "squared",
         positive: bool = False,
+        bounds: Any = None,
         penalty_factors: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
@@ -129,6 +130,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         self.scoring = scoring
         self.loss = loss
         self.positive = positive
+        self.bounds = bounds
         self.penalty_factors = penalty_factors
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -148,7 +150,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCARegressorCV:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AdaSDCARegressorCV:
         """Choose C and l1_ratio, then fit all rows.
 
         Parameters
@@ -159,6 +161,9 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights, 0 or more, for the fits and for the scores.
+        **params : dict
+            ``groups``, for the splitter `cv`; with scikit-learn's metadata routing, whatever the
+            splitter has requested.
 
         Returns
         -------
@@ -166,5 +171,5 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         """
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
-        self._search_and_fit(X, y, self._weights(sample_weight, X))
+        self._search_and_fit(X, y, self._weights(sample_weight, X), params)
         return self

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 def _gives_probabilities(self: Any) -> bool:
     if isinstance(self.loss, (Logistic, ModifiedHuber)) or self.loss in (
         "logistic",
+        "log_loss",
         "modified_huber",
     ):
         return True
@@ -70,7 +71,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         (n_samples, n_classes) array
         """
         scores = self.decision_function(X)
-        logistic = self.loss == "logistic" or isinstance(self.loss, Logistic)
+        logistic = isinstance(self._loss(), Logistic)
         if self._joint:
             return np.asarray(softmax(scores, axis=1))
         p = expit(scores) if logistic else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0

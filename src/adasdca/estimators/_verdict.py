@@ -10,6 +10,15 @@ import numpy as np
 from adasdca.duality.certificate import relative_gap
 from adasdca.solution import History, Status, stalled_at
 
+#: How a fit ended that is not what was asked for.
+ENDS = {
+    Status.EPOCH_LIMIT: "did max_iter epochs before it converged",
+    Status.TIME_LIMIT: "was at max_time before it converged",
+    Status.STALLED: "made no more progress before it converged",
+    Status.INTERRUPTED: "was interrupted before it converged",
+    Status.CONVERGED: "converged",
+}
+
 
 def reached(solution: Any, tol: float) -> bool:
     """Whether a fit did what was asked: with tol = 0, going on to the limits of precision."""
@@ -41,7 +50,7 @@ def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_
         else ""
     )
     ended = (
-        f"{owner} ended by {solution.status.value}{which}: relative duality gap {gap:.1e}, "
+        f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.1e}, "
         f"asked tol={tol:.1e}."
     )
     meaning = (

@@ -5,6 +5,7 @@ format that LIBSVM, LIBLINEAR and others read. A file that cannot be used raises
 says where the trouble is and what to do.
 """
 
+from adasdca.files.columns import Columns
 from adasdca.files.packed import Packed, open_packed
 from adasdca.files.packing import pack
 from adasdca.files.reading import FORMATS, read
@@ -14,6 +15,7 @@ from adasdca.storage import FileError
 
 __all__ = [
     "FORMATS",
+    "Columns",
     "FileError",
     "Packed",
     "Table",

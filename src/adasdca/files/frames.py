@@ -1,4 +1,4 @@
-"""CSV and Parquet files, through polars."""
+"""CSV and Parquet files, through polars; `encoding.py` makes numbers of their columns."""
 
 from __future__ import annotations
 
@@ -10,32 +10,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.files.columns import Choice
+from adasdca.files.encoding import encoded, listed, missing_value, polars, shortened
 from adasdca.files.streams import seekable, strip_compression
-from adasdca.files.table import Table, Target
+from adasdca.files.table import Table
 from adasdca.storage import FileError, check_size, guarded
 
 if TYPE_CHECKING:
     import polars as pl
 
+#: What stands for a missing value in a CSV file, if there may be some.
+_NOTHING = ["", "NA", "N/A", "NaN", "nan", "null", "None", "?"]
 #: A column of one of these names is the target, if no other one is named.
 TARGETS = ("target", "label", "y")
 
 
-def read_csv(path: Path, target: Target, n_features: int | None) -> Table:
+def read_csv(path: Path, choice: Choice, n_features: int | None) -> Table:
     """Read a CSV file with a line of names; tabs separate the columns of a .tsv file."""
     separator = "\t" if strip_compression(path)[0].suffix.lower() == ".tsv" else ","
-    return parse_csv(path, seekable(path), separator, target, n_features)
+    return parse_csv(path, seekable(path), separator, choice, n_features)
 
 
 def parse_csv(
     path: Path,
     source: Path | io.BytesIO,
     separator: str,
-    target: Target,
+    choice: Choice,
     n_features: int | None,
 ) -> Table:
     """Read text with a line of names, from a file or from memory."""
-    pl = _polars()
+    pl = polars()
     try:
         with guarded(
             path,
@@ -50,28 +54,37 @@ def parse_csv(
             if isinstance(source, io.BytesIO):
                 source.seek(0)
             # All rows are looked at before a column has a type: a late 0.5 makes integers real.
-            frame = pl.read_csv(source, separator=separator, infer_schema_length=None)
+            frame = pl.read_csv(
+                source,
+                separator=separator,
+                infer_schema_length=None,
+                null_values=_NOTHING if _fills(choice) else None,
+            )
             frame.columns = names
             frame = frame.with_columns(_as_number(column) for column in frame)
-            return _table(path, frame, target, n_features)
+            return _table(path, frame, choice, n_features)
     except FileError as error:
         if isinstance(error.__cause__, pl.exceptions.NoDataError):
             raise _no_rows(path) from error.__cause__
         raise
 
 
+def _fills(choice: Choice) -> bool:
+    return choice.missing != "refuse" or (choice.known is not None and bool(choice.known.fill))
+
+
 def _as_number(column: pl.Series) -> pl.Series:
     """Return a column of text as numbers if all of it are; polars knows neither ' 5' nor '+1'."""
-    pl = _polars()
+    pl = polars()
     if column.dtype != pl.String:
         return column
     numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
     return numbers if numbers.null_count() == column.null_count() else column
 
 
-def read_parquet(path: Path, target: Target, n_features: int | None) -> Table:
+def read_parquet(path: Path, choice: Choice, n_features: int | None) -> Table:
     """Read a Parquet file."""
-    pl = _polars()
+    pl = polars()
     source = seekable(path)
     with guarded(
         path,
@@ -83,31 +96,21 @@ def read_parquet(path: Path, target: Target, n_features: int | None) -> Table:
         entries = lazy.select(pl.len()).collect().item() * len(lazy.collect_schema())
         size = path.stat().st_size if isinstance(source, Path) else source.getbuffer().nbytes
         check_size(path, 8 * entries, size)
-        return _table(path, lazy.collect(), target, n_features)
+        return _table(path, lazy.collect(), choice, n_features)
 
 
 def parquet_pieces(
-    path: Path, target: Target, n_features: int | None, row: int, rows: int
+    path: Path, choice: Choice, n_features: int | None, row: int, rows: int
 ) -> Iterator[tuple[Table, int]]:
     """Yield so many rows of a Parquet file at a time, from one on, with the row behind them."""
-    pl = _polars()
+    pl = polars()
     with guarded(path, "is not a Parquet file, or is damaged ({error}); get it again."):
         lazy = pl.scan_parquet(path)
         count = lazy.select(pl.len()).collect().item()
         while row < count:
             frame = lazy.slice(row, rows).collect()
             row += frame.height
-            yield _table(path, frame, target, n_features), row
-
-
-def _polars() -> Any:
-    try:
-        import polars as pl
-    except ImportError as error:
-        raise ImportError(
-            "CSV and Parquet files need polars; install it with `pip install adasdca[files]`."
-        ) from error
-    return pl
+            yield _table(path, frame, choice, n_features), row
 
 
 def _no_rows(path: Path) -> FileError:
@@ -124,12 +127,12 @@ def _check_header(path: Path, names: Sequence[str], separator: str) -> None:
 
     if len(names) == 1 and (other := [c for c in ";\t," if c != separator and c in names[0]]):
         raise FileError(
-            f"{path}: the first line has a single column, {_short(names[0])}; it looks separated "
-            f"by {other[0]!r}: separate by commas, or by tabs in a file named .tsv."
+            f"{path}: the first line has a single column, {shortened(names[0])}; it looks "
+            f"separated by {other[0]!r}: separate by commas, or by tabs in a file named .tsv."
         )
     if all(map(is_number, names)):
         raise FileError(
-            f"{path}: the first line holds numbers only ({_list(names)}); "
+            f"{path}: the first line holds numbers only ({listed(names)}); "
             "put a line with the names of the columns above it."
         )
     if "" in names:
@@ -137,75 +140,97 @@ def _check_header(path: Path, names: Sequence[str], separator: str) -> None:
             f"{path}: column {names.index('') + 1} has no name in the first line; give it one."
         )
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise FileError(f"{path}: several columns are called {_list(twice)}; rename them.")
+        raise FileError(f"{path}: several columns are called {listed(twice)}; rename them.")
 
 
-def _table(path: Path, frame: pl.DataFrame, target: Target, n_features: int | None) -> Table:
+def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | None) -> Table:
     if frame.height == 0:
         raise _no_rows(path)
-    chosen = _target_column(path, frame.columns, target)
+    chosen = _target_column(path, frame.columns, choice)
+    if choice.missing == "drop":
+        frame = _complete(path, frame, choice, chosen)
     y = None if chosen is None else _targets(path, frame.get_column(chosen))
-    features = frame if chosen is None else frame.drop(chosen)
+    features = _features(path, frame if chosen is None else frame.drop(chosen), choice)
     if n_features is not None and features.width != n_features:
         raise FileError(
-            f"{path} has {features.width} feature columns ({_list(features.columns)}) where "
+            f"{path} has {features.width} feature columns ({listed(features.columns)}) where "
             f"n_features = {n_features} were asked for; choose the file or n_features that fits."
         )
-    return Table(_matrix(path, features), y, features.columns, str(path))
+    X, columns = encoded(path, features, choice, chosen)
+    return Table(X, y, columns.features, str(path), columns)
 
 
-def _target_column(path: Path, names: Sequence[str], target: Target) -> str | None:
+def _complete(path: Path, frame: pl.DataFrame, choice: Choice, target: str | None) -> pl.DataFrame:
+    """Return the rows without missing values in the columns that are used."""
+    pl = polars()
+    used = _features(path, frame if target is None else frame.drop(target), choice).columns
+    used = used if target is None else [*used, target]
+    whole = frame.with_columns(pl.col(pl.Float32, pl.Float64).fill_nan(None)).drop_nulls(used)
+    if whole.height == 0:
+        raise FileError(f"{path}: a value is missing in every row; fill some columns instead.")
+    return whole
+
+
+def _features(path: Path, frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
+    """Return the columns that are chosen, in the order of the table or of the model."""
+    known = choice.known
+    if known is not None:
+        lost = [name for name in known.names if name not in frame.columns]
+        if lost:
+            raise FileError(
+                f"{path} lacks the column {lost[0]!r} ({len(lost)} in all), which the model was "
+                "fitted on."
+            )
+        extra = sorted(set(frame.columns) - {*known.names, known.target})
+        if extra and not choice.lenient:
+            raise FileError(
+                f"{path} has the column {extra[0]!r} ({len(extra)} in all), which the model was "
+                "not fitted on; pass rows of the columns that the model was fitted on, or "
+                "--ignore-extra to leave the others out."
+            )
+        return frame.select(known.names)
+    for name in [*(choice.columns or ()), *(choice.drop or ())]:
+        if name not in frame.columns:
+            raise FileError(
+                f"{path} has no column {name!r}; its columns are {_ends(frame.columns)}."
+            )
+    if choice.columns is not None:
+        frame = frame.select(list(dict.fromkeys(choice.columns)))
+    return frame.drop(choice.drop or [])
+
+
+def _target_column(path: Path, names: Sequence[str], choice: Choice) -> str | None:
+    target = choice.target
     if target is False:
         return None
+    if target is None and choice.known is not None and choice.known.target is not None:
+        # The model knows its target, which new rows may lack.
+        return choice.known.target if choice.known.target in names else None
     if target is not None:
         if target not in names:
             raise FileError(
                 f"{path} has no column {target!r} for the target; its columns are {_ends(names)}."
             )
-        return target
+        return str(target)
     found = [name for name in TARGETS if name in names]
+    if choice.known is not None:
+        found = [name for name in found if name not in choice.known.names]
     if len(found) > 1:
         raise FileError(
-            f"{path}: each of the columns {_list(found)} could be the target; "
+            f"{path}: each of the columns {listed(found)} could be the target; "
             f"choose one, e.g. target={found[0]!r}."
         )
     return found[0] if found else None
 
 
-def _matrix(path: Path, features: pl.DataFrame) -> NDArray[Any]:
-    pl = _polars()
-    if features.width == 0:
-        raise FileError(f"{path} has no columns besides the target; it needs a feature at least.")
-    kinds = features.schema.dtypes()
-    wrong = [s for s in features if not (s.dtype.is_numeric() or s.dtype == pl.Boolean)]
-    if wrong:
-        shown = "; ".join(_describe(s) for s in wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
-        raise FileError(
-            f"{path}: {len(wrong)} feature column(s) hold no numbers: {shown}. Drop them, encode "
-            "categories as numbers (one column per category), and write missing values as numbers."
-        )
-    single = all(kind == pl.Float32 for kind in kinds)
-    numbers = features.cast(pl.Float32 if single else pl.Float64)
-    for column, count in zip(numbers, numbers.null_count().row(0), strict=True):
-        if count:
-            raise _missing(path, column.name, column.is_null().arg_max(), "is empty")
-    X = np.ascontiguousarray(numbers.to_numpy(order="c"))
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = not np.isfinite(X.sum())
-    if suspicious and len(bad := np.argwhere(~np.isfinite(X))):
-        row, k = map(int, bad[0])
-        raise _missing(path, numbers.columns[k], row, f"is {X[row, k]}")
-    return X
-
-
 def _targets(path: Path, column: pl.Series) -> NDArray[Any]:
-    pl = _polars()
+    pl = polars()
     if column.null_count():
-        raise _missing(path, column.name, column.is_null().arg_max(), "is empty")
+        raise missing_value(path, column.name, column.is_null().arg_max(), "is empty")
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         y: NDArray[Any] = column.cast(pl.Float64).to_numpy()
         if len(bad := np.flatnonzero(~np.isfinite(y))):
-            raise _missing(path, column.name, int(bad[0]), f"is {y[bad[0]]}")
+            raise missing_value(path, column.name, int(bad[0]), f"is {y[bad[0]]}")
         return y
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         return np.array(column.cast(pl.String).to_list(), dtype=object)
@@ -215,36 +240,8 @@ def _targets(path: Path, column: pl.Series) -> NDArray[Any]:
     )
 
 
-def _missing(path: Path, name: str, row: int | None, what: str) -> FileError:
-    assert row is not None
-    return FileError(
-        f"{path}: column {name!r} {what} in row {row + 1} (counted from 1, names not counted); "
-        "drop such rows or fill the values first."
-    )
-
-
-def _describe(column: pl.Series) -> str:
-    pl = _polars()
-    if column.dtype != pl.String:
-        return f"{column.name!r} (of type {column.dtype})"
-    # One stray word makes a column text: show that word.
-    text = column.cast(pl.Float64, strict=False).is_null() & column.is_not_null()
-    row = text.arg_max() if text.any() else column.is_not_null().arg_max()
-    if row is None or column[row] is None:
-        return f"{column.name!r} (empty)"
-    return f"{column.name!r} ({_short(column[row])} in row {row + 1})"
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 30 else text[:27] + "...")
-
-
 def _ends(names: Sequence[str]) -> str:
     """Show the first names and the last, where the target often is."""
     if len(names) <= 6:
-        return _list(names)
-    return f"{_list(names[:4])}, ..., {_list(names[-2:])}"
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(_short(name) for name in names[:6]) + (", ..." if len(names) > 6 else "")
+        return listed(names)
+    return f"{listed(names[:4])}, ..., {listed(names[-2:])}"

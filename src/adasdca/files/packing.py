@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.files.columns import Choice
 from adasdca.files.frames import parquet_pieces, parse_csv
 from adasdca.files.packed import (
     FORMAT,
@@ -268,14 +269,15 @@ def _csv(
             break
     head = head[: head.find(b"\n") + 1] or head
     for text, position in _texts(source, max(done["position"], len(head))):
-        table = parse_csv(source, io.BytesIO(head + text), separator, target, n_features)
+        table = parse_csv(source, io.BytesIO(head + text), separator, Choice(target), n_features)
         yield _dense(source, table, position, done["rows"])
 
 
 def _parquet(
     source: Path, done: dict[str, Any], target: Target, n_features: int | None
 ) -> Iterator[_Piece]:
-    for table, position in parquet_pieces(source, target, n_features, done["position"], ROWS):
+    pieces = parquet_pieces(source, Choice(target), n_features, done["position"], ROWS)
+    for table, position in pieces:
         yield _dense(source, table, position, done["rows"])
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from adasdca.files.arrays import read_npz
+from adasdca.files.columns import MISSING, Choice, Columns
 from adasdca.files.frames import read_csv, read_parquet
 from adasdca.files.streams import first_bytes, strip_compression
 from adasdca.files.svmlight import read_svmlight
@@ -35,6 +37,12 @@ def read(
     target: Target = None,
     n_features: int | None = None,
     zero_based: bool = False,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+    one_hot: Sequence[str] | bool = False,
+    missing: str = "refuse",
+    known: Columns | None = None,
+    lenient: bool = False,
 ) -> Table:
     r"""Read a file of data.
 
@@ -57,6 +65,20 @@ def read(
     zero_based : bool, default False
         Whether the indices of an svmlight file count from 0. LIBSVM's count from 1, and an index 0
         is an error by default: a guess could be wrong for one of two files that belong together.
+    columns, drop : sequence of str, optional
+        Of CSV and Parquet files: the columns to use as features, or those to leave out.
+    one_hot : sequence of str or bool, default False
+        Of CSV and Parquet files: the columns whose values are categories, each of which becomes a
+        feature of zeros and ones called ``column=value``; True: all columns that hold text.
+    missing : {"refuse", "drop", "mean", "median", "most_frequent"}, default "refuse"
+        Of CSV and Parquet files: what to do about empty and NaN entries: an error, leave their rows
+        out, or fill them from the other rows of the column (categories by the most frequent one).
+    known : Columns, optional
+        The `columns` of an earlier table: the same features are made here, from columns of the same
+        names in any order.
+    lenient : bool, default False
+        With `known`: whether other columns are left out and an unknown category counts as none of
+        them, instead of an error.
 
     Returns
     -------
@@ -86,7 +108,17 @@ def read(
     path = Path(path)
     if n_features is not None and (n_features := operator.index(n_features)) < 1:
         raise ValueError(f"n_features = {n_features} must be at least 1, or None.")
+    if missing not in MISSING:
+        raise ValueError(
+            f"missing = {missing!r} is unknown; choose one of {', '.join(map(repr, MISSING))}."
+        )
+    choice = Choice(target, columns, drop, one_hot, missing, known, lenient)
     chosen = guess_format(path) if format is None else format
+    if chosen in ("svmlight", "npz") and choice.shapes:
+        raise ValueError(
+            f"columns, drop, one_hot and missing are for CSV and Parquet files, not for {chosen}; "
+            "leave them out."
+        )
     if chosen == "svmlight":
         return read_svmlight(path, target, n_features, zero_based, guessed=format is None)
     if chosen not in FORMATS:
@@ -95,8 +127,10 @@ def read(
         )
     if zero_based:
         raise ValueError(f"zero_based is for svmlight files only, not for {chosen}; leave it out.")
-    reader = {"csv": read_csv, "parquet": read_parquet, "npz": read_npz}[chosen]
-    return reader(path, target, n_features)
+    if chosen == "npz":
+        return read_npz(path, target, n_features)
+    reader = {"csv": read_csv, "parquet": read_parquet}[chosen]
+    return reader(path, choice, n_features)
 
 
 def guess_format(path: Path) -> str:

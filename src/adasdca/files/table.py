@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from adasdca.files.columns import Columns
+
 #: The name of the target in a file; None: by the rules of the format; False: there is none.
 Target = str | Literal[False] | None
 
@@ -26,12 +28,15 @@ class Table:
         The names of the features, where the file has them.
     source : str
         The path of the file.
+    columns : Columns or None
+        How the columns of a CSV or Parquet file became features; `read(known=)` reads others so.
     """
 
     X: Any
     y: NDArray[Any] | None
     names: list[str] | None
     source: str
+    columns: Columns | None = None
 
     def __repr__(self) -> str:
         n, d = self.X.shape

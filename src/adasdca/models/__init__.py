@@ -1,6 +1,6 @@
 """Models on disk: what `fit` writes and `predict` and `certify` read; LIBLINEAR's files as well."""
 
-from adasdca.models._certify import certify
+from adasdca.models._certify import certify_model as certify
 from adasdca.models._file import as_bytes, load, save
 from adasdca.models._liblinear import (
     check_liblinear,

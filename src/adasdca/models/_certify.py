@@ -2,51 +2,279 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from adasdca.certification import certify as certify_point
 from adasdca.duality.certificate import Certificate
-from adasdca.models._model import Model, ModelError
+from adasdca.models._model import Model, ModelError, UnknownLoss
+from adasdca.models._objectives import Objective, UnknownObjectiveError, objective_of
+from adasdca.models._posed import Posed
+from adasdca.problem.data import check_weights
+
+Array = NDArray[np.float64]
+
+#: Epochs spent on a better bound for a fitted estimator, unless told otherwise.
+EPOCHS = 20
 
 
-def certify(model: Model, X: Any, y: Any, *, epochs: int = 0) -> list[Certificate]:
-    """Certify a model on data: one certificate for each row of its coefficients.
+@overload
+def certify(X: Any, y: Any, coef: Any, *, loss: Any, lam: float, **problem: Any) -> Certificate: ...
+@overload
+def certify(
+    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, epochs: int = EPOCHS
+) -> Certificate | list[Certificate]: ...
+def certify(*args: Any, **options: Any) -> Any:
+    """Certify any linear model: its objective, a lower bound on the least one, and the gap.
+
+    ``certify(estimator, X, y)`` takes a fitted estimator of scikit-learn or of this package, and
+    finds its objective in its parameters. ``certify(X, y, coef, loss=..., lam=...)`` takes
+    coefficients from anywhere, and the problem that they are to solve.
 
     Parameters
     ----------
-    model : Model
-        The model; its `lam` must be known (``dataclasses.replace(model, lam=...)``).
+    estimator : estimator or Model
+        A fitted linear model: LogisticRegression, LinearSVC, LinearSVR, Ridge, RidgeClassifier,
+        Lasso, ElasticNet (and those with CV), QuantileRegressor, HuberRegressor (at the scale that
+        it found), SGDClassifier, SGDRegressor, those of this package; at the end of a Pipeline, in
+        a TransformedTargetRegressor, or found by a search such as GridSearchCV. Or a
+        `adasdca.models.Model`, as `adasdca.models.load` reads it.
+    X, y
+        The rows and targets that it was fitted on. The certificate is for these data: it says
+        nothing of rows that are not here.
+    sample_weight : (n,) array, optional
+        The weights of its fit.
+    epochs : int
+        Epochs of dual ascent to spend on a better bound, 20 by default for an estimator and 0 for
+        coefficients. Losses with a kink need some: at a kink the slope of the loss says little
+        about the dual.
+    coef : (d,) array
+        Coefficients w.
+    **problem
+        The problem, of coefficients: see `adasdca.certification.certify`.
+
+    Returns
+    -------
+    Certificate or list of Certificate
+        A list if the estimator is several problems: classes against the rest, or targets.
+
+    Raises
+    ------
+    ValueError
+        If the objective of the estimator is not known; the message says what is missing.
+
+    Examples
+    --------
+    >>> import adasdca
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = adasdca.datasets.load_mushrooms()
+    >>> model = LogisticRegression(C=10.0, tol=1e-8, max_iter=1000).fit(X, y)
+    >>> certificate = adasdca.certify(model, X, y)
+    >>> bool(certificate.relative_gap < 1e-2)
+    True
+
+    The same by hand, of coefficients:
+
+    >>> same = adasdca.certify(
+    ...     X,
+    ...     y,
+    ...     model.coef_[0],
+    ...     intercept=float(model.intercept_[0]),
+    ...     fit_intercept=True,
+    ...     loss="logistic",
+    ...     lam=1 / (10.0 * len(y)),
+    ...     epochs=20,
+    ... )
+    >>> bool(same.primal == certificate.primal)
+    True
+    """
+    if "estimator" in options:
+        args = (options.pop("estimator"), *args)
+    if not args or not hasattr(args[0], "predict"):
+        return certify_point(*args, **options)
+    found = certify_model(*args, **{"epochs": EPOCHS, **options})
+    return found[0] if len(found) == 1 else found
+
+
+def certify_model(
+    model: Any, X: Any, y: Any, *, sample_weight: Any = None, epochs: int = 0
+) -> list[Certificate]:
+    """Certify a model, or a fitted estimator, on data: one certificate for each of its problems.
+
+    Parameters
+    ----------
+    model : Model or estimator
+        The model; of a `Model`, `lam` must be known (``dataclasses.replace(model, lam=...)``).
     X : (n, d) array or sparse matrix
         Rows.
     y : (n,) array
         Labels among the model's classes, or real targets.
+    sample_weight : (n,) array, optional
+        The weights of the fit.
     epochs : int, default 0
         Epochs of dual ascent for a better bound; see `adasdca.certify`.
 
     Returns
     -------
     list of Certificate
+        One for each row of the coefficients; one in all of a multinomial model.
     """
+    if not isinstance(model, Model):
+        model, X, y = _innermost(model, X, y)
+    posed = problems_of(model, y, sample_weight)
+    return [each.certify(X, epochs) for each in posed]
+
+
+def problems_of(model: Any, y: Any, sample_weight: Any = None) -> list[Posed]:
+    """Return the problems that a model, or a fitted linear estimator, solves on these targets."""
+    y = np.asarray(y)
+    weight = check_weights(sample_weight, len(y))
+    if isinstance(model, Model):
+        return _of_model(model, y, weight)
+    objective = objective_of(model)
+    if not hasattr(model, "coef_"):
+        raise UnknownObjectiveError(
+            f"This {type(model).__name__} is not fitted; fit it before you certify it."
+        )
+    return _of_estimator(model, objective, y, weight)
+
+
+def _innermost(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Return the linear model inside pipelines and searches, with the data as it sees them."""
+    if hasattr(model, "best_estimator_"):
+        return _innermost(model.best_estimator_, X, y)
+    if hasattr(model, "steps") and hasattr(model, "named_steps"):
+        before = model[:-1]
+        return _innermost(model[-1], before.transform(X) if len(before) else X, y)
+    if hasattr(model, "regressor_") and hasattr(model, "transformer_"):
+        column = np.asarray(y, dtype=np.float64)
+        flat = column.ndim == 1
+        moved = model.transformer_.transform(column.reshape(-1, 1) if flat else column)
+        return _innermost(model.regressor_, X, np.ravel(moved) if flat else moved)
+    return model, X, y
+
+
+def _of_model(model: Model, y: NDArray[Any], weight: Array | None) -> list[Posed]:
+    if isinstance(model.loss, UnknownLoss):
+        raise ModelError(
+            f"The model was fitted with the loss {model.loss.name!r}, which is not known here; "
+            "register it first (--plugin on the command line)."
+        )
     if model.lam is None:
         raise ModelError(
             "The strength of the regularisation is not known, as the file of the model does not "
             "tell; give lam or C."
         )
     penalised = model.bias > 0
-    return [
-        certify_point(
-            X,
-            targets,
+    shared: dict[str, Any] = {
+        "loss": model.loss,
+        "lam": model.lam,
+        "l1_ratio": model.l1_ratio,
+        "bounds": (0, None) if model.bounds is None and model.positive else model.bounds,
+        "penalty_factors": model.penalty_factors,
+        "weight": _product(model.weights(y), weight),
+        "fit_intercept": model.fit_intercept or penalised,
+        "intercept_scaling": model.bias if penalised else None,
+    }
+    if model.multinomial:
+        assert model.classes is not None
+        codes = np.searchsorted(model.classes, model.known(y))
+        return [Posed(model.coef, model.intercept, codes, **shared)]
+    points = zip(model.coef, model.intercept, model.targets(y), strict=True)
+    return [Posed(w, float(b), targets, **shared) for w, b, targets in points]
+
+
+def _of_estimator(
+    model: Any, objective: Objective, y: NDArray[Any], weight: Array | None
+) -> list[Posed]:
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_)
+    coef = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
+    intercept = np.zeros(len(coef))
+    if objective.fit_intercept:
+        intercept += np.ravel(model.intercept_)
+    duals = getattr(model, "dual_coef_", None)
+    duals = [None] * len(coef) if duals is None else np.atleast_2d(duals)
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        targets = [*np.atleast_2d(np.asarray(y, dtype=np.float64).T)]
+        weights = [weight] * len(targets)
+    else:
+        targets, weights = split_classes(np.asarray(classes), objective, y, weight)
+    if len(targets) < len(coef):  # one multinomial model
+        coef, intercept, duals = coef[None], intercept[None], [None]
+    found = []
+    for k, (w, b) in enumerate(zip(coef, intercept, strict=True)):
+        own = weights[k]
+        total = float(len(y)) if own is None else math.fsum(own)
+        posed = Posed(
             w,
-            intercept=float(b),
-            loss=model.loss,
-            lam=model.lam,
-            l1_ratio=model.l1_ratio,
-            bounds=(0, None) if model.positive else None,
-            sample_weight=model.weights(y),
-            fit_intercept=model.fit_intercept or penalised,
-            intercept_scaling=model.bias if penalised else None,
-            epochs=epochs,
+            b,
+            targets[k],
+            objective.loss,
+            objective.lam(len(y), total, k),
+            l1_ratio=objective.l1_ratio,
+            bounds=objective.bounds,
+            penalty_factors=objective.penalty_factors,
+            weight=own,
+            fit_intercept=objective.fit_intercept,
+            intercept_scaling=objective.intercept_scaling,
+            dual_coef=duals[k],
         )
-        for w, b, targets in zip(model.coef, model.intercept, model.targets(y), strict=True)
-    ]
+        found.append(posed)
+    return found
+
+
+def split_classes(
+    classes: NDArray[Any], objective: Objective, y: NDArray[Any], weight: Array | None
+) -> tuple[list[NDArray[Any]], list[Array | None]]:
+    """Return the targets and the weights of each of the problems that classes make.
+
+    Two classes make one problem, more of them one each, or a multinomial one in all, whose targets
+    are the codes of the classes.
+    """
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    if not (classes[codes] == y).all():
+        strange = y[classes[codes] != y].tolist()[0]
+        raise ModelError(
+            f"The label {strange!r} is none of the model's classes "
+            f"({', '.join(repr(k) for k in classes.tolist()[:10])}); pass the labels that it was "
+            "fitted on."
+        )
+    factor = _factors(classes, codes, objective, weight)
+    every = weight if factor is None else _product(factor[codes], weight)
+    if len(classes) == 2:
+        return [np.where(codes == 1, 1.0, -1.0)], [every]
+    if objective.multinomial:
+        return [codes], [every]
+    targets, weights = [], []
+    for k in range(len(classes)):
+        targets.append(np.where(codes == k, 1.0, -1.0))
+        own = every
+        if factor is not None and objective.own_only:
+            own = _product(np.where(codes == k, factor[k], 1.0), weight)
+        weights.append(own)
+    return targets, weights
+
+
+def _factors(
+    classes: NDArray[Any], codes: NDArray[Any], objective: Objective, weight: Array | None
+) -> Array | None:
+    """Return the weights of the classes, None where all are 1."""
+    given = objective.class_weight
+    if given is None:
+        return None
+    if given == "balanced":
+        mass = np.bincount(
+            codes, weights=weight if objective.balanced_by_weight else None, minlength=len(classes)
+        )
+        return np.asarray(mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0)))
+    return np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
+
+
+def _product(first: Array | None, second: Array | None) -> Array | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first * second

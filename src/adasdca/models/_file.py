@@ -6,8 +6,10 @@
 | `coef.npy`      | (k, d) doubles                                                    |
 | `intercept.npy` | (k,) doubles                                                      |
 | `classes.npy`   | (K,) numbers or text; absent for regression                       |
+| `lower.npy`, `upper.npy`, `penalty_factors.npy` | (d,) doubles; absent where there are none |
 
-The archive's checksums tell a damaged file. Readers refuse versions they do not know.
+The archive's checksums tell a damaged file. Readers refuse versions they do not know. Version 2 has
+more in its header than version 1: whether a model is multinomial, and how columns become features.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.models._liblinear import read_liblinear
-from adasdca.models._model import Model, ModelError
+from adasdca.models._model import Model, ModelError, UnknownLoss
 from adasdca.problem.losses import LOSSES, Loss, get_loss
 from adasdca.storage import Archive, FileError, guarded, write_whole
 
 FORMAT = "adasdca-model"
-VERSION = 1
+VERSION = 2
 
 #: Fields of a model that the header holds as they are.
 _PLAIN = (
@@ -41,6 +43,10 @@ _PLAIN = (
     "provenance",
     "feature_names",
 )
+#: Those that version 1 did not have.
+_NEWER = ("multinomial", "columns")
+#: Arrays that need not be there.
+_OPTIONAL = ("classes", "lower", "upper", "penalty_factors")
 
 _DAMAGED = "is damaged or cut short ({error}); copy it again or fit the model again."
 
@@ -60,7 +66,7 @@ def save(model: Model, path: str | Path) -> None:
 
 def as_bytes(model: Model) -> bytes:
     """Return the contents of the file of a model; see `save`."""
-    if LOSSES.get(model.loss.name) is not type(model.loss):
+    if LOSSES.get(model.loss.name) is not type(model.loss):  # an UnknownLoss as well
         raise ModelError(
             f"{model.loss!r} is not one of the losses of adasdca.losses, so that a reader of the "
             "file would not know it; store coef and intercept by other means."
@@ -71,7 +77,7 @@ def as_bytes(model: Model) -> bytes:
         "version": VERSION,
         "loss": {"name": model.loss.name, **_parameters(model.loss)},
         "class_weight": weight,
-        **{name: getattr(model, name) for name in _PLAIN},
+        **{name: getattr(model, name) for name in (*_PLAIN, *_NEWER)},
     }
     text = json.dumps(header, indent=1, allow_nan=False)
     buffer = io.BytesIO()
@@ -83,6 +89,11 @@ def as_bytes(model: Model) -> bytes:
             labels = model.classes
             labels = labels.astype(str) if labels.dtype.kind in "OUS" else labels
             _add(archive, "classes.npy", _as_npy(labels))
+        lower, upper = model.bounds or (None, None)
+        factors = model.penalty_factors
+        for name, array in (("lower", lower), ("upper", upper), ("penalty_factors", factors)):
+            if array is not None:
+                _add(archive, f"{name}.npy", _as_npy(array))
     return buffer.getvalue()
 
 
@@ -120,8 +131,8 @@ def load(path: str | Path) -> Model:
             _check_version(path, header)
             arrays = {
                 name: archive.array(f"{name}.npy")
-                for name in ("coef", "intercept", "classes")
-                if name != "classes" or "classes.npy" in archive.names
+                for name in ("coef", "intercept", *_OPTIONAL)
+                if name not in _OPTIONAL or f"{name}.npy" in archive.names
             }
         with guarded(path, _DAMAGED):
             return _assembled(arrays, header)
@@ -139,32 +150,37 @@ def _check_version(path: str | Path, header: Any) -> None:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelError(f"{path} is no model of adasdca; name a file that `adasdca fit` wrote.")
     version = header.get("version")
-    if version != VERSION:
+    if version not in (1, VERSION) or isinstance(version, bool):
         raise ModelError(
-            f"{path} has version {version} of the format; this adasdca reads version {VERSION}. "
-            "Install the adasdca that wrote it, or a newer one."
+            f"{path} has version {version} of the format; this adasdca reads versions 1 to "
+            f"{VERSION}. Install the adasdca that wrote it, or a newer one."
         )
 
 
 def _assembled(arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Model:
-    for name in ("coef", "intercept"):
+    for name in arrays.keys() - {"classes"}:
         if arrays[name].dtype.kind not in "biuf":
             raise ModelError(f"{name} is of {arrays[name].dtype}; it must be real numbers.")
-    loss = dict(header["loss"])
-    if loss["name"] not in LOSSES:
-        raise ModelError(
-            f"The model was fitted with the loss {loss['name']!r}, which is not known here; "
-            "register it first (--plugin on the command line)."
-        )
     weight = header["class_weight"]
     return Model(
         coef=arrays["coef"].astype(np.float64, copy=False),
         intercept=arrays["intercept"].astype(np.float64, copy=False),
         classes=arrays.get("classes"),
-        loss=get_loss(loss.pop("name"), **loss),
+        loss=_loss(dict(header["loss"]), "classes" in arrays),
         class_weight=None if weight is None else np.array(weight, dtype=np.float64),
+        bounds=(arrays["lower"], arrays["upper"]) if "lower" in arrays else None,
+        penalty_factors=arrays.get("penalty_factors"),
         **{name: header[name] for name in _PLAIN},
+        **{name: header[name] for name in _NEWER if name in header},
     )
+
+
+def _loss(given: dict[str, Any], classes: bool) -> Loss:
+    """Return the loss of a header; one that is not known here is enough for predictions."""
+    name = given.pop("name")
+    if not isinstance(name, str) or name in LOSSES:
+        return get_loss(name, **given)
+    return UnknownLoss(name, "classification" if classes else "regression")
 
 
 def _parameters(loss: Loss) -> dict[str, Any]:

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.files.columns import Columns
 from adasdca.problem.data import check_rows, is_number
 from adasdca.problem.losses import Loss
+from adasdca.problem.problem import check_bounds
 from adasdca.problem.products import RowProducts
+from adasdca.problem.regularizers import check_factors
 from adasdca.storage import FileError
 
 Array = NDArray[np.float64]
@@ -21,6 +24,19 @@ _FIGURES = ("primal", "dual", "gap", "relative_gap", "radius")
 
 class ModelError(FileError):
     """A model, or the file of one, that cannot be used; the message says why and what to do."""
+
+
+class UnknownLoss(Loss):
+    """The loss of a model that was fitted with one that is not registered here.
+
+    Predictions need no loss; all else is refused.
+    """
+
+    def __init__(self, name: str, kind: Any) -> None:
+        self.name, self.kind = name, kind  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        return f"{self.name} (not registered here)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +73,15 @@ class Model:
         Where the model comes from: versions, data, command, date.
     feature_names : list of str or None
         Names of the features, where the data had such.
+    multinomial : bool
+        Whether the rows of `coef` make one multinomial model, and not one for each class against
+        the rest.
+    bounds : (lower, upper) or None
+        Bounds of the coefficients, (d,) arrays; None for none but those of `positive`.
+    penalty_factors : (d,) array or None
+        Factors of the penalty; None: all 1.
+    columns : dict or None
+        How the columns of a table become features: see `adasdca.files.Columns`.
     """
 
     coef: Array
@@ -72,6 +97,10 @@ class Model:
     certificates: list[dict[str, Any]] = field(default_factory=list)
     provenance: dict[str, Any] = field(default_factory=dict)
     feature_names: list[str] | None = None
+    multinomial: bool = False
+    bounds: tuple[Array, Array] | None = None
+    penalty_factors: Array | None = None
+    columns: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         self._check_coefficients()
@@ -133,9 +162,21 @@ class Model:
             raise ModelError(f"l1_ratio = {self.l1_ratio!r} must be a number between 0 and 1.")
         if not is_number(self.bias):
             raise ModelError(f"bias = {self.bias!r} must be a finite number.")
-        for name in ("fit_intercept", "positive"):
+        for name in ("fit_intercept", "positive", "multinomial"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ModelError(f"{name} = {getattr(self, name)!r} must be True or False.")
+        if self.multinomial and (self.loss.name != "logistic" or len(self.coef) == 1):
+            raise ModelError(
+                f"A multinomial model has the logistic loss and more than two classes, not "
+                f"{self.loss.name!r} and {len(self.coef)} row(s) of coefficients."
+            )
+        try:
+            limits = check_bounds(self.bounds, self.n_features)
+            check_factors(self.penalty_factors, self.n_features, limits)
+        except ValueError as error:
+            raise ModelError(f"{error}") from error
+        if self.columns is not None:
+            Columns.of(self.columns)
         origin: Any = self.provenance  # a file may say anything
         found: Any = self.certificates
         if not isinstance(origin, dict):
@@ -214,7 +255,14 @@ class Model:
         """
         if self.classes is None:
             return [np.asarray(y, dtype=np.float64)]
+        labels = self.known(y)
+        positives = self.classes[1:] if len(self.coef) == 1 else self.classes
+        return [np.where(labels == label, 1.0, -1.0) for label in positives]
+
+    def known(self, y: Any) -> NDArray[Any]:
+        """Return labels that are all among `classes`, or refuse them."""
         labels = np.asarray(y)
+        assert self.classes is not None
         if (labels.dtype.kind in "US") != (self.classes.dtype.kind in "US"):
             raise ModelError(
                 f"The labels are of another kind ({labels.tolist()[0]!r}) than the model's classes "
@@ -227,8 +275,7 @@ class Model:
                 f"The label {strange[0]} is none of the model's classes ({known}); leave such "
                 "rows out or fit a model with them."
             )
-        positives = self.classes[1:] if len(self.coef) == 1 else self.classes
-        return [np.where(labels == label, 1.0, -1.0) for label in positives]
+        return labels
 
     def weights(self, y: Any) -> Array | None:
         """Return the sample weights that the class weights give rows of these labels."""

@@ -336,6 +336,10 @@ LOSSES: dict[str, type[Loss]] = {
 }
 
 
+#: Other names of losses: scikit-learn's.
+ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
+
+
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """Return the loss of that name with those parameters; a `Loss` is returned as it is.
 
@@ -348,6 +352,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     if isinstance(loss, Loss):
         return loss
     name: object = loss  # it may be unhashable
+    if isinstance(name, str):
+        name = ALIASES.get(name, name)
     if not isinstance(name, str) or name not in LOSSES:
         raise ValueError(
             f"loss = {loss!r} is unknown; choose one of {', '.join(map(repr, LOSSES))}, "

@@ -1,0 +1,119 @@
+"""Cross-validation at the command line: what is searched, the table and the picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from adasdca.cli.output import finite, print_rows
+from adasdca.cli.refusals import refusal
+from adasdca.cli.training import Search
+
+#: Values of C that --search tries.
+GRID = [float(f"1e{k}") for k in range(-4, 5)]
+#: Folds unless --cv says how many.
+FOLDS = 5
+
+
+def chosen_search(
+    wanted: bool, folds: int | None, Cs: list[float] | None, l1_ratios: list[float] | None, n: int
+) -> Search | None:
+    """Return what the options ask for; None for no cross-validation."""
+    if not wanted:
+        if Cs is not None or l1_ratios is not None:
+            raise refusal(
+                "it is a list to choose from: ask for it with --search.",
+                "--Cs" if Cs is not None else "--l1-ratios",
+            )
+        if folds is None:
+            return None
+    folds = FOLDS if folds is None else folds
+    if folds > n:
+        raise refusal(f"{folds} folds of {n} rows leave some empty; choose fewer.", "--cv")
+    return Search(folds, (Cs or GRID) if wanted else None, l1_ratios)
+
+
+def numbers(text: str | None, option: str, low: float, high: float) -> list[float] | None:
+    """Return numbers that are separated by commas, each above `low` and at most `high`."""
+    if text is None:
+        return None
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise refusal(f"{text!r} is not a list of numbers such as 0.1,1,10.", option) from None
+    bad = [value for value in values if not low <= value <= high or value == np.inf]
+    if bad or (option == "--Cs" and 0 in values):
+        limits = "finite numbers above 0" if option == "--Cs" else "numbers from 0 to 1"
+        raise refusal(f"{(bad or [0])[0]:g} is not allowed; choose {limits}.", option)
+    return values
+
+
+def score_name(estimator: Any) -> str:
+    """Name the score that is compared."""
+    return "accuracy" if hasattr(estimator, "classes_") else "R2"
+
+
+def scores_in_words(estimator: Any) -> str:
+    """Say how well the choice did on rows that it was not fitted on."""
+    scores = _at_choice(estimator)
+    name, mean, spread = score_name(estimator), scores.mean(), scores.std()
+    shown = f"{100 * mean:.4g} %" if name == "accuracy" else f"{mean:.4g}"
+    unit = f"{100 * spread:.2g} %" if name == "accuracy" else f"{spread:.2g}"
+    return f"cross-validation, {len(scores)} folds: {name} {shown} (from fold to fold ± {unit})"
+
+
+def _at_choice(estimator: Any) -> Any:
+    ratio = int(np.flatnonzero(estimator.l1_ratios_ == estimator.l1_ratio_)[0])
+    place = int(np.flatnonzero(estimator.Cs_ == estimator.C_)[0])
+    return estimator.scores_[:, ratio, place]
+
+
+def print_search(estimator: Any) -> None:
+    """Print a line for each C and l1_ratio, the choice marked."""
+    name = score_name(estimator)
+    rows = []
+    for r, ratio in enumerate(estimator.l1_ratios_.tolist()):
+        for k, C in enumerate(estimator.Cs_.tolist()):
+            scores = estimator.scores_[:, r, k]
+            chosen = ratio == estimator.l1_ratio_ and C == estimator.C_
+            rows.append(
+                (
+                    f"{C:g}",
+                    f"{ratio:g}",
+                    f"{scores.mean():.4f}",
+                    f"{scores.std():.4f}",
+                    "chosen" if chosen else "",
+                )
+            )
+    columns = ("C", "l1_ratio", f"mean {name}", "from fold to fold", "")
+    print_rows(f"{len(estimator.scores_)} folds", columns, rows, left=("",))
+
+
+def as_dict(estimator: Any) -> dict[str, Any]:
+    """Return the search, ready for JSON."""
+    return {
+        "score": score_name(estimator),
+        "C": estimator.C_,
+        "l1_ratio": estimator.l1_ratio_,
+        "best_score": finite(estimator.best_score_),
+        "Cs": estimator.Cs_.tolist(),
+        "l1_ratios": estimator.l1_ratios_.tolist(),
+        "scores": estimator.scores_.tolist(),
+    }
+
+
+def draw(estimator: Any, path: Path) -> None:
+    """Draw the scores along C."""
+    from adasdca import plotting
+
+    figure = plotting.score_path(
+        estimator.Cs_,
+        estimator.scores_.mean(axis=0),
+        estimator.scores_.std(axis=0),
+        [f"l1_ratio {ratio:g}" for ratio in estimator.l1_ratios_.tolist()],
+        best=estimator.C_,
+        ylabel=f"{score_name(estimator)}, mean of {len(estimator.scores_)} folds",
+    )
+    plotting.save(figure, path)

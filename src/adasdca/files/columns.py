@@ -1,0 +1,123 @@
+"""How the columns of a table become features, kept so that later rows become the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adasdca.storage import FileError
+
+#: What may be done about missing values.
+MISSING = ("refuse", "drop", "mean", "median", "most_frequent")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that were read, and what was made of them.
+
+    Attributes
+    ----------
+    target : str or None
+        The column of the target.
+    names : list of str
+        The columns of the features, in order.
+    categories : dict of str to list of str
+        Of a column that is one-hot: its values, a feature for each.
+    fill : dict of str to float or str
+        Of a column: what stands for a missing value.
+    """
+
+    target: str | None
+    names: list[str]
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    fill: dict[str, float | str] = field(default_factory=dict)
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features; ``column=value`` for a value of a one-hot column."""
+        return [
+            each
+            for name in self.names
+            for each in (
+                [f"{name}={value}" for value in self.categories[name]]
+                if name in self.categories
+                else [name]
+            )
+        ]
+
+    @property
+    def plain(self) -> bool:
+        """Whether every column is a feature as it is."""
+        return not self.categories and not self.fill
+
+    @classmethod
+    def of(cls, given: Any) -> Columns:
+        """Return the columns that a model's file tells of, checked."""
+        valid = isinstance(given, dict) and given.keys() <= {
+            "target",
+            "names",
+            "categories",
+            "fill",
+        }
+        if valid:
+            target, names = given.get("target"), given.get("names")
+            kinds, fill = given.get("categories", {}), given.get("fill", {})
+            valid = (
+                (target is None or isinstance(target, str))
+                and _texts(names)
+                and isinstance(kinds, dict)
+                and all(_texts(values) and values for values in kinds.values())
+                and isinstance(fill, dict)
+                and all(isinstance(value, (int, float, str)) for value in fill.values())
+                and (kinds.keys() | fill.keys()) <= set(names)
+            )
+        if not valid:
+            raise FileError(
+                "columns must be a dictionary of target, names, categories and fill; fit the model "
+                "again."
+            )
+        return cls(target, names, kinds, fill)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is wanted of the columns of a table.
+
+    Attributes
+    ----------
+    target : str, False or None
+        As in `adasdca.files.read`.
+    columns, drop : sequence of str or None
+        The columns to use, or those to leave out.
+    one_hot : sequence of str or bool
+        The columns whose values are categories; True: all that hold text.
+    missing : str
+        One of `MISSING`.
+    known : Columns or None
+        What an earlier table was: this one is read in the same way.
+    lenient : bool
+        With `known`: whether columns and categories that it does not know are ignored.
+    """
+
+    target: Any = None
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] | None = None
+    one_hot: Sequence[str] | bool = False
+    missing: str = "refuse"
+    known: Columns | None = None
+    lenient: bool = False
+
+    @property
+    def shapes(self) -> bool:
+        """Whether it says more than which column is the target."""
+        chosen = self.columns or self.drop or self.one_hot or self.missing != "refuse"
+        return bool(chosen)
+
+
+def _texts(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and all(isinstance(each, str) for each in value)
+        and len(set(value)) == len(value)
+    )

@@ -1,0 +1,328 @@
+"""Which objective a linear estimator minimises: those of scikit-learn, and those of this package.
+
+Estimators are known by the name of their class, or of a class that it comes from; scikit-learn is
+not imported for that. All are written in terms of `adasdca.solve`: a mean of losses and lam times
+the elastic net. scikit-learn writes the strength in three ways, with n rows of total weight N:
+
+| estimators                            | lam         |
+|---------------------------------------|-------------|
+| C: LogisticRegression, LinearSVC, ... | 1/(C·N)     |
+| alpha of a sum: Ridge, ...            | alpha/N     |
+| alpha of a mean: Lasso, ...           | alpha       |
+| alpha of a mean over rows: SGD        | alpha·n/N   |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from adasdca.problem.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    Logistic,
+    Loss,
+    Quantile,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+    get_loss,
+)
+
+
+class UnknownObjectiveError(ValueError):
+    """An estimator whose objective cannot be certified; the message says why."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What an estimator minimises, as far as its parameters tell.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss.
+    strength : float or array
+        C or alpha; an array has one for each target.
+    unit : {"C", "sum", "mean", "rows"}
+        Which of the ways above `strength` is written in.
+    l1_ratio, bounds, penalty_factors, fit_intercept, intercept_scaling
+        As in `adasdca.solve`.
+    class_weight : dict, "balanced" or None
+        Weights of the classes.
+    own_only : bool
+        Whether the weight of a class counts only where it stands against the rest, as in LIBLINEAR
+        and SGD, and not in the problems of the other classes.
+    balanced_by_weight : bool
+        Whether "balanced" counts weights instead of rows.
+    multinomial : bool
+        Whether more than two classes make one model.
+    signs : bool
+        Whether labels become numbers ±1 for a regression loss.
+    """
+
+    loss: Loss
+    strength: Any
+    unit: str
+    l1_ratio: float = 0.0
+    bounds: Any = None
+    penalty_factors: Any = None
+    fit_intercept: bool = True
+    intercept_scaling: float | None = None
+    class_weight: Any = None
+    own_only: bool = False
+    balanced_by_weight: bool = True
+    multinomial: bool = False
+    signs: bool = False
+
+    def lam(self, n: int, total: float, k: int = 0) -> float:
+        """Return lam of problem k, for n rows of that total weight."""
+        values = np.atleast_1d(np.asarray(self.strength, dtype=np.float64))
+        value = float(values[k if len(values) > 1 else 0])
+        if self.unit == "C":
+            lam = 1.0 / (value * total)
+        else:
+            lam = value * {"sum": 1.0 / total, "mean": 1.0, "rows": n / total}[self.unit]
+        if not 0 < lam < np.inf:
+            raise UnknownObjectiveError(
+                f"{'C' if self.unit == 'C' else 'alpha'} = {value:g} is a problem without a "
+                "penalty: nothing bounds how far its optimum is, so there is no certificate; fit "
+                "with some regularisation, however weak."
+            )
+        return lam
+
+
+def objective_of(estimator: Any) -> Objective:
+    """Return the objective of an estimator, or say why it is not known."""
+    for cls in type(estimator).__mro__:
+        package = cls.__module__.partition(".")[0]
+        reader = _READERS.get(cls.__name__) if package in ("sklearn", "adasdca") else None
+        if reader is not None:
+            return reader(estimator)
+        if package == "sklearn" and cls.__name__ in _REASONS:
+            reason = _REASONS[cls.__name__]
+            raise UnknownObjectiveError(f"{cls.__name__} cannot be certified: {reason}.")
+    raise UnknownObjectiveError(
+        f"{type(estimator).__name__} is not known here; pass its coefficients instead: "
+        "certify(X, y, coef, intercept=..., loss=..., lam=...). Known are "
+        f"{', '.join(sorted(_READERS))}, alone, at the end of a Pipeline, or found by a search."
+    )
+
+
+def _chosen(estimator: Any, name: str) -> Any:
+    """Return a parameter, or what a search put in its place."""
+    found = getattr(estimator, f"{name}_", None)
+    return getattr(estimator, name) if found is None else found
+
+
+def _positive(estimator: Any) -> Any:
+    return (0, None) if getattr(estimator, "positive", False) else None
+
+
+def _own(m: Any) -> Objective:
+    bounds = m.bounds if getattr(m, "bounds", None) is not None else _positive(m)
+    return Objective(
+        m._loss(),
+        _chosen(m, "C"),
+        "C",
+        l1_ratio=float(_chosen(m, "l1_ratio")),
+        bounds=bounds,
+        penalty_factors=m.penalty_factors,
+        fit_intercept=m.fit_intercept,
+        intercept_scaling=m.intercept_scaling,
+        class_weight=getattr(m, "class_weight", None),
+        multinomial=getattr(m, "_joint", False),
+    )
+
+
+def _l1_share(m: Any) -> float:
+    """Return the share of the L1 term from `penalty`, which newer versions leave to l1_ratio."""
+    penalty = getattr(m, "penalty", "deprecated")
+    if penalty is None or penalty == "none":
+        raise UnknownObjectiveError(
+            f"{type(m).__name__}(penalty=None) is a problem without a penalty: nothing bounds how "
+            "far its optimum is, so there is no certificate; fit with some regularisation."
+        )
+    if penalty in ("l1", "l2"):
+        return float(penalty == "l1")
+    ratio = _chosen(m, "l1_ratio")
+    return 0.0 if ratio is None else float(np.ravel(ratio)[0])
+
+
+def _logistic(m: Any) -> Objective:
+    liblinear = m.solver == "liblinear"
+    return Objective(
+        Logistic(),
+        np.ravel(_chosen(m, "C"))[0],
+        "C",
+        l1_ratio=_l1_share(m),
+        fit_intercept=m.fit_intercept,
+        intercept_scaling=m.intercept_scaling if liblinear and m.fit_intercept else None,
+        class_weight=m.class_weight,
+        own_only=liblinear,
+        multinomial=not liblinear and getattr(m, "multi_class", "auto") != "ovr",
+    )
+
+
+def _linear_svc(m: Any) -> Objective:
+    if m.multi_class == "crammer_singer":
+        raise UnknownObjectiveError(
+            "LinearSVC(multi_class='crammer_singer') has one objective for all classes that is not "
+            "solved here; choose multi_class='ovr'."
+        )
+    return Objective(
+        Hinge() if m.loss == "hinge" else SquaredHinge(),
+        m.C,
+        "C",
+        l1_ratio=float(m.penalty == "l1"),
+        fit_intercept=m.fit_intercept,
+        intercept_scaling=m.intercept_scaling if m.fit_intercept else None,
+        class_weight=m.class_weight,
+        own_only=True,
+    )
+
+
+def _linear_svr(m: Any) -> Objective:
+    squared = m.loss == "squared_epsilon_insensitive"
+    return Objective(
+        (SquaredEpsilonInsensitive if squared else EpsilonInsensitive)(m.epsilon),
+        m.C,
+        "C",
+        fit_intercept=m.fit_intercept,
+        intercept_scaling=m.intercept_scaling if m.fit_intercept else None,
+    )
+
+
+def _ridge(m: Any) -> Objective:
+    return Objective(
+        Squared(), _chosen_alpha(m), "sum", bounds=_positive(m), fit_intercept=m.fit_intercept
+    )
+
+
+def _ridge_classifier(m: Any) -> Objective:
+    return Objective(
+        Squared(),
+        _chosen_alpha(m),
+        "sum",
+        bounds=_positive(m),
+        fit_intercept=m.fit_intercept,
+        class_weight=m.class_weight,
+        balanced_by_weight=False,
+        signs=True,
+    )
+
+
+def _chosen_alpha(m: Any) -> Any:
+    found = getattr(m, "alpha_", None)
+    return m.alpha if found is None else found
+
+
+def _elastic_net(m: Any) -> Objective:
+    ratio = getattr(m, "l1_ratio_", None)
+    return Objective(
+        Squared(),
+        _chosen_alpha(m),
+        "mean",
+        l1_ratio=float(m.l1_ratio if ratio is None else ratio),
+        bounds=_positive(m),
+        fit_intercept=m.fit_intercept,
+    )
+
+
+def _lasso(m: Any) -> Objective:
+    return Objective(
+        Squared(),
+        _chosen_alpha(m),
+        "mean",
+        l1_ratio=1.0,
+        bounds=_positive(m),
+        fit_intercept=m.fit_intercept,
+    )
+
+
+def _quantile(m: Any) -> Objective:
+    return Objective(
+        Quantile(m.quantile), m.alpha, "mean", l1_ratio=1.0, fit_intercept=m.fit_intercept
+    )
+
+
+def _huber(m: Any) -> Objective:
+    # At the scale σ that was fitted: Σ_i σ·H(r_i/σ) + α‖w‖² is 2/σ times Σ_i φ(r_i) + ασ/2·‖w‖²,
+    # φ our loss with δ = εσ.
+    sigma = float(m.scale_)
+    return Objective(
+        Huber(m.epsilon * sigma), m.alpha * sigma, "sum", fit_intercept=m.fit_intercept
+    )
+
+
+def _sgd(m: Any) -> Objective:
+    names = {"huber": "delta", "epsilon_insensitive": "epsilon"}
+    own = names.get(str(m.loss).removeprefix("squared_"))
+    if m.loss == "perceptron" or (m.loss in ("huber",) and hasattr(m, "class_weight")):
+        raise UnknownObjectiveError(f"The loss {m.loss!r} of {type(m).__name__} is not known here.")
+    loss = get_loss(m.loss, **({own: m.epsilon} if own else {}))
+    return Objective(
+        loss,
+        m.alpha if m.penalty is not None else 0.0,
+        "rows",
+        l1_ratio={"l2": 0.0, "l1": 1.0, "elasticnet": m.l1_ratio, None: 0.0}[m.penalty],
+        fit_intercept=m.fit_intercept,
+        class_weight=getattr(m, "class_weight", None),
+        own_only=True,
+        balanced_by_weight=False,
+        signs=hasattr(m, "class_weight") and loss.kind == "regression",
+    )
+
+
+_READERS: dict[str, Callable[[Any], Objective]] = {
+    "AdaSDCAClassifier": _own,
+    "AdaSDCARegressor": _own,
+    "LogisticRegression": _logistic,
+    "LogisticRegressionCV": _logistic,
+    "LinearSVC": _linear_svc,
+    "LinearSVR": _linear_svr,
+    "Ridge": _ridge,
+    "RidgeCV": _ridge,
+    "RidgeClassifier": _ridge_classifier,
+    "RidgeClassifierCV": _ridge_classifier,
+    "ElasticNet": _elastic_net,
+    "ElasticNetCV": _elastic_net,
+    "Lasso": _lasso,
+    "LassoCV": _lasso,
+    "LassoLars": _lasso,
+    "LassoLarsCV": _lasso,
+    "QuantileRegressor": _quantile,
+    "HuberRegressor": _huber,
+    "SGDClassifier": _sgd,
+    "SGDRegressor": _sgd,
+}
+
+_GLM = "its loss is none of adasdca.losses"
+_NO_PENALTY = "it has no penalty, and without one nothing bounds how far the optimum is"
+#: Why other linear models of scikit-learn cannot be certified.
+_REASONS = {
+    "LinearRegression": f"{_NO_PENALTY}; fit a Ridge with a small alpha",
+    "SVC": "it is no linear model; LinearSVC is one",
+    "SVR": "it is no linear model; LinearSVR is one",
+    "Perceptron": "it stops at any separating plane, and minimises nothing that has one optimum",
+    "PassiveAggressiveClassifier": "it minimises a new objective at every step",
+    "PassiveAggressiveRegressor": "it minimises a new objective at every step",
+    "SGDOneClassSVM": "one-class problems are not solved here",
+    "PoissonRegressor": _GLM,
+    "GammaRegressor": _GLM,
+    "TweedieRegressor": _GLM,
+    "MultiTaskElasticNet": "its penalty is on groups of coefficients",
+    "MultiTaskLasso": "its penalty is on groups of coefficients",
+    "Lars": "its points are steps of a path, minimisers of nothing that it names",
+    "OrthogonalMatchingPursuit": "it chooses features one by one, which is no convex problem",
+    "BayesianRidge": "it is Ridge(alpha=model.lambda_ / model.alpha_): certify that",
+    "ARDRegression": "each coefficient has a strength of its own: pass them to certify as "
+    "penalty_factors=model.lambda_",
+    "RANSACRegressor": "it fits a part of the rows; certify its estimator_ on those",
+    "TheilSenRegressor": "a median of many fits minimises no objective that is known here",
+    "CalibratedClassifierCV": "certify the models in its calibrated_classifiers_",
+}

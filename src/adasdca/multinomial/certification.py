@@ -1,0 +1,59 @@
+"""The certificate of a multinomial model that somebody else fitted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from adasdca.backends.blas import one_thread
+from adasdca.duality.certificate import Certificate
+from adasdca.multinomial.certificate import certified
+from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.problem.data import check_weights
+from adasdca.problem.products import RowProducts
+
+Array = NDArray[np.float64]
+
+
+def certify_multinomial(
+    X: Any,
+    codes: NDArray[np.intp],
+    coef: Array,
+    intercept: Array,
+    *,
+    lam: float,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+) -> Certificate:
+    """Certify a multinomial logistic model; the objective is that of `solve_multinomial`.
+
+    The dual point is that of the best intercept for these coefficients; what the model's own
+    intercept costs above it is part of the gap.
+
+    Parameters
+    ----------
+    X : (n, d) array or CSR matrix
+        Rows, checked.
+    codes : (n,) array of int
+        Classes 0 … K−1.
+    coef, intercept : (K, d) array, (K,) array
+        The model.
+    lam, sample_weight, fit_intercept
+        The problem, as in `solve_multinomial`.
+    """
+    weight = check_weights(sample_weight, len(codes))
+    with np.errstate(all="ignore"), one_thread():
+        problem = Multinomial(RowProducts(X), codes, weight, lam, len(coef), fit_intercept)
+        losses = RowLosses(problem, problem.margins(coef, intercept))
+        penalty = 0.5 * problem.mu * float(np.vdot(coef, coef))
+        own = (losses.value() + penalty) / problem.total
+        travel = 1.25 * float(np.linalg.norm(coef))
+        best = certified(problem, coef, intercept, losses, travel, 0, 0.0, math.inf).certificate
+    blur = max(best.primal - best.gap - best.dual, 0.0)
+    above = max(own - best.primal, 0.0)
+    rounding = best.rounding + (2.0 * blur if above else 0.0)
+    gap = best.gap + above + (2.0 * blur if above else 0.0)
+    return Certificate.of(own, gap, rounding, blur, lam)

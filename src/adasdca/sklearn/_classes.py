@@ -1,0 +1,195 @@
+"""The classes: scikit-learn's, each with a `fit` of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn.linear_model as linear
+import sklearn.svm as svm
+from sklearn.base import _fit_context
+from sklearn.preprocessing import LabelBinarizer
+
+from adasdca.estimators._guard import guarded
+from adasdca.sklearn._fits import CertifiedFit, classes_of
+
+
+def _steps(solutions: list[Any]) -> int:
+    return int(max(s.n_epochs for s in solutions))
+
+
+class LogisticRegression(CertifiedFit, linear.LogisticRegression):
+    """scikit-learn's LogisticRegression, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.linear_model.LogisticRegression`. Any
+    `solver` may go with any penalty; ``"liblinear"`` penalises the intercept, as there. `dual`,
+    `n_jobs` and `verbose` change nothing.
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
+        """Fit the model; see scikit-learn's."""
+        X, y, weight = self._read(X, y, sample_weight)
+        self.classes_ = classes_of(y, self)
+        solutions = self._fit_labels(X, y, self.classes_, weight)
+        self.coef_ = np.vstack([s.coef for s in solutions])
+        self.intercept_ = np.hstack([s.intercept for s in solutions]).astype(np.float64)
+        self.n_iter_ = np.array([_steps(solutions)], dtype=np.int32)
+        return self
+
+
+class LinearSVC(CertifiedFit, svm.LinearSVC):
+    """scikit-learn's LinearSVC, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.svm.LinearSVC`; `dual` and `verbose`
+    change nothing, multi_class="crammer_singer" is refused.
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit the model; see scikit-learn's."""
+        X, y, weight = self._read(X, y, sample_weight)
+        self.classes_ = classes_of(y, self)
+        solutions = self._fit_labels(X, y, self.classes_, weight)
+        self.coef_ = np.vstack([s.coef for s in solutions])
+        self.intercept_ = np.array([s.intercept for s in solutions])
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        self.n_iter_ = _steps(solutions)
+        return self
+
+
+class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
+    """scikit-learn's RidgeClassifier, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.linear_model.RidgeClassifier`; `solver`
+    and `copy_X` change nothing. Labels of several outputs are refused.
+    """
+
+    _direct = True
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
+        """Fit the model; see scikit-learn's."""
+        X, y, weight = self._read(X, y, sample_weight)
+        self.classes_ = classes_of(y, self)
+        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
+        solutions = self._fit_labels(X, y, self.classes_, weight)
+        self.coef_ = np.vstack([s.coef for s in solutions])
+        self.intercept_ = np.array([s.intercept for s in solutions])
+        self.n_iter_, self.solver_ = None, "adasdca"
+        return self
+
+
+class Ridge(CertifiedFit, linear.Ridge):
+    """scikit-learn's Ridge, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.linear_model.Ridge`; `solver` and
+    `copy_X` change nothing, and alpha=0, a problem without a penalty, is refused.
+    """
+
+    _direct = True
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
+        """Fit the model; see scikit-learn's."""
+        X, y, weight = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
+        _check_alphas(self.alpha, y)
+        solutions = self._fit_numbers(X, y, weight)
+        _take(self, solutions, y)
+        self.n_iter_, self.solver_ = None, "adasdca"
+        return self
+
+
+class ElasticNet(CertifiedFit, linear.ElasticNet):
+    """scikit-learn's ElasticNet, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.linear_model.ElasticNet`; `precompute`,
+    `copy_X` and `selection` change nothing, and alpha=0, a problem without a penalty, is refused.
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True
+    ) -> ElasticNet:
+        """Fit the model; see scikit-learn's."""
+        X, y, weight = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
+        solutions = self._fit_numbers(X, y, weight)
+        _take(self, solutions, y)
+        steps = [s.n_epochs for s in solutions]
+        self.n_iter_ = steps[0] if y.ndim == 1 or y.shape[1] == 1 else steps
+        return self
+
+
+class Lasso(ElasticNet, linear.Lasso):
+    """scikit-learn's Lasso, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.linear_model.Lasso`; `precompute`,
+    `copy_X` and `selection` change nothing, and alpha=0, a problem without a penalty, is refused.
+    """
+
+    __init__ = linear.Lasso.__init__
+    path = staticmethod(linear.Lasso.path)
+
+
+class LinearSVR(CertifiedFit, svm.LinearSVR):
+    """scikit-learn's LinearSVR, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.svm.LinearSVR`; `dual` and `verbose`
+    change nothing.
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Fit the model; see scikit-learn's."""
+        X, y, weight = self._read(X, y, sample_weight, y_numeric=True)
+        solutions = self._fit_numbers(X, y, weight)
+        self.coef_ = solutions[0].coef
+        self.intercept_ = np.array([solutions[0].intercept]) if self.fit_intercept else 0.0
+        self.n_iter_ = _steps(solutions)
+        return self
+
+
+class QuantileRegressor(CertifiedFit, linear.QuantileRegressor):
+    """scikit-learn's QuantileRegressor, with a certificate.
+
+    Parameters, attributes and methods are those of `sklearn.linear_model.QuantileRegressor`;
+    `solver` and `solver_options` change nothing, and alpha=0, a problem without a penalty, is
+    refused.
+    """
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuantileRegressor:
+        """Fit the model; see scikit-learn's."""
+        X, y, weight = self._read(X, y, sample_weight, y_numeric=True)
+        solutions = self._fit_numbers(X, y, weight)
+        self.coef_, self.intercept_ = solutions[0].coef, solutions[0].intercept
+        self.n_iter_ = _steps(solutions)
+        return self
+
+
+def _check_alphas(alpha: Any, y: Any) -> None:
+    count = 1 if y.ndim == 1 else y.shape[1]
+    if np.size(alpha) not in (1, count):
+        raise ValueError(
+            f"Number of targets and number of penalties do not correspond: {np.size(alpha)} != "
+            f"{count}"
+        )
+
+
+def _take(model: Any, solutions: list[Any], y: Any) -> None:
+    """Set coefficients and intercept in the shapes of the targets."""
+    coef, intercept = (
+        np.array([getattr(s, name) for s in solutions]) for name in ("coef", "intercept")
+    )
+    model.coef_ = coef[0] if y.ndim == 1 else coef
+    model.intercept_ = intercept[0] if y.ndim == 1 else intercept
+    if not model.fit_intercept:
+        model.intercept_ = 0.0

@@ -1,0 +1,212 @@
+"""The fit that all classes share: scikit-learn's parameters into solves, these into attributes.
+
+scikit-learn's `tol` bounds a gradient or a step, which is of the order of the square root of a gap:
+the relative duality gap asked for is the square of `tol`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from adasdca.estimators._verdict import reached, verdict
+from adasdca.models._certify import split_classes
+from adasdca.models._objectives import Objective, objective_of
+from adasdca.multinomial.solver import solve_multinomial
+from adasdca.solution import Status
+from adasdca.solver import solve
+
+Array = NDArray[np.float64]
+
+#: Smaller gaps are not asked for: a solve goes on as far as double precision allows.
+LEAST = 1e-14
+#: The gap of estimators without `tol`.
+EXACT = 1e-10
+#: Epochs of estimators without `max_iter`, or with None.
+EPOCHS = 1000
+
+
+class CertifiedFit:
+    """Solves the objective that the parameters of a scikit-learn estimator describe.
+
+    Attributes
+    ----------
+    certificate_ : Certificate or list of Certificate
+        Objective, lower bound, gap and radius; a list with several classes or targets.
+    dual_gap_ : float or array
+        Duality gap: how far the objective can be above its minimum.
+    radius_ : float or array
+        How far the coefficients can be from the exact ones.
+    status_ : Status or list of Status
+        How the solve ended.
+    converged_ : bool
+        Whether the gap asked for was reached.
+    history_ : History or list of History
+        The surveys of the solve.
+    """
+
+    fit_intercept: bool
+    coef_: Any
+    intercept_: Any
+    n_iter_: Any
+    #: Whether scikit-learn solves it directly, to the last digits, whatever `tol`.
+    _direct = False
+
+    def _gap(self) -> float:
+        """Return the relative gap that `tol` stands for."""
+        if self._direct:
+            return 0.0
+        tol = getattr(self, "tol", None)
+        if tol is None:
+            return EXACT
+        return float(tol) ** 2 if tol**2 >= LEAST else 0.0
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
+        """Return rows, targets and weights, checked."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            **options,
+        )
+        if sample_weight is None:
+            return X, y, None
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return X, y, weight
+
+    def _fit_numbers(self, X: Any, y: Any, weight: Array | None) -> list[Any]:
+        """Solve for each column of real targets."""
+        columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
+        return self._solutions(X, objective_of(self), list(columns), [weight] * len(columns))
+
+    def _fit_labels(self, X: Any, y: Any, classes: Any, weight: Array | None) -> list[Any]:
+        """Solve for classes: one problem of two, one each or a multinomial one of more."""
+        objective = objective_of(self)
+        targets, weights = split_classes(classes, objective, y, weight)
+        if len(classes) > 2 and objective.multinomial:
+            return [self._multinomial(X, objective, targets[0], weights[0], len(classes))]
+        return self._solutions(X, objective, targets, weights)
+
+    def _solutions(
+        self,
+        X: Any,
+        objective: Objective,
+        targets: list[NDArray[Any]],
+        weights: list[Array | None],
+    ) -> list[Any]:
+        starts = self._starts(len(targets), X.shape[0])
+        solutions = [
+            solve(
+                X,
+                each,
+                loss=objective.loss,
+                lam=self._lam(objective, len(each), weight, k),
+                l1_ratio=objective.l1_ratio,
+                bounds=objective.bounds,
+                sample_weight=weight,
+                fit_intercept=objective.fit_intercept,
+                intercept_scaling=objective.intercept_scaling,
+                tol=self._gap(),
+                max_epochs=self._epochs(),
+                random_state=self._seed(),
+                warm_start=starts[k],
+            )
+            for k, (each, weight) in enumerate(zip(targets, weights, strict=True))
+        ]
+        self._adopt(solutions)
+        return solutions
+
+    def _multinomial(
+        self, X: Any, objective: Objective, codes: Any, weight: Array | None, count: int
+    ) -> Any:
+        start = None
+        if getattr(self, "warm_start", False) and np.shape(getattr(self, "coef_", 0)) == (
+            count,
+            X.shape[1],
+        ):
+            start = (
+                np.asarray(self.coef_, dtype=np.float64),
+                np.asarray(self.intercept_, dtype=np.float64) * np.ones(count),
+            )
+        solution = solve_multinomial(
+            X,
+            codes,
+            n_classes=count,
+            lam=self._lam(objective, len(codes), weight, 0),
+            sample_weight=weight,
+            fit_intercept=objective.fit_intercept,
+            tol=self._gap(),
+            max_epochs=self._epochs(),
+            warm_start=start,
+        )
+        self._adopt([solution])
+        return solution
+
+    def _lam(self, objective: Objective, n: int, weight: Array | None, k: int) -> float:
+        return objective.lam(n, float(n) if weight is None else math.fsum(weight), k)
+
+    def _epochs(self) -> int:
+        given = getattr(self, "max_iter", None)
+        return EPOCHS if given is None or given < 0 else int(given)
+
+    def _seed(self) -> int:
+        seed = getattr(self, "random_state", None)
+        if seed is None:
+            return 0
+        if isinstance(seed, Integral):
+            return int(seed)
+        return int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+
+    def _starts(self, count: int, n: int) -> list[Any]:
+        states = getattr(self, "_states", None) if getattr(self, "warm_start", False) else None
+        if states is None or len(states) != count or any(len(s.beta) > n for s in states):
+            return [None] * count
+        return list(states)
+
+    def _adopt(self, solutions: list[Any]) -> None:
+        """Keep the certificates, and warn of a tolerance that was not reached."""
+        several = len(solutions) > 1
+        certificates = [s.certificate for s in solutions]
+        self.certificate_ = certificates if several else certificates[0]
+        gaps, radii = ([getattr(s, name) for s in solutions] for name in ("gap", "radius"))
+        self.dual_gap_ = np.array(gaps) if several else gaps[0]
+        self.radius_ = np.array(radii) if several else radii[0]
+        self.status_ = [s.status for s in solutions] if several else solutions[0].status
+        self.history_ = [s.history for s in solutions] if several else solutions[0].history
+        gap = self._gap()
+        self.converged_ = all(reached(s, gap) for s in solutions)
+        if hasattr(self, "warm_start"):
+            self._states = [s.state for s in solutions if hasattr(s, "state")]
+        # A stalled solve is as exact as its data allow: scikit-learn's tolerance is met.
+        if any(s.status in (Status.EPOCH_LIMIT, Status.TIME_LIMIT) for s in solutions):
+            names = [f" problem {k}" for k in range(len(solutions))] if several else [""]
+            warnings.warn(
+                verdict(type(self).__name__, solutions, names, gap, self._epochs()),
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
+
+def classes_of(y: Any, owner: Any) -> Any:
+    """Return the classes of labels, two at least."""
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(owner).__name__}: This solver needs samples of at least 2 classes in the data, "
+            f"but the data contains only one class: {classes.tolist()[0]!r}"
+        )
+    return classes

@@ -1,0 +1,265 @@
+"""What people do around a fit: names, frames, pictures, groups, routing, processes, a page."""
+
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.linear_model import QuantileRegressor
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+import adasdca
+from adasdca import (
+    AdaSDCAClassifier,
+    AdaSDCAClassifierCV,
+    AdaSDCARegressor,
+    AdaSDCARegressorCV,
+)
+from bundled import cancer, diabetes, iris
+
+
+@pytest.mark.parametrize(
+    ("alias", "name", "model", "data"),
+    [
+        ("log_loss", "logistic", AdaSDCAClassifier, cancer),
+        ("squared_error", "squared", AdaSDCARegressor, diabetes),
+        ("absolute_error", "absolute", AdaSDCARegressor, diabetes),
+    ],
+)
+def test_names_of_scikit_learn_are_known(alias, name, model, data):
+    X, y = data()
+    one, two = (model(loss=loss, C=0.01, random_state=0).fit(X, y) for loss in (alias, name))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    if alias == "log_loss":
+        np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    targets = np.where(y == y.max(), 1.0, -1.0)
+    solved = adasdca.solve(X, targets, loss=alias, lam=0.1, random_state=0)
+    assert solved.primal == adasdca.solve(X, targets, loss=name, lam=0.1, random_state=0).primal
+
+
+def test_an_alias_is_not_given_away():
+    with pytest.raises(ValueError, match="belongs to the package"):
+
+        @adasdca.register_loss
+        class Own(adasdca.losses.PiecewiseQuadratic):
+            name = "log_loss"
+            kind = "classification"
+            domain = (0.0, 1.0)
+
+
+def test_a_loss_without_a_domain_is_told_what_it_lacks():
+    with pytest.raises(ValueError, match="it lacks `domain`"):
+
+        @adasdca.register_loss
+        class Own(adasdca.losses.PiecewiseQuadratic):
+            name = "endless"
+            kind = "classification"
+
+
+def test_no_penalty_at_all_is_refused_with_the_remedy():
+    X, y = cancer()
+    with pytest.raises(ValueError, match=r"C = inf asks for no penalty .* e\.g\. C = 1e6"):
+        AdaSDCAClassifier(C=np.inf).fit(X, y)
+
+
+def test_bounds_hold_and_are_those_of_solve():
+    X, y = diabetes()
+    bounds = (-0.2, np.linspace(0.0, 0.4, X.shape[1]))
+    model = AdaSDCARegressor(bounds=bounds, tol=1e-9, random_state=0).fit(X, y)
+    assert ((model.coef_ >= bounds[0]) & (model.coef_ <= bounds[1])).all()
+    same = adasdca.solve(
+        X, y, loss="squared", lam=1 / len(y), bounds=bounds, fit_intercept=True, tol=1e-9
+    )
+    np.testing.assert_allclose(model.coef_, same.coef, atol=1e-4)
+    X, y = iris()
+    three = AdaSDCAClassifier(bounds=(0, None)).fit(X, y)
+    assert three.coef_.min() >= 0
+    assert len(three.certificate_) == 3  # no multinomial model between bounds
+    with pytest.raises(ValueError, match=r"positive=True is bounds=.* give one of them"):
+        AdaSDCAClassifier(bounds=(0, 1), positive=True).fit(X, y)
+    with pytest.raises(ValueError, match="bounds=None"):
+        AdaSDCAClassifier(bounds=(0, 1), multi_class="multinomial").fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    X, y = cancer()
+    y = np.where(y == 1, 1.0, -1.0)
+    return (
+        adasdca.solve(X, y, loss="logistic", lam=1e-2, random_state=0),
+        adasdca.path(X, y, loss="logistic", Cs=[0.01, 0.1], random_state=0),
+    )
+
+
+@pytest.mark.parametrize(("library", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_histories_and_paths_are_frames(library, kind, solved):
+    solution, path = solved
+    frame = solution.history.to_frame(library)
+    assert isinstance(frame, kind)
+    assert len(frame) == len(solution.history)
+    assert frame["gap"].to_list()[-1] == solution.gap
+    frame = path.to_frame(library)
+    assert isinstance(frame, kind)
+    assert frame["C"].to_list() == [0.01, 0.1]
+    assert frame["primal"].to_list() == [s.primal for s in path.solutions]
+
+
+def test_a_frame_of_another_library_is_refused(solved, monkeypatch):
+    with pytest.raises(ValueError, match="library = 'arrow' is unknown; choose one of 'pandas'"):
+        solved[0].history.to_frame("arrow")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        solved[1].to_frame()
+
+
+def test_pictures_and_short_words(solved):
+    solution, path = solved
+    (epochs, seconds) = solution.plot(tol=1e-4).axes
+    np.testing.assert_array_equal(epochs.lines[0].get_ydata(), solution.history.relative_gap)
+    assert seconds.get_xlabel() == "seconds"
+    figure = path.plot([f"x{j}" for j in range(30)])
+    named = figure.axes[0].get_legend_handles_labels()
+    looks = {(line.get_color(), str(line.get_linestyle())) for line in named[0]}
+    assert len(looks) == len(named[1]) == 8
+    assert len(repr(path)) < 100
+    assert repr(path).startswith("Path(2 solutions, C 0.01 to 0.1, 2 converged")
+    for thing in (solution, path):
+        assert re.fullmatch(r"<table>.*</table>(<p>.*</p>)?", thing._repr_html_(), re.DOTALL)
+
+
+def test_a_method_that_gives_up_is_not_blamed_on_rounding():
+    @adasdca.register_method("lazy")
+    def lazy(survey, rng):
+        return np.empty(0, dtype=np.intp)
+
+    X, y = cancer()
+    try:
+        found = adasdca.solve(X, np.where(y == 1, 1.0, -1.0), loss="hinge", lam=1e-2, method="lazy")
+    finally:
+        adasdca.methods.REGISTERED.pop("lazy")
+    assert found.relative_gap > 0.5
+    assert "made no more progress" in found.message
+    assert "Choose another method" in found.message
+
+
+def test_numbers_are_for_people():
+    whole = adasdca.Certificate(1.0, 0.0, 1.0, 1.0)
+    assert "(100 %)" in str(whole)
+    with pytest.raises(ValueError, match=r"one class only: 1\.0\."):
+        AdaSDCAClassifier().fit(np.eye(3), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("model", "data"), [(AdaSDCAClassifierCV, cancer), (AdaSDCARegressorCV, diabetes)]
+)
+def test_groups_stay_together(model, data):
+    X, y = data()
+    X, y = X[:120], y[:120]
+    groups = np.arange(120) % 4
+    seen = []
+
+    class Watched(GroupKFold):
+        def split(self, X, y=None, groups=None):
+            for train, test in super().split(X, y, groups):
+                seen.append(not set(groups[train]) & set(groups[test]))
+                yield train, test
+
+    options = {"Cs": [0.1, 1.0], "random_state": 0}
+    fit = model(cv=Watched(4), **options).fit(X, y, groups=groups)
+    assert seen == [True] * 4
+    folds = list(GroupKFold(4).split(X, y, groups))
+    np.testing.assert_array_equal(fit.scores_, model(cv=folds, **options).fit(X, y).scores_)
+    with pytest.raises(TypeError, match="unexpected argument 'teams'"):
+        model(cv=4, **options).fit(X, y, teams=groups)
+
+
+def test_metadata_are_routed():
+    X, y = cancer()
+    weight, groups = 0.5 + np.random.default_rng(0).random(len(y)), np.arange(len(y)) % 3
+    direct = AdaSDCAClassifierCV(cv=GroupKFold(3), Cs=[0.1, 1.0], random_state=0)
+    direct.fit(X, y, sample_weight=weight, groups=groups)
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = AdaSDCAClassifierCV(cv=GroupKFold(3), Cs=[0.1, 1.0], random_state=0)
+        routed.set_fit_request(sample_weight=True)
+        routed.fit(X, y, sample_weight=weight, groups=groups)
+        np.testing.assert_array_equal(routed.scores_, direct.scores_)
+        inner = AdaSDCAClassifier(random_state=0).set_fit_request(sample_weight=True)
+        search = GridSearchCV(inner.set_score_request(sample_weight=True), {"C": [0.1, 1.0]}, cv=2)
+        search.fit(X, y, sample_weight=weight)
+        best = AdaSDCAClassifier(C=search.best_params_["C"], random_state=0)
+        np.testing.assert_array_equal(
+            search.best_estimator_.coef_, best.fit(X, y, sample_weight=weight).coef_
+        )
+
+
+def test_registered_names_reach_other_processes(tmp_path):
+    """An estimator that is unpickled where nothing was registered still knows its names."""
+
+    @adasdca.register_loss
+    class Steep(adasdca.losses.PiecewiseQuadratic):
+        name = "steep"
+        kind = "classification"
+        domain = (0.0, 3.0)
+
+    @adasdca.register_method("in-order")
+    def in_order(survey, rng):
+        return np.arange(len(survey.beta))
+
+    X, y = cancer()
+    model = AdaSDCAClassifier(tol=1e-2, C=0.01, random_state=0, fit_intercept=False)
+    try:
+        (tmp_path / "model").write_bytes(pickle.dumps((model, X, y)))
+        model.set_params(loss="steep", method="in-order")
+        expected = model.fit(X, y).coef_
+    finally:
+        adasdca.losses.LOSSES.pop("steep")
+        adasdca.methods.REGISTERED.pop("in-order")
+        adasdca.methods.PICKERS.pop("in-order")
+    code = (
+        "import pickle, pathlib, numpy\n"
+        "model, X, y = pickle.loads(pathlib.Path('model').read_bytes())\n"
+        "model.set_params(loss='steep', method='in-order').fit(X, y)\n"
+        "numpy.save('coef.npy', model.coef_)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "coef.npy"), expected)
+
+
+def test_a_report_is_one_page(tmp_path):
+    pytest.importorskip("matplotlib")
+    X, y = cancer()
+    model = AdaSDCAClassifier(tol=1e-8, random_state=0).fit(X, y)
+    names = [f"<x{j}>" for j in range(X.shape[1])]
+    page = model.report(X, y, path=tmp_path / "fit.html", feature_names=names, title="cancer")
+    assert (tmp_path / "fit.html").read_text("utf-8") == page
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>|"http://www.w3.org[^"]*"|'
+                                r'<metadata>.*?</metadata>', "", page, flags=re.DOTALL)  # fmt: skip
+    assert f"{model.certificate_.primal:.8g}" in page
+    assert page.count("<svg") == 2
+    largest = int(np.abs(model.coef_[0]).argmax())
+    first = page.index("&lt;x")
+    assert page[first:].startswith(f"&lt;x{largest}&gt;")
+    assert f"the sign of {np.count_nonzero(np.abs(model.coef_) > model.radius_)} is certain" in page
+    safe = np.count_nonzero(model.certified_margin(X) > 0)
+    assert f"{safe} of {len(y)} predictions" in page
+    assert "random_state=0" in page
+    X, y = diabetes()
+    page = AdaSDCARegressorCV(Cs=[0.1, 1.0], random_state=0).fit(X, y).report(X, y)
+    assert "<h2>Residuals</h2>" in page
+    assert "2 of 10" not in page
+    X, y = iris()
+    page = AdaSDCAClassifier(loss="hinge", random_state=0).fit(X, y).report(X, y)
+    assert page.count("<h3>class") == 3
+
+
+def test_a_lasso_of_quantiles_is_certified_by_its_own_solve():
+    """At a kink and without an L2 term only a solve finds a dual point."""
+    X, y = diabetes()
+    model = QuantileRegressor(quantile=0.7, alpha=0.02).fit(X, y)
+    assert adasdca.certify(model, X, y, epochs=0).relative_gap > 1e-2
+    assert adasdca.certify(model, X, y, epochs=200).relative_gap < 1e-4
