@@ -212,8 +212,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
         }
     } else if (known) {
         it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
-        best = certified(problem, total_of(sums), w, fresh.data(), false);
-        charge_imbalance(problem, w, out.beta, extents, best);
+        best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
+        charge_imbalance(problem, w, skew_of(problem, out.beta, extents), best);
         if (!std::isfinite(best.gap) || doubtful(best)) {
             const auto finer = certify_by(it, true, nullptr, bias, w, out.beta, threads, token);
             if (finer.gap < best.gap) best = finer;

@@ -258,26 +258,6 @@ class Solution(Solved):
             f"{self.n_epochs} epochs, {self.n_updates} updates, n={n}, d={d})"
         )
 
-
-class Guess(NamedTuple):
-    """A model to begin at; its dual point is −φ' at its scores.
-
-    Attributes
-    ----------
-    coef : (d,) array
-        w.
-    intercept : float
-        b.
-    """
-
-    coef: Array
-    intercept: float
-
-    @property
-    def beta(self) -> Array:
-        """The duals of no rows."""
-        return np.empty(0)
-
     def _repr_html_(self) -> str:
         figures = {
             "objective": f"{self.primal:.8g}",
@@ -308,6 +288,26 @@ class Guess(NamedTuple):
         history = self.history
         curve = Curve("gap", history.epoch, history.seconds, history.relative_gap)
         return convergence([curve], tol=tol, figure=figure)
+
+
+class Guess(NamedTuple):
+    """A model to begin at; its dual point is −φ' at its scores.
+
+    Attributes
+    ----------
+    coef : (d,) array
+        w.
+    intercept : float
+        b.
+    """
+
+    coef: Array
+    intercept: float
+
+    @property
+    def beta(self) -> Array:
+        """The duals of no rows."""
+        return np.empty(0)
 
 
 def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:

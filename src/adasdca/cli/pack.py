@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adasdca.cli import inputs
+from adasdca.cli import options
 from adasdca.cli.output import emit, note
 from adasdca.cli.refusals import blame, refusal
 from adasdca.files import open_packed
@@ -24,10 +24,10 @@ def pack(
     folder: Annotated[
         Path | None, typer.Argument(metavar="FOLDER", help="The folder to write.")
     ] = None,
-    target: inputs.Target = None,
-    file_format: inputs.Format = None,
-    features: inputs.Features = None,
-    zero_based: inputs.ZeroBased = False,
+    target: options.Target = None,
+    file_format: options.Format = None,
+    features: options.Features = None,
+    zero_based: options.ZeroBased = False,
     dtype: Annotated[
         str, typer.Option(metavar="TYPE", help="Type of the entries: float64 or float32.")
     ] = "float64",

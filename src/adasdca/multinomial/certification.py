@@ -12,8 +12,7 @@ from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate
 from adasdca.multinomial.certificate import certified
 from adasdca.multinomial.margins import Multinomial, RowLosses
-from adasdca.problem.data import check_weights
-from adasdca.problem.products import RowProducts
+from adasdca.problem.data import check_rows, check_weights
 
 Array = NDArray[np.float64]
 
@@ -46,7 +45,7 @@ def certify_multinomial(
     """
     weight = check_weights(sample_weight, len(codes))
     with np.errstate(all="ignore"), one_thread():
-        problem = Multinomial(RowProducts(X), codes, weight, lam, len(coef), fit_intercept)
+        problem = Multinomial(check_rows(X), codes, weight, lam, len(coef), fit_intercept)
         losses = RowLosses(problem, problem.margins(coef, intercept))
         penalty = 0.5 * problem.mu * float(np.vdot(coef, coef))
         own = (losses.value() + penalty) / problem.total
