@@ -46,8 +46,8 @@ def ticking():
 
     interval = sys.getswitchinterval()
     thread = threading.Thread(target=tick)
+    sys.setswitchinterval(1e3)  # from its first wait on, nobody is made to give it away
     thread.start()
-    sys.setswitchinterval(1e3)  # nobody is made to give it away
     try:
         yield ticks
     finally:
@@ -123,8 +123,9 @@ def kernels():
         "Workspace.derive": lambda: ws.derive(ones, 0.0, None, out, other, 1),
         "Workspace.slope_along": lambda: ws.slope_along(ones, ones, 1.0, 0.0, None, 1),
         "Workspace.combine": lambda: ws.combine(ones, u, 1),
+        "Workspace.squares": lambda: ws.squares(ones, u, 1),
         "Workspace.combine_exactly": lambda: ws.combine_exactly(ones, u, 1),
-        "Workspace.gram": lambda: sparse.gram(ones, ones[None], gram, side, 1, FOREVER),
+        "Workspace.gram": lambda: sparse.gram(ones, ones[None], None, gram, side, 1, FOREVER),
         "Workspace.products": lambda: ws.products(rows, 0, None, square, 1, FOREVER),
         "Workspace.place": lambda: ws.place(ones, w, 0.0),
         "Planner.plan": lambda: planner.plan(ones, 2.0, N, 0),

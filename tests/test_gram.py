@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca.backends import kernel_matrix
+from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.backends.workspace import make_workspace
 from adasdca.problem.problem import Problem
@@ -75,7 +76,7 @@ def test_gram(d, density, values):
             found, sums = np.empty((d, d)), np.empty((2, d))
             workspace = make_workspace(problem, pack)
             workspace.pack()
-            assert workspace.gram(h, factors, found, sums, 1, FOREVER)
+            assert workspace.gram(h, factors, None, found, sums, 1, FOREVER)
             np.testing.assert_allclose(np.tril(found), expected, rtol=1e-12, atol=1e-12)
             np.testing.assert_allclose(sums, (factors * h) @ X, rtol=1e-12, atol=1e-12)
 
@@ -91,9 +92,33 @@ def test_gram_in_parts():
     sums = np.empty((3, 1, 11))
     for threads, matrix in enumerate(found, 1):
         workspace = make_workspace(problem, False)
-        assert workspace.gram(h, factor, matrix, sums[threads - 1], threads, FOREVER)
+        assert workspace.gram(h, factor, None, matrix, sums[threads - 1], threads, FOREVER)
     expected = np.tril((X.T @ X.multiply(h[:, None])).toarray())
     np.testing.assert_allclose(np.tril(found[0]), expected, rtol=1e-12)
     assert all((np.tril(matrix) == np.tril(found[0])).all() for matrix in found)
     np.testing.assert_allclose(sums[0, 0], X.T @ (h * factor[0]), rtol=1e-12)
     assert (sums == sums[0]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [3, 17, 64, 70])
+@pytest.mark.parametrize("even", [False, True], ids=["", "even"])
+def test_gram_of_far_dense_rows(d, dtype, even):
+    """Rows far from 0 keep the digits of their differences, by the core and by BLAS."""
+    rng = np.random.default_rng(d)
+    X = (1e6 + rng.normal(size=(400, d))).astype(dtype)
+    weight = None if even else rng.exponential(size=400) * (rng.random(400) < 0.9)
+    y = rng.normal(size=400)
+    options = {"loss": "squared", "lam": 0.02, "fit_intercept": True, "sample_weight": weight}
+    term = LocalBackend(Problem.checked(X, y, **options)).term()
+    term.go(np.zeros(d), 0.0)
+    found = term.gram(True, FOREVER, combined=True)
+    h = np.ones(400) if even else weight
+    exact = X.astype(np.longdouble)
+    column = h @ exact
+    centred = exact - column / h.sum()
+    matrix = (centred.T @ (h[:, None] * centred)).astype(float)
+    np.testing.assert_allclose(np.tril(found.matrix), np.tril(matrix), rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(found.column, column.astype(float), rtol=1e-13)
+    np.testing.assert_allclose(found.combined, ((h * y) @ exact).astype(float), rtol=1e-9)
+    assert found.mass == pytest.approx(h.sum(), rel=1e-14)

@@ -81,6 +81,16 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
         .def(
+            "squares",
+            [](Workspace& ws, Vector<double> h, Output out, int threads) {
+                expect_rows(ws, h, "h");
+                double* to = pointer(out, ws.problem.d);
+                released(1e18, [&](StopToken& token) {
+                    return sum_squares(ws.iterate, h.data(), to, threads, token);
+                });
+            },
+            "h"_a, "out"_a, "threads"_a, "Write sum_i h_i x_ij^2 for every feature.")
+        .def(
             "combine_exactly",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {
                 expect_rows(ws, beta, "beta");
@@ -94,8 +104,9 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "Write u, summed in twice the digits; return sum_i c_i beta_i.")
         .def(
             "gram",
-            [](Workspace& ws, Vector<double> h, Grid<double> f, Square out, Square side,
-               int threads, double seconds) {
+            [](Workspace& ws, Vector<double> h, Grid<double> f,
+               std::optional<Vector<double>> centre, Square out, Square side, int threads,
+               double seconds) {
                 const std::int64_t n = ws.problem.n, d = ws.problem.d;
                 auto shaped = [](const auto& a, std::int64_t lines, std::int64_t columns) {
                     return static_cast<std::int64_t>(a.shape(0)) == lines &&
@@ -106,14 +117,20 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                 expect(shaped(f, factors, n), "f: one column per row");
                 expect(shaped(out, d, d), "out must be d x d");
                 expect(shaped(side, factors, d), "side: d sums for every line of f");
+                expect(!centre || static_cast<std::int64_t>(centre->size()) == d,
+                       "centre: one entry per feature");
+                expect(!centre || is_dense(ws.iterate), "centre: for dense rows only");
                 return released(seconds, [&](StopToken& token) {
                     if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
-                    return gram(ws.iterate, *ws.gram_columns, {h.data(), f.data(), n, factors},
-                                out.data(), side.data(), threads, token);
+                    const GramTerms terms{h.data(), f.data(), n, factors,
+                                          centre ? centre->data() : nullptr};
+                    return gram(ws.iterate, *ws.gram_columns, terms, out.data(), side.data(),
+                                threads, token);
                 });
             },
-            "h"_a, "f"_a, "out"_a, "side"_a, "threads"_a, "seconds"_a,
-            "Write the lower triangle of sum_i h_i x_i x_i^T, and sum_i h_i f_i x_i for lines f.")
+            "h"_a, "f"_a, "centre"_a.none(), "out"_a, "side"_a, "threads"_a, "seconds"_a,
+            "Write the lower triangle of sum_i h_i x_i x_i^T, and sum_i h_i f_i x_i for lines f; "
+            "of dense rows less a centre, if one is given.")
         .def(
             "products",
             [](Workspace& ws, Vector<std::int64_t> rows, std::int64_t first,

@@ -88,21 +88,31 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
     fresh.resize(static_cast<std::size_t>(problem.d));
     // With an intercept the certificate is that of the duals with their heavier side scaled down.
     // The rows of either side have a sum each, of which those of all duals, scaled or not, are
-    // made. (After Newton steps the duals are the slopes at the best intercept, see below.)
+    // made. After Newton steps the duals are the slopes at the best intercept instead; where beta
+    // is to follow, it becomes these before the pass.
     const bool slopes = problem.fit_intercept && it.placed && is_smooth(problem.loss);
+    const bool known = slopes && it.follow;
     const bool sided = problem.fit_intercept && !slopes;
     const Sides sides = sided ? sides_of(it) : Sides{};
     const double up = sides.share_of(1.0), down = sides.share_of(-1.0);
     Buffer<double> side_sums(static_cast<std::size_t>(sided ? 2 * problem.d : 0));
-    std::vector<Extent> extents(sided ? blocks : 0);
+    std::vector<Extent> extents(problem.fit_intercept ? blocks : 0);
     const double lambda_total = problem.lambda * problem.total;
-    const double bias = it.placed ? it.multiplier : it.bias();
+    double bias = it.placed ? it.multiplier : it.bias();
     const double* w = it.primal();
     // The first survey of most solves: every score is 0, and no row need be read.
     const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
-    const bool follow = it.follow;
-    const ScoreError error = score_error(problem, w, bias, false);
+    const bool follow = it.follow && !known;
     Survey result;
+    if (known) {
+        if (!score(it, w, scores, threads, token)) return result;
+        bias = best_intercept(problem, scores, bias, threads, token);
+        if (token.stop()) return result;
+        slopes_at(problem, scores, bias, out.certified);
+        balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
+        it.multiplier = bias;
+    }
+    const ScoreError error = score_error(problem, w, bias, false);
 
     result.complete = std::visit(
         [&](const auto& rows, const auto& loss) {
@@ -125,8 +135,9 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
                         const RowState& state = row.state;
                         const std::int64_t k = i - begin;
                         const Label l = label(loss.margin, state.y);
-                        const double x_dot_w = still ? 0.0 : row.dot(w);
+                        const double x_dot_w = known ? scores[i] : still ? 0.0 : row.dot(w);
                         if (scores) scores[i] = x_dot_w;
+                        if (known) row.state.beta = out.certified[i];
                         block.sign[k] = l.sign;
                         block.target[k] = l.target;
                         block.z[k] = l.sign * (x_dot_w + bias);
@@ -155,7 +166,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
                     if (sided) measure(loss, block, own_b, loss.gamma == 0 || out.share);
                     distributions[begin / block_rows] =
                         distribution_sums(loss.gamma, block, weight);
-                    if (sided) extents[begin / block_rows] = extent_of(block);
+                    if (problem.fit_intercept) extents[begin / block_rows] = extent_of(block);
                     if (double* beta = sided ? out.certified : out.beta)
                         for (std::int64_t k = 0; k < block.count; ++k)
                             beta[begin + k] = block.sign[k] * block.b[k];
@@ -198,6 +209,14 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
             // What the scaling has left of the imbalance may be what is left of the gap.
             balance_sides(problem, sides_of(problem, out.beta), out.beta, out.certified);
             best = certify(it, scores, bias, w, out.certified, threads, token);
+        }
+    } else if (known) {
+        it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
+        best = certified(problem, total_of(sums), w, fresh.data(), false);
+        charge_imbalance(problem, w, out.beta, extents, best);
+        if (!std::isfinite(best.gap) || doubtful(best)) {
+            const auto finer = certify_by(it, true, nullptr, bias, w, out.beta, threads, token);
+            if (finer.gap < best.gap) best = finer;
         }
     } else if (slopes) {
         it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;

@@ -72,7 +72,7 @@ ADASDCA_INLINE double fast_log(double x) {
 // log(1 + x) for 0 <= x <= 1: the rounding of 1 + x is put back to first order.
 ADASDCA_INLINE double fast_log1p(double x) {
     const double u = 1.0 + x;
-    return fast_log(u) + (x - (u - 1.0)) / u;
+    return fast_log(u) + (x - (u - 1.0)) * (1.0 / u);
 }
 
 // x log x, continuous at 0.

@@ -26,6 +26,15 @@ struct GramColumns {
 
     explicit GramColumns(const Iterate& it) {
         const std::int64_t d = it.problem->d, n = it.problem->n;
+        slot.resize(static_cast<std::size_t>(d));
+        if (is_dense(it)) {
+            width = (d + tile - 1) / tile * tile;
+            const auto tiles = static_cast<double>(width / tile);
+            time = 2.2 * tiles * (tiles + 1) / 2 + 0.5 * static_cast<double>(d);
+            std::iota(slot.begin(), slot.end(), 0);
+            dense = slot;
+            return;
+        }
         std::vector<std::int64_t> count(static_cast<std::size_t>(d), 0);
         double squares = 0;
         with_rows(it, [&](const auto& rows) {
@@ -45,7 +54,6 @@ struct GramColumns {
                          [&](std::int32_t a, std::int32_t b) { return count[a] > count[b]; });
         const std::int64_t chosen = choose(order, count, squares, n < 4096 ? n : (n + 15) / 16);
         width = (chosen + tile - 1) / tile * tile;
-        slot.resize(static_cast<std::size_t>(d));
         dense.assign(order.begin(), order.begin() + chosen);
         std::sort(dense.begin(), dense.end());
         others.assign(order.begin() + chosen, order.end());
@@ -123,9 +131,27 @@ ADASDCA_INLINE void scatter_panel(const SparseRow<std::int32_t, Values>& row, st
 }
 #endif
 
-// Write a row that is all in the panel, where slots are columns, times `root`.
+// Write a dense row less the centre, times `root`.
+template <class T>
+ADASDCA_INLINE void write_panel(const DenseRow<T>& row, std::int64_t width, double root,
+                                const double* centre, double* panel) {
+    const std::int64_t d = row.size;
+    const T* x = row.values;
+    if (centre) {
+#pragma omp simd
+        for (std::int64_t j = 0; j < d; ++j)
+            panel[j] = root * (static_cast<double>(x[j]) - centre[j]);
+    } else {
+#pragma omp simd
+        for (std::int64_t j = 0; j < d; ++j) panel[j] = root * static_cast<double>(x[j]);
+    }
+    for (std::int64_t j = d; j < width; ++j) panel[j] = 0;
+}
+
+// Write a sparse row that is all in the panel, where slots are columns, times `root`.
 template <class Row>
-ADASDCA_INLINE void write_panel(const Row& row, std::int64_t width, double root, double* panel) {
+ADASDCA_INLINE void write_panel(const Row& row, std::int64_t width, double root, const double*,
+                                double* panel) {
 #ifdef __AVX512F__
     if constexpr (requires { scatter_panel(row, width, root, panel); })
         if (width <= GramColumns::narrow) return scatter_panel(row, width, root, panel);

@@ -1,4 +1,5 @@
-// sum_i h_i x_i x_i^T, the matrix of a Newton step, and sums sum_i h_i f_i x_i beside it.
+// sum_i h_i x_i x_i^T, the matrix of a Newton step, and sums sum_i h_i f_i x_i beside it. Dense
+// rows may be taken less a centre: a far one costs the digits of their differences.
 //
 // Columns that most rows have are gathered into short dense panels, whose products run in
 // registers; the few other entries of a row meet that panel by vectors, and each other one by one.
@@ -34,10 +35,12 @@ inline void add_panels(const double* z, std::int64_t panels, std::int64_t width,
         }
 }
 
-// What is summed: h >= 0, and `factors` vectors f, one after the other.
+// What is summed: h >= 0, and `factors` vectors f, one after the other; `centre` is for dense rows
+// only, null: 0.
 struct GramTerms {
     const double *h, *f;
     std::int64_t n, factors;
+    const double* centre = nullptr;
 };
 
 // What a part of the rows needs: panels, their products, and the entries beside them.
@@ -133,7 +136,7 @@ void write_gram(const Rows& rows, const GramColumns& columns, const GramTerms& t
         double* z = panel.data();
         Entry* next = others.data() + start[filled];
         if (whole) {
-            write_panel(rows[i], width, root, z + first);
+            write_panel(rows[i], width, root, terms.centre, z + first);
         } else {
             std::fill_n(z + first, width, 0.0);
             // Every entry is written to both places, one of them a spare: no branch to mispredict.

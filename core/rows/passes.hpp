@@ -124,6 +124,22 @@ inline bool combine(const Iterate& it, const double* beta, double* u, int thread
     });
 }
 
+// sum_i h_i x_ij^2 for every feature.
+inline bool sum_squares(const Iterate& it, const double* h, double* out, int threads,
+                        StopToken& token) {
+    return with_rows(it, [&](const auto& rows) {
+        return reduce_features(
+            *it.problem, threads, token, out,
+            [&](std::int64_t begin, std::int64_t end, double* part) {
+                for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                    const double c = h[i];
+                    if (c != 0)
+                        rows[i].each([&](std::int64_t j, double x) { part[j] += c * x * x; });
+                });
+            });
+    });
+}
+
 // The same in twice the digits, for sums that cancel: of features far larger than the others the
 // duals leave 1e-16 and less.
 inline bool combine_exactly(const Iterate& it, const double* beta, double* u, int threads,

@@ -104,6 +104,11 @@ struct Iterate {
     double* primal() { return w.empty() ? u.data() : w.data(); }
 };
 
+// Whether every entry of a row is stored, in order.
+inline bool is_dense(const Iterate& it) {
+    return std::visit([](const auto& rows) { return !requires { rows[0].columns; }; }, it.rows);
+}
+
 // Call f(rows, loss, regularizer) with their types resolved, once per kernel call.
 template <class F>
 decltype(auto) resolve(Iterate& it, F&& f) {

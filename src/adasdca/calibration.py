@@ -171,7 +171,7 @@ def _sparse_pair(X: sp.csr_array) -> float:
     none, side = np.empty((0, n)), np.empty((0, d))
     with use(Rates(sparse_pair=1.0)):
         pairs = float(n) * Costs(backend.facts, problem.loss).gram_row
-    return best(lambda: backend.workspace.gram(h, none, out, side, 1, FOREVER)) / pairs
+    return best(lambda: backend.workspace.gram(h, none, None, out, side, 1, FOREVER)) / pairs
 
 
 def _product(X: sp.csr_array) -> float:

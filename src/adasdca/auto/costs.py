@@ -26,12 +26,18 @@ MOST_UNKNOWNS = 3000
 SAMPLE = 300, 600
 #: Columns of which a row fits into one mask, in the kernel of the Gram matrix.
 NARROW = 64
-#: Passes over the rows that conjugate gradients take for a step.
-ITERATIONS = 160
+#: Passes over the rows that conjugate gradients take for a step, if nothing better is known.
+ITERATIONS = 160.0
 
 
 class Costs:
-    """What the steps of a solve cost on a problem, in nanoseconds by the rates in force."""
+    """What the steps of a solve cost on a problem, in nanoseconds by the rates in force.
+
+    Attributes
+    ----------
+    iterations : float
+        Passes over the rows that conjugate gradients are foretold to take for a step.
+    """
 
     def __init__(self, facts: Facts, loss: Loss) -> None:
         self.rates = rates = current()
@@ -52,6 +58,7 @@ class Costs:
         # A Newton step: two passes and the curvatures, beside its equations.
         self.pass_ = 2 * entry * stored + (0.75 * rates.row + 0.1 * transcendental) * n
 
+        self.iterations = ITERATIONS
         # Rows whose curvature a Newton step looks at.
         few, many = SAMPLE[0] * d, SAMPLE[1] * d
         varies = loss.curvature_varies and 4 * few <= n
@@ -108,7 +115,7 @@ class Costs:
         active: int,
         known: int = 0,
         ridge: bool = True,
-        iterations: float = ITERATIONS,
+        iterations: float | None = None,
     ) -> dict[str, float]:
         """Return the prices of the ways to solve the equations of so many Newton steps.
 
@@ -123,9 +130,11 @@ class Costs:
         ridge : bool
             Whether the diagonal is the same for all features and steps.
         iterations : float
-            Conjugate gradients of a step.
+            Conjugate gradients of a step; those foretold by default.
         """
         d = self.facts.d
+        if iterations is None:
+            iterations = self.iterations
         prices = {"iterations": steps * iterations * self.iteration}
         if d <= MOST_UNKNOWNS:
             prices["features"] = steps * (

@@ -16,6 +16,9 @@ from adasdca.backends.base import Facts
 from adasdca.duality.certificate import relative_gap
 from adasdca.problem.problem import Problem
 
+#: Rows that are looked at for how they strain against each other.
+STRAINED = 1024
+
 
 class AutoSchedule:
     """Permutations while all rows matter alike, adaptive epochs when not, then second-order steps.
@@ -50,11 +53,13 @@ class AutoSchedule:
         self._tol = max(tol, 1e-15)
         self._second = SecondOrder(problem, self._costs, threads, self._tol, policy)
         self._digits = -math.log10(self._tol)
-        self._shape = n, d = facts.n, facts.d
-        self._wide = d >= int(policy.wide * n)
+        self._wide = facts.d >= int(policy.wide * facts.n)
+        self._dense, self._ascends = facts.dense, facts.ascends
         # What the last plan was, the gap before it, and its length in epochs.
         self._last: tuple[str, float, float] | None = None
         self._epochs = 0
+        self._spent = 0.0  # on epochs, by their prices
+        self._strain = 1.0  # q/γ of an ordinary row
         self._rate = policy.first_rate  # fall of log gap in an epoch
         self._halved = math.inf, 0  # the gap when it last had halved, and the epochs done by then
         self._still = 0  # plans in a row that did nothing to the gap
@@ -68,6 +73,8 @@ class AutoSchedule:
         n, policy = survey.n, self._policy
         relative = survey.relative_gap
         self._learn(relative)
+        if self._last is None and self._ascends:
+            self._look_at_rows(survey)
         second = self._last is not None and self._last[0] == "second order"
         if second:
             # It arrives from anywhere; what it leaves, rounding hides.
@@ -84,11 +91,12 @@ class AutoSchedule:
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
-        adaptive = not self._wide and self._few_matter(survey)
+        adaptive = self._few_matter(survey, relative)
         epoch = self._costs.epoch(n, adaptive)
         if self._second_order_pays(survey, relative, epoch):
             return self._go_on(survey, relative)
         self._epochs += 1
+        self._spent += epoch
         if adaptive:
             self._last = ("adaptive", relative, 1.0)
             return ThinnedDraws("adaptive", "auto", 1.0, key, label="adaptive")
@@ -103,13 +111,17 @@ class AutoSchedule:
         rounds = int(np.clip(round(left), 1, most))
         self._last = ("permutation", relative, float(rounds))
         self._epochs += rounds - 1
+        self._spent += (rounds - 1) * epoch
         return Permutations(rounds, key, "permutation")
 
-    def _few_matter(self, survey: Survey) -> bool:
+    def _few_matter(self, survey: Survey, relative: float) -> bool:
         """Whether adaptive probabilities are worth their drawing."""
         policy = self._policy
+        if self._wide and (self._dense or not self._last):
+            return False
         few = survey.active > 0 and survey.spread < policy.adaptive_below
-        return few and survey.n >= policy.adaptive_rows
+        slow = not self._wide or self._epochs_left(relative) > policy.slow
+        return few and slow and survey.n >= policy.adaptive_rows
 
     def _go_on(self, survey: Survey, relative: float) -> SecondOrderPlan:
         """Plan the second-order phase."""
@@ -146,20 +158,37 @@ class AutoSchedule:
         need = math.log(max(relative / self._tol, 1.0))
         return min(3.0 + 2.0 * self._epochs, need / self._rate)
 
+    def _look_at_rows(self, survey: Survey) -> None:
+        """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
+        some = survey.curvature[:: -(-survey.n // STRAINED)]
+        self._strain = float(np.median(some)) / (survey.gamma or 1.0)
+        iterations = self._policy.iterations(self._strain, self._wide)
+        # The one step of a quadratic function has to gain all the digits.
+        self._costs.iterations = iterations * max(self._digits if self._second.quadratic else 1, 1)
+
+    def _foretold(self, survey: Survey, relative: float) -> tuple[float, float]:
+        """Return the Newton steps and the epochs that are left."""
+        policy = self._policy
+        need = math.log(max(relative / self._tol, 1.0))
+        foreseen = policy.first_epochs(need / math.log(10.0), self._strain, survey.gamma > 0)
+        if not self._last:  # nothing is known yet but what such data took before
+            left = policy.first_permutations(self._digits) if self._wide else foreseen
+            return policy.first_steps(self._digits), left
+        left = self._epochs_left(relative)
+        if not self._wide and need > 0:
+            left = policy.blend(need / self._rate, foreseen, self._epochs)
+        return policy.steps(relative), left
+
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
         policy = self._policy
-        if self._last:
-            steps = policy.steps(relative)
-            left = self._epochs_left(relative)
-        else:
-            # Nothing is known yet but what such data took before: more epochs the more rows there
-            # are to a feature.
-            n, d = self._shape
-            steps = policy.first_steps(self._digits)
-            left = policy.first_epochs(self._digits, math.log10(max(n / d, 1.0)))
+        steps, left = self._foretold(survey, relative)
         if self._second.quadratic:
             steps, left = 1.0, max(left, policy.quadratic_epochs)
+        price = self._second.cost(survey, steps)
         crawls = self._epochs - self._halved[1] >= policy.crawl
         if self._still >= policy.still or crawls:
-            left = math.inf
-        return self._second.cost(survey, steps) < left * epoch
+            return price < math.inf
+        if self._epochs < policy.warm_epochs and self._spent + epoch < policy.warm_up * price:
+            return False
+        late = self._spent > price and left * epoch > policy.nearly * price
+        return price < left * epoch or late

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from adasdca.ascent.survey import Survey
-from adasdca.auto.costs import ITERATIONS, Costs
+from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowTerm
 from adasdca.backends.blas import GAINING, THREADED, one_thread
@@ -49,7 +49,7 @@ class EquationChoice:
     def __init__(self, costs: Costs, ridge: bool, steps: float, exact: bool = False) -> None:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
         self.iterations = ConjugateGradients()
-        self._expected = float(ITERATIONS)
+        self._expected = costs.iterations
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Solve the equations; None if time ran out."""

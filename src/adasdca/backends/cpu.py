@@ -12,7 +12,7 @@ from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
-from adasdca.backends.cpu_term import CpuTerm, column_squares
+from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.epochs import CpuEpochs, RowFigures
 from adasdca.backends.facts import RowFacts
 from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
@@ -261,4 +261,6 @@ class LocalBackend:
 
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
-        return column_squares(self.problem.rows, np.asarray(self._weight))
+        squares = np.empty(self.workspace.d)
+        self.workspace.squares(np.ascontiguousarray(self._weight), squares, self._threads)
+        return squares

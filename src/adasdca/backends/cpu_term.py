@@ -13,7 +13,7 @@ from adasdca import _core
 from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
-from adasdca.problem.data import DenseRows, Rows
+from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -22,6 +22,11 @@ Mask = NDArray[np.bool_]
 
 #: A mean curvature below this is none.
 STRAIGHT = 1e-60
+#: Dense rows of at most so many features have their matrix summed by the core; the products of
+#: longer ones are long enough for BLAS.
+NARROW = 64
+#: Rows whose mean is the centre, and entries of the rows that BLAS is given at once.
+CENTRE, BLOCK = 256, 2**16
 #: The share of z that a solution of a step's equations may get wrong.
 WRONG = 1e-3
 
@@ -215,38 +220,40 @@ class CpuTerm:
         h, d = self._sampled(sample), self.workspace.d
         mass = float(h.sum()) if intercept else 0.0
         rows = self.problem.rows
-        if isinstance(rows, DenseRows):
-            active = np.flatnonzero(h)
-            centre = np.zeros(d)
-            if mass > 0:
-                centre = self._weighted_sum(h) / mass
-            matrix = np.zeros((d, d), order="F")
-            for part in np.array_split(active, max(1, len(active) * d // 2**18)):
-                if time.perf_counter() >= deadline:
-                    return None
-                # Rows less their mean: a far one would cost the digits of their differences.
-                block = rows.values[part] - centre if mass > 0 else rows.values[part]
-                scaled = block * np.sqrt(h[part])[:, None]
-                matrix = dsyrk(1.0, scaled.T, beta=1.0, c=matrix, lower=0, overwrite_c=1)
-            sums = self._weighted_sum(self._alpha()) if combined else None
-            # The upper triangle in Fortran order is the lower one in C order.
-            return Gram(np.asarray(matrix).T, mass * centre, mass, sums)
-        matrix = _core.vector(d * d).reshape(d, d)
+        centre = None
+        if mass > 0 and isinstance(rows, DenseRows):
+            # Rows less about their mean: a far one would cost the digits of their differences.
+            centre = rows.values[:: -(-len(h) // CENTRE)].mean(axis=0, dtype=np.float64)
         # Lines f of which Σ_i h_i f_i x_i comes with the matrix; a single one is not copied.
         lines = [np.ones(len(h))] if mass > 0 else []
         if combined:
             lines.append(self.beta)
         factors = lines[0][None] if len(lines) == 1 else np.array(lines).reshape(-1, len(h))
-        sides = np.empty((len(factors), d))
-        seconds = deadline - time.perf_counter()
-        if not self.workspace.gram(h, factors, matrix, sides, self.threads, seconds):
+        if isinstance(rows, DenseRows) and d > NARROW:
+            formed = _dense_gram(rows.values, h, factors, centre, deadline)
+        else:
+            formed = self._core_gram(h, factors, centre, deadline)
+        if formed is None:
             return None
+        matrix, sides = formed
         column = sides[0] if mass > 0 else np.zeros(d)
         if mass > 0:
             matrix -= np.outer(column, column / mass)
+        if centre is not None:
+            column = column + mass * centre
+            sides[-1] += float(h @ factors[-1]) * centre
         # The curvature is c/γ.
         sums = sides[-1] * self.problem.loss.smoothness if combined else None
         return Gram(matrix, column, mass, sums)
+
+    def _core_gram(
+        self, h: Array, factors: Array, centre: Array | None, deadline: float
+    ) -> tuple[Array, Array] | None:
+        d = self.workspace.d
+        matrix, sides = _core.vector(d * d).reshape(d, d), np.empty((len(factors), d))
+        seconds = deadline - time.perf_counter()
+        done = self.workspace.gram(h, factors, centre, matrix, sides, self.threads, seconds)
+        return (matrix, sides) if done else None
 
     def _sampled(self, count: int | None) -> Array:
         """Return the curvature of all rows, or of a sample, drawn anew each time, as large."""
@@ -262,10 +269,6 @@ class CpuTerm:
         sample *= float(h.sum()) / mass
         return sample
 
-    def _alpha(self) -> Array:
-        weight = self.problem.weight
-        return self.beta if weight is None else weight * self.beta
-
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
         image = _core.vector(self.workspace.n)
@@ -276,7 +279,9 @@ class CpuTerm:
 
     def diagonal(self) -> tuple[Array, float]:
         """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
-        return column_squares(self.problem.rows, self.curvature), float(self.curvature.sum())
+        squares = np.empty(self.workspace.d)
+        self.workspace.squares(self.curvature, squares, self.threads)
+        return squares, float(self.curvature.sum())
 
     def solve_by_rows(
         self,
@@ -352,11 +357,30 @@ class CpuTerm:
         return out * self.mu
 
 
-def column_squares(rows: Rows, h: Array) -> Array:
-    """Return Σ_i h_i x_ij² for every feature."""
-    if isinstance(rows, DenseRows):
-        sums = np.einsum("i,ij,ij->j", h, rows.values, rows.values, dtype=np.float64)
-    else:
-        weights = np.repeat(h, np.diff(rows.start)) * rows.values.astype(np.float64) ** 2
-        sums = np.bincount(rows.columns, weights=weights, minlength=rows.shape[1])
-    return np.asarray(sums, dtype=np.float64)
+def _dense_gram(
+    values: Array, h: Array, factors: Array, centre: Array | None, deadline: float
+) -> tuple[Array, Array] | None:
+    """Return the lower triangle of Σ_i h_i x_i x_iᵀ, and Σ_i h_i f_i x_i, x_i less the centre."""
+    n, d = values.shape
+    matrix, sides = np.zeros((d, d), order="F"), np.zeros((len(factors), d))
+    least, most = float(h.min()), float(h.max())
+    even = least == most
+    active = None if least > 0 or even else np.flatnonzero(h)
+    count = n if active is None else len(active)
+    size = max(BLOCK // d, 1)
+    for first in range(0, count if most > 0 else 0, size):
+        if time.perf_counter() >= deadline:
+            return None
+        part = slice(first, first + size) if active is None else active[first : first + size]
+        block = values[part]
+        if centre is not None:
+            block = block - centre
+        root = np.sqrt(h[part])
+        if not even:
+            block = block * root[:, None]
+        block = np.asarray(block, dtype=np.float64)
+        matrix = dsyrk(most if even else 1.0, block.T, beta=1.0, c=matrix, overwrite_c=1)
+        for side, f in zip(sides, factors, strict=True):
+            side += ((most if even else root) * f[part]) @ block
+    # The upper triangle in Fortran order is the lower one in C order.
+    return np.asarray(matrix).T, sides
