@@ -150,14 +150,19 @@ def broken(mutation: Mutation) -> str:
     return text.replace(mutation.old, mutation.new)
 
 
+def passes(tests: str) -> bool:
+    """Whether the tests pass with the sources as they are."""
+    files = [str(ROOT / "tests" / f"test_{name}.py") for name in tests.split()]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
 def survives(mutation: Mutation) -> bool:
     """Whether the tests pass with the mutation in place."""
     path, text = path_of(mutation), path_of(mutation).read_text("utf-8")
-    files = [str(ROOT / "tests" / f"test_{name}.py") for name in mutation.tests.split()]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider", *files]
     try:
         path.write_text(broken(mutation), "utf-8")
-        return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
+        return passes(mutation.tests)
     finally:
         path.write_text(text, "utf-8")
 
@@ -170,6 +175,10 @@ def main() -> None:
     args = parser.parse_args()
     chosen = [m for m in MUTATIONS if args.only in m.file or args.only in m.old]
     left = 0
+    if not args.list:  # tests that fail anyway would kill everything
+        for tests in sorted({m.tests for m in chosen}):
+            if not passes(tests):
+                sys.exit(f"the tests of {tests} fail without a mutation; mend them first")
     for mutation in chosen:
         words = f"{mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()}"
         if args.list:
