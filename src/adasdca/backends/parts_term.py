@@ -60,19 +60,32 @@ class PartsTerm:
         self._number = backend.number_of(self)
         number = None if centre is None else centre.number
         backend.ask("begin", backend.space, self._number, length, number, point, reach)
-        self.balance, self.curved = 0.0, 0
+        self.balance, self.curved, self.residual, self.travel = 0.0, 0, 0.0, 0.0
         # Whether its points are those of the problem itself.
         self._plain = length == 0 and backend.problem.regularizer.is_quadratic
 
     def go(self, v: Array, b: float) -> None:
         """Go to a point, for its second derivatives alone."""
         self._at = v, b
-        balance, curved = columns(self._backend.stream("go", self._number, v, b))
+        balance, *figures = columns(self._backend.stream("go", self._number, v, b))
+        self._note(balance, *figures)
+
+    def _note(
+        self,
+        balance: list[float],
+        curved: list[int],
+        residual: list[float],
+        travel: list[float],
+        rows: list[int],
+    ) -> None:
+        """Keep the figures of a point: none of them is worth a round of its own."""
         self.balance, self.curved = math.fsum(balance), sum(curved)
+        self.residual = math.fsum(residual) / sum(rows)
+        self.travel = math.fsum(travel) / sum(rows)
 
     def _take(self, said: Iterator[Any]) -> Derivatives:
-        u, balance, mass, curved = columns(said)
-        self.balance, self.curved = math.fsum(balance), sum(curved)
+        u, balance, mass, *figures = columns(said)
+        self._note(balance, *figures)
         return Derivatives(u, self.balance, math.fsum(mass))
 
     def place(self, v: Array, b: float) -> Derivatives:
@@ -143,20 +156,6 @@ class PartsTerm:
     ) -> None:
         """Return None: inner products of rows of different parts are nowhere."""
         return
-
-    def _mean(self, column: int) -> float:
-        total = sums(self._backend.ask("distances", self._number))
-        return total[column] / total[2]
-
-    @property
-    def residual(self) -> float:
-        """Mean distance of the scores from their targets."""
-        return self._mean(0)
-
-    @property
-    def travel(self) -> float:
-        """Mean distance of the scores from where they began."""
-        return self._mean(1)
 
     def duals(self) -> PartVector:
         """Return the dual point −φ' of all rows."""
