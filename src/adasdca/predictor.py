@@ -36,7 +36,7 @@ POWERS = (1.0, 0.5, 0.0)
 #: A guess is corrected if its relative gap is below this.
 NEAR = 0.3
 #: Features up to which curvature is kept as a matrix.
-MOST_FEATURES = 2000
+MOST_FEATURES = 600
 #: Steps that one matrix serves at one lam.
 SERVES = 3
 #: Steps of a correction at most.
