@@ -38,7 +38,7 @@ def test_duals_that_are_foretold_are_allowed(name):
     rng = np.random.default_rng(0)
     lower, upper = loss.domain
     sign = rng.choice([-1.0, 1.0], 50) if lower == 0 else np.ones(50)
-    track = Track(loss, (50, 100), True, Auto())
+    track = Track(loss, (50, 100), 1.0, Auto())
     assert isinstance(track.method, Auto)
     assert not isinstance(track.method, Along)
     for lam in (1.0, 0.5, 0.1):
@@ -92,6 +92,18 @@ def test_forecasts_spare_steps_of_a_path(monkeypatch):
     assert path.n_epochs.sum() < 0.75 * blind.n_epochs.sum()
     firsts = [[s.history.gap[0] / s.primal for s in each.solutions[5:]] for each in (path, blind)]
     assert np.median(firsts[0]) < 0.1 * np.median(firsts[1])
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": True}, {"factors": True}])
+def test_a_path_of_the_squared_loss_takes_hardly_any_steps(options):
+    X, y = diabetes()
+    if options.pop("factors", False):
+        options["penalty_factors"] = np.linspace(0.5, 2.0, X.shape[1])
+    path = adasdca.path(X, y, loss="squared", Cs=np.logspace(-3, 3, 30), **options)
+    assert path.converged.all()
+    assert (path.n_epochs[2:] == 0).mean() > 0.9
+    firsts = [s.history.gap[0] / s.primal for s in path.solutions[3:]]
+    assert np.median(firsts) < 1e-8
 
 
 @pytest.mark.parametrize("kind", ["multinomial", "ovr", "regression", "elastic net", "hinge"])

@@ -201,22 +201,24 @@ def path(
     lams = 1.0 / (grid * problem.total)
     descents: list[Descent] = []
     solutions: list[Solution] = []
-    quadratic = problem.regularizer.is_quadratic
-    track = Track(problem.loss, problem.rows.shape, quadratic, get_method(method))
+    g = problem.regularizer
+    curvature = g.curvature if g.is_quadratic else None
+    track = Track(problem.loss, problem.rows.shape, curvature, get_method(method))
     options["method"] = track.method
     with interruption() as around:
         for lam in lams.tolist():
             descent = Descent(replace(problem, lam=lam), X, options, around)
             try:
                 around.check()
-                solution = descent.run(track.start(lam), screen)
+                solution = descent.run(track.start(lam * problem.total), screen)
             except KeyboardInterrupt:
                 if not solutions:
                     raise
                 break
             descents.append(descent)
             solutions.append(solution)
-            track.learn(lam, solution.coef, solution.intercept, solution.state)
+            mu = lam * problem.total
+            track.learn(mu, solution.coef, solution.intercept, solution.state)
             if solution.status is Status.INTERRUPTED:
                 break
         return _gathered(problem, grid, lams, descents, solutions)

@@ -36,7 +36,7 @@ POWERS = (1.0, 0.5, 0.0)
 #: A guess is corrected if its relative gap is below this.
 NEAR = 0.3
 #: Features up to which curvature is kept as a matrix.
-MOST_FEATURES = 2000
+MOST_FEATURES = 600
 #: Steps that one matrix serves at one lam.
 SERVES = 3
 #: Steps of a correction at most.
@@ -96,7 +96,7 @@ class Forecast:
 
 
 class Track:
-    """Where to begin for the next lam, and by which method.
+    """Where to begin for the next μ = λN, and by which method.
 
     Parameters
     ----------
@@ -104,43 +104,65 @@ class Track:
         The loss.
     shape : (n, d)
         The shape of the rows.
-    quadratic : bool
-        Whether the penalty is quadratic.
+    curvature : float or (d,) array, optional
+        The curvature of the penalty; None if it is not quadratic.
     method : Method
         The method asked for.
     """
 
-    def __init__(self, loss: Loss, shape: tuple[int, int], quadratic: bool, method: Method) -> None:
+    def __init__(
+        self,
+        loss: Loss,
+        shape: tuple[int, int],
+        curvature: float | Array | None,
+        method: Method,
+    ) -> None:
         (n, d), self._domain = shape, loss.domain
+        self._curvature, self._straight = curvature, loss.is_quadratic
         # Newton steps by features: what they need of the curvature is kept.
         self._primal = (
             type(method) is Auto
             and loss.smoothness > 0
-            and quadratic
+            and curvature is not None
             and d <= min(n, MOST_FEATURES)
         )
         self.method: Method = Along() if self._primal else method
         self._forecast = Forecast(POWERS if self._primal else (0.0,))
         self._last: State | None = None
 
-    def start(self, lam: float) -> Guess | State | None:
-        """Return where to begin; None for the first lam."""
-        point, last = self._forecast.guess(lam), self._last
+    def start(self, mu: float) -> Guess | State | None:
+        """Return where to begin; None for the first μ."""
+        point, last = self._forecast.guess(mu), self._last
         if point is None or last is None:
             return None
         if self._primal:
-            return Guess(point[:-1], float(point[-1]))
+            return self._solved(mu) or Guess(point[:-1], float(point[-1]))
         beta, (lower, upper) = point[:-1], self._domain
         # Duals that the conjugate of the loss allows; those of classification have a sign.
         sign = np.sign(last.beta) if lower == 0 else 1.0
         beta = np.asarray(sign * np.clip(sign * beta, lower, upper))
         return State(beta, float(point[-1]), last.epoch, last.seed)
 
-    def learn(self, lam: float, coef: Array, intercept: float, state: State) -> None:
+    def _solved(self, mu: float) -> Guess | None:
+        """Return the solution of a squared loss, whose curvature is the same everywhere.
+
+        With XᵀR = μw at the last μ, (Σ x_i x_iᵀ + μ'e) Δw = (μ − μ') e w.
+        """
+        formed = self.method.chord.formed if isinstance(self.method, Along) else None
+        before, coef, intercept = self._model
+        if not self._straight or formed is None or len(formed.matrix) != len(coef):
+            return None
+        assert self._curvature is not None
+        stiff = mu * self._curvature
+        right = (before - mu) * self._curvature * coef
+        dv, db = solve_formed(formed, Equations(stiff, right, 0.0, formed.mass > 0))
+        return Guess(coef + dv, intercept + db)
+
+    def learn(self, mu: float, coef: Array, intercept: float, state: State) -> None:
         """Take note of a solution."""
-        self._last = state
+        self._last, self._model = state, (mu, coef, intercept)
         ends = (coef, intercept) if self._primal else (state.beta, state.multiplier)
-        self._forecast.learn(lam, np.append(*ends))
+        self._forecast.learn(mu, np.append(*ends))
 
 
 @dataclass

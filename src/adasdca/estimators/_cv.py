@@ -277,10 +277,12 @@ class Outlook:
             self._joint.learn(1.0 / c, np.append(coef, intercept))
             return
         if not self._tracks:
-            quadratic = model.l1_ratio == 0 and not model.positive
-            method = get_method(model.method)
-            loss = model._loss()
-            self._tracks = [Track(loss, shape, quadratic, method) for _ in model._states]
+            curvature = None
+            if model.l1_ratio == 0 and not model.positive:
+                factors = model.penalty_factors
+                curvature = 1.0 if factors is None else np.asarray(factors, dtype=np.float64)
+            loss, method = model._loss(), get_method(model.method)
+            self._tracks = [Track(loss, shape, curvature, method) for _ in model._states]
             if len(self._tracks) == 1:
                 # What is known of the curvature belongs to one vector of targets.
                 model.set_params(method=self._tracks[0].method)
