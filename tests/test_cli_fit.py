@@ -5,6 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm
 
@@ -305,7 +306,7 @@ def test_a_bad_file_is_told(contents, arguments, message, tmp_path, capsys):
 def test_the_command_line_fits_what_python_fits(folder, tmp_path, capsys):
     """The same intercept, the same classes, the same defaults."""
     for name, target, kind, (X, y) in (
-        ("cancer.svm", [], adasdca.AdaSDCAClassifier, cancer()),
+        ("cancer.svm", [], adasdca.AdaSDCAClassifier, (sp.csr_matrix(cancer()[0]), cancer()[1])),
         ("iris.csv", ["--target", "species"], adasdca.AdaSDCAClassifier, iris()),
         ("diabetes.npz", ["--loss", "squared"], adasdca.AdaSDCARegressor, diabetes()),
     ):

@@ -18,9 +18,13 @@ FOREVER = 1e18
 
 #: What takes no time that depends on the rows: single numbers, d of them, memory handed over.
 SHORT = {
+    "ClassRows.csr",
+    "ClassRows.dense",
     "Loss.logistic",
     "Loss.piecewise_quadratic",
     "SvmlightReader.take",
+    "Workspace.certify_by",
+    "root_of_balance",
     "Wish.make",
     "Workspace.coef",
     "Workspace.place_primal",
@@ -82,6 +86,10 @@ def kernels():
     rows, square = np.arange(200), np.empty((200, 200))
     gram, side = np.empty((D, D)), np.empty((1, D))
     sparse = _core.Workspace.csr(csr.data, csr.indices, start, D, *plain, True, False)
+    classes, own = _core.ClassRows.dense(x, None), np.zeros(N, dtype=np.int64)
+    v, lanes, p = np.ones((D, 8)), np.empty((D, 8)), np.full((N, 8), 0.125)
+    saved = np.zeros(N), np.zeros(4 * D), np.zeros(10)
+    ws.save(*saved)
     planner, table = _core.Planner(), _core.AliasTable(ones)
     text = b"1 1:0.5 2:0.25\n" * 5000
 
@@ -123,6 +131,13 @@ def kernels():
         "Workspace.derive": lambda: ws.derive(ones, 0.0, None, out, other, 1),
         "Workspace.slope_along": lambda: ws.slope_along(ones, ones, 1.0, 0.0, None, 1),
         "Workspace.combine": lambda: ws.combine(ones, u, 1),
+        "ClassRows.curve": lambda: classes.curve(v, v[0], p, own, None, lanes, v[1].copy()),
+        "ClassRows.gather": lambda: classes.gather(p, lanes),
+        "ClassRows.times": lambda: classes.times(v, p),
+        "Loss.step_weights": lambda: loss.step_weights(ones, out, 0.0, y, ones, None, other),
+        "Workspace.evidence": lambda: ws.evidence(ones, w, 0.0, ones, 1),
+        "Workspace.load": lambda: ws.load(*saved),
+        "Workspace.save": lambda: ws.save(*saved),
         "Workspace.squares": lambda: ws.squares(ones, u, 1),
         "Workspace.combine_exactly": lambda: ws.combine_exactly(ones, u, 1),
         "Workspace.gram": lambda: sparse.gram(ones, ones[None], None, gram, side, 1, FOREVER),

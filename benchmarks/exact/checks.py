@@ -92,8 +92,8 @@ class Oracle:
             primal = self.exact.primal(w, b)
             if found.gap > tol * found.primal or primal - self.optimum.most > Decimal(tol) * primal:
                 yield f"converged at a gap of {found.gap!r}, with tol = {tol:g}"
-        where = f"no certificate below {found.relative_gap:.1e}"
-        if found.status is Status.STALLED and where not in str(found):
+        where = f"{found.relative_gap:.1e}"
+        if found.status is Status.STALLED and where not in found.message:
             yield "stalled without saying where"
 
     def early(self, found: Any, tol: float) -> Findings:

@@ -245,8 +245,11 @@ void bind_workspace(nb::module_& m) {
             "save",
             [](Workspace& ws, Output beta, Output features, Output numbers) {
                 const std::int64_t n = ws.problem.n, d = ws.problem.d;
-                exchange(ws, pointer(beta, n), pointer(features, 4 * d),
-                         pointer(numbers, saved_numbers), [](auto& from, auto& to) { to = from; });
+                double *rows = pointer(beta, n), *columns = pointer(features, 4 * d),
+                       *rest = pointer(numbers, saved_numbers);
+                released(1e18, [&](StopToken&) {
+                    exchange(ws, rows, columns, rest, [](auto& from, auto& to) { to = from; });
+                });
             },
             "beta"_a, "features"_a, "numbers"_a,
             "Write all that changes during a solve, bit by bit: n, 4 d and 10 numbers.")
@@ -254,8 +257,11 @@ void bind_workspace(nb::module_& m) {
             "load",
             [](Workspace& ws, Output beta, Output features, Output numbers) {
                 const std::int64_t n = ws.problem.n, d = ws.problem.d;
-                exchange(ws, pointer(beta, n), pointer(features, 4 * d),
-                         pointer(numbers, saved_numbers), [](auto& to, auto& from) { to = from; });
+                double *rows = pointer(beta, n), *columns = pointer(features, 4 * d),
+                       *rest = pointer(numbers, saved_numbers);
+                released(1e18, [&](StopToken&) {
+                    exchange(ws, rows, columns, rest, [](auto& to, auto& from) { to = from; });
+                });
             },
             "beta"_a, "features"_a, "numbers"_a, "Take over what `save` has written.")
         .def_prop_ro(
