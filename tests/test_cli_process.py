@@ -81,9 +81,9 @@ def test_ctrl_c_of_a_process(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 130
-    assert "Stopping with what is certified" in err
     assert "Traceback" not in err
     if (tmp_path / "m").exists():
+        assert "Stopping with what is certified" in err
         assert json.loads(out)["status"] == "interrupted"
         assert models.load(tmp_path / "m").provenance["status"] == "interrupted"
     else:
