@@ -111,8 +111,7 @@ class Policy:
     def first_epochs(self, digits: float, strain: float, smooth: bool) -> float:
         """Return the epochs that data which are not wide are foretold to take.
 
-        As theory has it, q/γ + 1 for a digit of the gap: random dense problems that took 3 to 155
-        epochs took that many within a third. Losses with kinks take far more.
+        As theory has it, q/γ + 1 for a digit of the gap. Losses with kinks take far more.
         """
         return digits * (strain + (1.0 if smooth else 5.0))
 
