@@ -1,4 +1,8 @@
-"""The picture of a race, drawn from its results: time against suboptimality, a panel a case."""
+"""The pictures of a race, drawn from its results: time against suboptimality.
+
+`draw` has a panel a case and every setting of every solver, `draw_means` the means over the data
+sets, a panel a loss. A package has its colour in both; ours is that of `auto` everywhere.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,52 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from adasdca.plotting import COLORS, METHODS
+from benchmarks.peers.summary import geometric_mean, time_to
 
 FLOOR = 1e-10
 MARKERS = "osv^D<>Pp*hX"
+OURS = "adasdca"
+#: Name, colour and marker of the packages, by the first word of their solvers.
+PACKAGES: dict[str, tuple[str, str, str]] = {
+    OURS: ("adasdca", METHODS["auto"].color, METHODS["auto"].marker),
+    "liblinear": ("LIBLINEAR", COLORS["orange"], "D"),
+    "sklearn": ("scikit-learn", COLORS["sky"], "^"),
+    "cyanure": ("cyanure", COLORS["green"], "v"),
+    "snapml": ("snapml", COLORS["red"], "o"),
+    "lightning": ("lightning", COLORS["purple"], "h"),
+}
+
+
+def look_of(package: str) -> tuple[str, str, str]:
+    """Return name, colour and marker of a package."""
+    return PACKAGES.get(package, (package, COLORS["grey"], "P"))
+
+
+def package_of(solver: dict[str, Any]) -> str:
+    """Return the package of a solver; variants of ours are ours."""
+    return solver["name"].split()[0] if solver["role"] == "peer" else OURS
 
 
 def styles(cases: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return a style for every solver: a colour a package, black for ours, a marker a solver."""
-    roles = {s["name"]: s["role"] for c in cases for s in c["solvers"]}
-    packages: dict[str, list[str]] = {}
-    for name, role in roles.items():
-        packages.setdefault(name.split()[0] if role == "peer" else "", []).append(name)
-    found = {}
-    colour = 0
-    for package, names in packages.items():
-        for k, name in enumerate(names):
+    """Return a style for every solver: a colour a package, a marker a solver of it."""
+    found: dict[str, dict[str, Any]] = {}
+    seen: dict[str, int] = {}
+    for solver in (s for c in cases for s in c["solvers"]):
+        name, package = solver["name"], package_of(solver)
+        if name not in found:
+            k = seen[package] = seen.get(package, -1) + 1
+            ours = package == OURS
             found[name] = {
-                "color": f"C{colour}" if package else "black",
+                "color": look_of(package)[1],
                 "marker": MARKERS[k % len(MARKERS)],
-                "linestyle": "--" if roles[name] == "variant" else "-",
-                "linewidth": 1.0 if package else 2.0,
+                "linestyle": "--" if solver["role"] == "variant" else "-",
+                "linewidth": 2.0 if ours else 1.0,
                 "markersize": 3.5,
-                "zorder": 2 if package else 3,
+                "zorder": 3 if ours else 2,
             }
-        colour += bool(package)
     return found
 
 
@@ -60,3 +86,65 @@ def draw(result: dict[str, Any], path: str | Path) -> None:
         ax.set_ylabel("relative suboptimality", fontsize=7)
     figure.legend(lines.values(), lines.keys(), loc="outside right upper", fontsize=7)
     figure.savefig(path, dpi=130)
+
+
+def mean_times(result: dict[str, Any], loss: str) -> dict[str, list[float | None]]:
+    """Return each package's mean time to each accuracy, over the data sets.
+
+    The time of a package to an accuracy is that of its fastest solver there, the mean a geometric
+    one. There is none where no solver of the package reaches the accuracy on one of the data sets.
+    """
+    cases = [c for c in result["cases"] if c["loss"] == loss]
+    found = {}
+    for package in dict.fromkeys(package_of(s) for c in cases for s in c["solvers"]):
+        means: list[float | None] = []
+        for accuracy in result["accuracies"]:
+            times = [
+                min(
+                    (
+                        time
+                        for solver in case["solvers"]
+                        if package_of(solver) == package
+                        and (time := time_to(solver, accuracy)) is not None
+                    ),
+                    default=None,
+                )
+                for case in cases
+            ]
+            reached = [t for t in times if t is not None]
+            means.append(geometric_mean(reached) if len(reached) == len(cases) else None)
+        if any(m is not None for m in means):
+            found[package] = means
+    return found
+
+
+def draw_means(result: dict[str, Any], path: str | Path) -> None:
+    """Draw the mean times against the accuracy, a panel for each loss that peers have as well."""
+    times = {loss: mean_times(result, loss) for loss in dict.fromkeys(c["loss"] for c in result["cases"])}
+    times = {loss: found for loss, found in times.items() if found.keys() - {OURS}}
+    figure = Figure(figsize=(2.6 * len(times) + 1.4, 3.0), layout="constrained")
+    axes = figure.subplots(1, len(times), sharey=True, squeeze=False)[0]
+    lines = {}
+    for ax, (loss, found) in zip(axes, times.items(), strict=True):
+        for package, means in found.items():
+            name, color, marker = look_of(package)
+            known = [(a, m) for a, m in zip(result["accuracies"], means, strict=True) if m is not None]
+            ours = package == OURS
+            (lines[name],) = ax.loglog(
+                *zip(*known, strict=True),
+                color=color,
+                marker=marker,
+                markersize=9 if ours else 5,
+                linewidth=2.4 if ours else 1.3,
+                zorder=3 if ours else 2,
+            )
+        ax.invert_xaxis()
+        ax.set_title(f"{loss.replace('_', ' ')} loss", fontsize=10)
+        ax.set_xlabel("relative suboptimality")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+        ax.grid(visible=True, color="#e4e4e4", linewidth=0.6)
+        ax.set_axisbelow(True)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("seconds, mean of the data sets")
+    figure.legend(lines.values(), lines.keys(), loc="outside right center", frameon=False)
+    figure.savefig(path, dpi=130, metadata={"Date": None} if Path(path).suffix == ".svg" else None)
