@@ -68,8 +68,6 @@ html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "monokai",
 }
 html_sidebars = {"index": []}
 html_static_path = ["_static"]
@@ -87,5 +85,11 @@ def write_signs_as_such(app, what, name, obj, options, lines):
             lines[k] = sign_outside_code.sub(lambda found: found[1] or "\\" + found[2], line)
 
 
+def end_at_the_last_line(app, docname, source):
+    """Leave out the empty line that ends a session in the sources."""
+    source[0] = re.sub(r"(^```pycon\n(?:(?!```).*\n)*?)\n(?=```$)", r"\1", source[0], flags=re.MULTILINE)
+
+
 def setup(app):
+    app.connect("source-read", end_at_the_last_line)
     app.connect("autodoc-process-docstring", write_signs_as_such)
