@@ -154,14 +154,10 @@ def test_the_mean_of_a_package_needs_every_data_set():
         runs = [{"median": seconds, "suboptimality": suboptimality}]
         return {"name": name, "role": role, "runs": runs}
 
-    cases = [
-        {
-            "loss": "squared",
-            "solvers": [solver("adasdca auto", "ours", 1.0, 0.0), solver("sklearn Ridge", "peer", *run)],
-        }
-        for run in ((4.0, 1e-4), (9.0, 1e-2))
-    ]
-    means = picture.mean_times({"accuracies": [1e-1, 1e-3], "cases": cases}, "squared")
+    ours = solver("adasdca auto", "ours", 1.0, 0.0)
+    runs = ((4.0, 1e-4), (9.0, 1e-2))
+    cases = [{"solvers": [ours, solver("sklearn Ridge", "peer", *run)]} for run in runs]
+    means = picture.mean_times(cases, [1e-1, 1e-3])
     assert means == {"adasdca": [1.0, 1.0], "sklearn": [pytest.approx(6.0), None]}
 
 

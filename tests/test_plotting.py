@@ -36,10 +36,13 @@ def test_every_picture_of_methods_has_their_look():
         assert figures.STYLES[f"option {option}"] == look.line
         assert figures.NAMES[f"option {option}"] == look.name
     assert picture.PACKAGES["adasdca"][1] == plotting.METHODS["auto"].color
-    curve = plotting.Curve("quartz", [0, 1], [0.1, 0.2], [1.0, 0.1])
-    figure = plotting.convergence([curve])
-    assert figure.axes[0].lines[0].get_color() == plotting.METHODS["quartz"].color
-    assert figure.legends[0].get_texts()[0].get_text() == "QUARTZ"
+    labels = [*plotting.METHODS, "mine", "yours"]
+    figure = plotting.convergence([plotting.Curve(k, [0, 1], [0.1, 0.2], [1, 0.1]) for k in labels])
+    lines = figure.axes[0].lines
+    for line, look in zip(lines, plotting.METHODS.values(), strict=False):
+        assert (line.get_color(), line.get_label()) == (look.color, look.name)
+    looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in lines}
+    assert len(looks) == len(labels)
 
 
 def test_no_two_lines_of_a_legend_look_alike():

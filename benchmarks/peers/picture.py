@@ -6,6 +6,7 @@ sets, a panel a loss. A package has its colour in both; ours is that of `auto` e
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -88,50 +89,45 @@ def draw(result: dict[str, Any], path: str | Path) -> None:
     figure.savefig(path, dpi=130)
 
 
-def mean_times(result: dict[str, Any], loss: str) -> dict[str, list[float | None]]:
-    """Return each package's mean time to each accuracy, over the data sets.
+def mean_times(
+    cases: list[dict[str, Any]], accuracies: list[float]
+) -> dict[str, list[float | None]]:
+    """Return each package's mean time to each accuracy, over the cases.
 
     The time of a package to an accuracy is that of its fastest solver there, the mean a geometric
-    one. There is none where no solver of the package reaches the accuracy on one of the data sets.
+    one. There is none where no solver of the package reaches the accuracy in one of the cases.
     """
-    cases = [c for c in result["cases"] if c["loss"] == loss]
-    found = {}
-    for package in dict.fromkeys(package_of(s) for c in cases for s in c["solvers"]):
-        means: list[float | None] = []
-        for accuracy in result["accuracies"]:
-            times = [
-                min(
-                    (
-                        time
-                        for solver in case["solvers"]
-                        if package_of(solver) == package
-                        and (time := time_to(solver, accuracy)) is not None
-                    ),
-                    default=None,
-                )
-                for case in cases
-            ]
-            reached = [t for t in times if t is not None]
-            means.append(geometric_mean(reached) if len(reached) == len(cases) else None)
-        if any(m is not None for m in means):
-            found[package] = means
-    return found
+
+    def mean(package: str, accuracy: float) -> float | None:
+        fastest = []
+        for case in cases:
+            solvers = [s for s in case["solvers"] if package_of(s) == package]
+            times = [t for s in solvers if (t := time_to(s, accuracy)) is not None]
+            if not times:
+                return None
+            fastest.append(min(times))
+        return geometric_mean(fastest)
+
+    packages = dict.fromkeys(package_of(s) for c in cases for s in c["solvers"])
+    return {package: [mean(package, a) for a in accuracies] for package in packages}
 
 
 def draw_means(result: dict[str, Any], path: str | Path) -> None:
     """Draw the mean times against the accuracy, a panel for each loss that peers have as well."""
-    times = {loss: mean_times(result, loss) for loss in dict.fromkeys(c["loss"] for c in result["cases"])}
-    times = {loss: found for loss, found in times.items() if found.keys() - {OURS}}
-    figure = Figure(figsize=(2.6 * len(times) + 1.4, 3.0), layout="constrained")
-    axes = figure.subplots(1, len(times), sharey=True, squeeze=False)[0]
+    panels: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for case in result["cases"]:
+        if any(s["role"] == "peer" for s in case["solvers"]):
+            panels.setdefault((case["loss"], case["threads"]), []).append(case)
+    figure = Figure(figsize=(2.6 * len(panels) + 1.4, 3.0), layout="constrained")
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     lines = {}
-    for ax, (loss, found) in zip(axes, times.items(), strict=True):
-        for package, means in found.items():
+    for ax, ((loss, threads), cases) in zip(axes, panels.items(), strict=True):
+        for package, means in mean_times(cases, result["accuracies"]).items():
             name, color, marker = look_of(package)
-            known = [(a, m) for a, m in zip(result["accuracies"], means, strict=True) if m is not None]
             ours = package == OURS
             (lines[name],) = ax.loglog(
-                *zip(*known, strict=True),
+                result["accuracies"],
+                [math.nan if mean is None else mean for mean in means],
                 color=color,
                 marker=marker,
                 markersize=9 if ours else 5,
@@ -139,7 +135,8 @@ def draw_means(result: dict[str, Any], path: str | Path) -> None:
                 zorder=3 if ours else 2,
             )
         ax.invert_xaxis()
-        ax.set_title(f"{loss.replace('_', ' ')} loss", fontsize=10)
+        more = f", {threads} threads" if threads > 1 else ""
+        ax.set_title(f"{loss.replace('_', ' ')} loss{more}", fontsize=10)
         ax.set_xlabel("relative suboptimality")
         ax.yaxis.set_minor_formatter(NullFormatter())
         ax.grid(visible=True, color="#e4e4e4", linewidth=0.6)

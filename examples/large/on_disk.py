@@ -38,7 +38,7 @@ for limit in [None, *(f"{limit} MB" for limit in limits)]:
           f"relative gap {solutions[-1].relative_gap:.0e}")  # fmt: skip
 
 # %%
-# The price is time, as every pass reads the file.
+# A file of this size stays in the cache of the system; from a disk, every pass costs its reading.
 
 figure, axes = plt.subplots(figsize=(7, 3.6))
 labels = ["in memory", *(f"{limit} MB" for limit in limits)]

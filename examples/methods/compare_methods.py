@@ -19,7 +19,7 @@ methods = {
     "adasdca+ (II)": adasdca.AdaSDCAPlus(option="II"),
     "adasdca+ (I)": adasdca.AdaSDCAPlus(option="I"),
     "adasdca+ (III)": adasdca.AdaSDCAPlus(option="III"),
-    "adasdca+ (I), m = 10": adasdca.AdaSDCAPlus(option="I", m=10),
+    "option I with m = 10": adasdca.AdaSDCAPlus(option="I", m=10),
     "auto": "auto",
 }
 

@@ -30,21 +30,21 @@ probabilities = np.array(seen)
 print(f"epochs to a relative gap of 1e-10: {adaptive.n_epochs} adaptive, {uniform.n_epochs} uniform")
 
 # %%
-# Left: the probability of each row, epoch by epoch, the rows in the order of their last visits.
-# Middle: how many rows share 90 % of the probability. Right: what that gains.
+# Left: the probability of each row, epoch by epoch, the rows in the order of their probabilities in
+# all. Middle: how many rows share 90 % of the probability. Right: what that gains.
 
-last = (probabilities > 0.1 / len(y)).cumsum(axis=0).argmax(axis=0)
-order = np.argsort(-last, kind="stable")
+order = np.argsort(-probabilities.sum(axis=0))
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4))
-image = left.imshow(
-    np.log10(np.maximum(probabilities[:, order].T * len(y), 1e-3)),
-    aspect="auto", cmap="viridis", vmin=-2, vmax=2, interpolation="nearest",
+relative = np.maximum(probabilities[:, order].T * len(y), 1e-3)
+mesh = left.pcolormesh(
+    np.arange(len(seen)), np.arange(1, len(y) + 1), relative, norm="log", cmap="viridis",
+    vmin=1e-2, vmax=1e2, rasterized=True,
 )  # fmt: skip
-figure.colorbar(image, ax=left, label="log10 of n times the probability")
-left.set(xlabel="epoch", ylabel="row")
+figure.colorbar(mesh, ax=left, label="probability, relative to uniform")
+left.set(xlabel="epoch", ylabel="row", yscale="log")
 left.grid(visible=False)
-ranked = -np.sort(-probabilities, axis=1).cumsum(axis=1)
-rows = (-ranked < 0.9).sum(axis=1) + 1
+ranked = np.sort(probabilities, axis=1)[:, ::-1].cumsum(axis=1)
+rows = (ranked < 0.9).sum(axis=1) + 1
 look = METHODS["adasdca+ (I)"]
 middle.semilogy(rows, **look.line, markevery=0.1, label=look.name)
 middle.axhline(0.9 * len(y), **{**METHODS["sdca"].line, "marker": ""}, label="uniform")

@@ -7,6 +7,7 @@ of the path is certified, and features are left out on the way by rules that are
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
 
@@ -18,9 +19,9 @@ X = StandardScaler().fit_transform(data.data)
 y = data.target - data.target.mean()
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), sharey=True)
-for ax, l1_ratio in zip(axes, (0.0, 0.5, 0.95), strict=True):
+for ax, l1_ratio in zip(axes, (0.0, 0.5, 0.99), strict=True):
     path = adasdca.path(
-        X, y, loss="squared", l1_ratio=l1_ratio, Cs=[10 ** (k / 8) for k in range(-40, 9)], tol=1e-6
+        X, y, loss="squared", l1_ratio=l1_ratio, Cs=np.geomspace(2e-5, 0.05, 60), tol=1e-6
     )
     assert path.converged.all()
     draw_coefficients(ax, path.Cs, path.coefs, data.feature_names)

@@ -2,7 +2,7 @@
 Regression with outliers
 ========================
 
-A tenth of the targets are wrong by far. Least squares follows them; the Huber and the absolute loss
+An eighth of the targets are wrong by far. Least squares follows them; the Huber and the absolute loss
 do not, and each comes with the proof that its objective is minimal.
 """
 
@@ -16,7 +16,7 @@ rng = np.random.default_rng(1)
 x = np.sort(rng.uniform(-3, 3, 200))
 truth = 1.0 + 2.0 * x
 y = truth + rng.normal(scale=0.7, size=x.size)
-wrong = rng.choice(x.size, 20, replace=False)
+wrong = rng.choice(x.size, 50, replace=False)
 wrong = wrong[x[wrong] > 0]
 y[wrong] -= rng.uniform(8, 16, wrong.size)
 X = x[:, None]

@@ -30,11 +30,12 @@ def waves(phase, count=30):
 
 
 # %%
-# The same penalty for all sixty waves, and one that grows with the square of the frequency.
+# The same penalty for all sixty waves, and one that grows with the fourth power of the frequency: a
+# penalty of the squared second derivative, as splines have it.
 
 frequency = np.tile(np.arange(1, 31), 2)
 equal = AdaSDCARegressor(C=1.0, tol=1e-8).fit(waves(phase), y)
-smooth = AdaSDCARegressor(C=1.0, tol=1e-8, penalty_factors=frequency**2.0 / 10).fit(waves(phase), y)
+smooth = AdaSDCARegressor(C=1.0, tol=1e-8, penalty_factors=frequency**4.0 / 10).fit(waves(phase), y)
 
 grid = np.linspace(0, 2 * np.pi, 400)
 for name, model in (("equal", equal), ("smooth", smooth)):

@@ -15,7 +15,7 @@ from adasdca.plotting import COLORS
 rng = np.random.default_rng(4)
 wavelength = np.linspace(400, 700, 300)
 centres = np.linspace(415, 685, 15)
-library = np.exp(-(((wavelength[:, None] - centres) / 22.0) ** 2))
+library = np.exp(-(((wavelength[:, None] - centres) / 30.0) ** 2))
 amounts = np.zeros(15)
 amounts[[2, 3, 8, 13]] = 1.0, 0.6, 1.4, 0.8
 spectrum = library @ amounts + rng.normal(scale=0.12, size=wavelength.size)

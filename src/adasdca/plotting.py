@@ -139,7 +139,8 @@ def convergence(
 
     figure = figure or figures.Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
     by_epoch, by_time = figure.subplots(1, 2, sharey=True)
-    others = iter(series(len(curves)))
+    taken = [(look.color, look.linestyle) for look in METHODS.values()]
+    others = (s for s in series(500) if (s["color"], s["linestyle"]) not in taken)
     for curve in curves:
         look = METHODS.get(curve.label)
         line = {**(look.line if look else next(others)), "linewidth": 1.6, "markersize": 4.5}
