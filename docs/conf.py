@@ -35,6 +35,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 # Beside `path`, also where file names do not tell capitals apart.
 autosummary_filename_map = {"adasdca.Path": "adasdca.Path_class"}
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc sections say it in words
 numpydoc_show_class_members = False
 
@@ -50,6 +51,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "write_computation_times": False,
+    "show_signature": False,
     "min_reported_time": 3600,
     "image_srcset": ["2x"],
 }

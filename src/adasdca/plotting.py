@@ -140,7 +140,9 @@ def convergence(
     figure = figure or figures.Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
     by_epoch, by_time = figure.subplots(1, 2, sharey=True)
     taken = [(look.color, look.linestyle) for look in METHODS.values()]
-    others = (s for s in series(500) if (s["color"], s["linestyle"]) not in taken)
+    free = [s for s in series(len(curves) + 40) if (s["color"], s["linestyle"]) not in taken]
+    seen = {METHODS[curve.label].color for curve in curves if curve.label in METHODS}
+    others = iter(sorted(free, key=lambda style: style["color"] in seen))  # new colours first
     for curve in curves:
         look = METHODS.get(curve.label)
         line = {**(look.line if look else next(others)), "linewidth": 1.6, "markersize": 4.5}
