@@ -89,7 +89,9 @@ def write_signs_as_such(app, what, name, obj, options, lines):
 
 def end_at_the_last_line(app, docname, source):
     """Leave out the empty line that ends a session in the sources."""
-    source[0] = re.sub(r"(^```pycon\n(?:(?!```).*\n)*?)\n(?=```$)", r"\1", source[0], flags=re.MULTILINE)
+    source[0] = re.sub(
+        r"(^```pycon\n(?:(?!```).*\n)*?)\n(?=```$)", r"\1", source[0], flags=re.MULTILINE
+    )
 
 
 def setup(app):

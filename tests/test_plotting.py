@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from benchmarks.peers import picture
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -11,7 +12,6 @@ from adasdca import ConvergenceDisplay, plotting
 from adasdca.cli import race
 from adasdca.solution import History, Record
 from adasdca_reproduce import figures
-from benchmarks.peers import picture
 
 
 def luminance(color):

@@ -1,4 +1,4 @@
-"""Check a built site: every link and picture inside it is there, and nothing is loaded from outside.
+"""Check a built site: its links lead somewhere, and nothing is loaded from outside.
 
     python tools/links.py docs/_build/html
 
@@ -33,9 +33,13 @@ class Page(HTMLParser):
         elif "src" in found:
             self.loads.add(found["src"])
 
+    def has(self, fragment: str) -> bool:
+        """Tell whether there is such a place on the page."""
+        return unquote(fragment) in self.anchors
+
 
 def problems(root: Path) -> list[str]:
-    """Return a line for each link that leads nowhere, and each thing that is loaded from outside."""
+    """Return a line for each dead link, and for each thing that is loaded from outside."""
     paths = [path for path in sorted(root.rglob("*.html")) if "_static" not in path.parts]
     pages = {path: Page(path.read_text("utf-8")) for path in paths}
     found = []
@@ -52,13 +56,13 @@ def problems(root: Path) -> list[str]:
                 target /= "index.html"
             if not target.is_file():
                 found.append(f"{where}: no file for {link}")
-            elif parts.fragment and target in pages:
-                if unquote(parts.fragment) not in pages[target].anchors:
-                    found.append(f"{where}: no place for {link}")
+            elif parts.fragment and target in pages and not pages[target].has(parts.fragment):
+                found.append(f"{where}: no place for {link}")
     return found
 
 
 def main() -> int:
+    """Print what is wrong with the site; the exit code says whether anything is."""
     root = Path(sys.argv[1]).resolve()
     found = problems(root)
     for line in found:

@@ -19,8 +19,8 @@ X, y = adasdca.datasets.load_mushrooms()
 print(adasdca.certify(LogisticRegression(C=1.0).fit(X, y), X, y))
 
 # %%
-# Coefficients from anywhere else come with their objective: scikit-learn's ``C`` multiplies a sum of
-# losses, here they are a mean, so that ``lam = 1/(C·n)``.
+# Coefficients from anywhere else come with their objective: scikit-learn's ``C`` multiplies a sum
+# of losses, here they are a mean, so that ``lam = 1/(C·n)``.
 
 model = LogisticRegression(C=1.0, fit_intercept=False).fit(X, y)
 print(adasdca.certify(X, y, model.coef_[0], loss="logistic", lam=1 / len(y)))
@@ -45,8 +45,8 @@ axes.legend()
 plt.show()
 
 # %%
-# The two stochastic solvers hardly move from 1e-3 on, where their coefficients look settled. It is the
-# intercept, which they change by small steps where rows are sparse. Without it they arrive.
+# The two stochastic solvers hardly move from 1e-3 on. It is the intercept, which they change by
+# small steps where rows are sparse. Without it they arrive.
 
 for fit_intercept in (True, False):
     model = LogisticRegression(

@@ -2,8 +2,9 @@
 How accurate is accurate enough?
 ================================
 
-The tolerance bounds the objective. What does it mean for the model? The same fit at every tolerance:
-its certified gap, the true distance to the optimum, the bound on it, and what predictions notice.
+The tolerance bounds the objective. What does it mean for the model? The same fit at every
+tolerance: its certified gap, the true distance to the optimum, the bound on it, and what
+predictions notice.
 """
 
 import matplotlib.pyplot as plt
@@ -36,8 +37,8 @@ for tol in tols:
 seen = np.array(seen)
 
 # %%
-# The bounds hold at every tolerance. Below the picture: the share of the predictions on new rows that
-# differ from the exact optimum's.
+# The bounds hold at every tolerance. Below the picture: the share of the predictions on new rows
+# that differ from the exact optimum's.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2))
 styles = series(4)

@@ -2,8 +2,8 @@
 Predictions that are certain
 ============================
 
-A fit to a loose tolerance is cheap. How many of its predictions could still change, if it went on to
-the exact optimum? ``certified_margin`` tells, point by point.
+A fit to a loose tolerance is cheap. How many of its predictions could still change, if it went on
+to the exact optimum? ``certified_margin`` tells, point by point.
 """
 
 import matplotlib.pyplot as plt

@@ -34,7 +34,9 @@ print(search.best_estimator_[-1].certificate_)
 xs, ys = np.meshgrid(np.linspace(-1.8, 2.8, 200), np.linspace(-1.4, 1.9, 200))
 scores = search.decision_function(np.column_stack([xs.ravel(), ys.ravel()])).reshape(xs.shape)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), width_ratios=(1.5, 1))
-left.contourf(xs, ys, scores, levels=np.linspace(-3, 3, 13), cmap="PuOr_r", extend="both", alpha=0.7)
+left.contourf(
+    xs, ys, scores, levels=np.linspace(-3, 3, 13), cmap="PuOr_r", extend="both", alpha=0.7
+)
 left.contour(xs, ys, scores, levels=[-1, 0, 1], colors="black", linestyles=["--", "-", "--"])
 left.scatter(*X.T, c=np.where(y == 1, COLORS["red"], COLORS["blue"]), s=8)
 left.grid(visible=False)

@@ -49,7 +49,9 @@ model = make_pipeline(
     TfidfVectorizer(min_df=3, sublinear_tf=True), AdaSDCAClassifier(C=10.0, tol=1e-6)
 ).fit(train, y_train)
 classifier = model[-1]
-print(f"{classifier.n_features_in_} words, accuracy on new documents {model.score(test, y_test):.3f}")
+print(
+    f"{classifier.n_features_in_} words, accuracy on new documents {model.score(test, y_test):.3f}"
+)
 print(classifier.certificate_)
 
 # %%

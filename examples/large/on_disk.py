@@ -2,8 +2,8 @@
 Rows that stay on the disk
 ==========================
 
-The same fit with less and less memory. ``memory_limit`` bounds what a solve adds to the memory of the
-process; rows come from a mapped file, a block at a time, and the certificate stays the same.
+The same fit with less and less memory. ``memory_limit`` bounds what a solve adds to the memory of
+the process; rows come from a mapped file, a block at a time, and the certificate stays the same.
 """
 
 import tempfile

@@ -36,7 +36,8 @@ for label, method in methods.items():
     print(f"{label:22}{solution.n_epochs:4} epochs  {solution.status.value}")
 
 # %%
-# Left: the work in epochs of n updates. Right: the clock, which also counts the evaluations of the gap.
+# Left: the work in epochs of n updates. Right: the clock, which also counts the evaluations of the
+# gap.
 
 convergence(curves, tol=1e-8, figure=plt.figure(figsize=(11, 4.4)))
 plt.show()

@@ -2,8 +2,8 @@
 Where adaptive probabilities go
 ===============================
 
-Uniform sampling visits all rows alike to the end. AdaSDCA+ follows the residues: rows that have found
-their place are left alone, and the visits gather where something is left to gain.
+Uniform sampling visits all rows alike to the end. AdaSDCA+ follows the residues: rows that have
+found their place are left alone, and the visits gather where something is left to gain.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,9 @@ def watched(survey):
 adaptive = adasdca.solve(X, y, method=adasdca.AdaSDCAPlus(option="watched"), **problem)
 uniform = adasdca.solve(X, y, method="sdca", **problem)
 probabilities = np.array(seen)
-print(f"epochs to a relative gap of 1e-10: {adaptive.n_epochs} adaptive, {uniform.n_epochs} uniform")
+print(
+    f"epochs to a relative gap of 1e-10: {adaptive.n_epochs} adaptive, {uniform.n_epochs} uniform"
+)
 
 # %%
 # Left: the probability of each row, epoch by epoch, the rows in the order of their probabilities in

@@ -18,8 +18,8 @@ dose = np.minimum(1.0, np.maximum(0.0, 1.6 * (x - 0.2))) ** 1.5
 y = dose + rng.normal(scale=0.25, size=x.size)
 
 # %%
-# A feature is a ramp over one of 25 intervals, so that its coefficient is what the curve rises there.
-# ``bounds`` may be a pair of numbers, or of arrays with an entry a feature.
+# A feature is a ramp over one of 25 intervals, so that its coefficient is what the curve rises
+# there. ``bounds`` may be a pair of numbers, or of arrays with an entry a feature.
 
 edges = np.linspace(0, 1, 26)
 X = np.clip((x[:, None] - edges[:-1]) * 25, 0, 1)

@@ -2,8 +2,8 @@
 Regression with outliers
 ========================
 
-An eighth of the targets are wrong by far. Least squares follows them; the Huber and the absolute loss
-do not, and each comes with the proof that its objective is minimal.
+An eighth of the targets are wrong by far. Least squares follows them; the Huber and the absolute
+loss do not, and each comes with the proof that its objective is minimal.
 """
 
 import matplotlib.pyplot as plt

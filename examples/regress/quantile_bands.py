@@ -2,8 +2,8 @@
 Quantile bands
 ==============
 
-Not one line through the middle, but lines that a tenth, a quarter, a half ... of the data are below:
-quantile regression, on spline features, of data whose spread changes.
+Not one line through the middle, but lines that a tenth, a quarter, a half ... of the data are
+below: quantile regression, on spline features, of data whose spread changes.
 """
 
 import matplotlib.pyplot as plt
@@ -34,14 +34,20 @@ models = {
 curves = {level: model.predict(X) for level, model in models.items()}
 for level, model in models.items():
     below = np.mean(y <= curves[level])
-    print(f"{level:4.0%}: {below:6.1%} below, relative gap {model[-1].certificate_.relative_gap:.0e}")
+    print(
+        f"{level:4.0%}: {below:6.1%} below, relative gap {model[-1].certificate_.relative_gap:.0e}"
+    )
 
 # %%
 
 figure, axes = plt.subplots(figsize=(8, 4.6))
 axes.plot(x, y, ".", color="0.65", markersize=2.5)
-axes.fill_between(x, curves[0.05], curves[0.95], color=COLORS["sky"], alpha=0.3, label="5 % to 95 %")
-axes.fill_between(x, curves[0.25], curves[0.75], color=COLORS["blue"], alpha=0.4, label="25 % to 75 %")
+axes.fill_between(
+    x, curves[0.05], curves[0.95], color=COLORS["sky"], alpha=0.3, label="5 % to 95 %"
+)
+axes.fill_between(
+    x, curves[0.25], curves[0.75], color=COLORS["blue"], alpha=0.4, label="25 % to 75 %"
+)
 axes.plot(x, curves[0.5], color=COLORS["blue"], linewidth=2, label="median")
 axes.set(xlabel="x", ylabel="y")
 axes.legend(loc="upper left")

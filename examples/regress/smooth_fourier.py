@@ -18,7 +18,12 @@ phase = 2 * np.pi * day / 365.25
 
 
 def temperature(phase):
-    return 10 - 9 * np.cos(phase - 0.35) + 2 * np.sin(2 * phase) + 1.5 * np.exp(3 * np.cos(phase - 4) - 3)
+    return (
+        10
+        - 9 * np.cos(phase - 0.35)
+        + 2 * np.sin(2 * phase)
+        + 1.5 * np.exp(3 * np.cos(phase - 4) - 3)
+    )
 
 
 y = temperature(phase) + rng.normal(scale=2.5, size=day.size)
@@ -51,7 +56,9 @@ left.plot(days, temperature(grid), color="0.3", linewidth=1, label="truth")
 for name, model, color, dash in (("equal", equal, "orange", "--"), ("smooth", smooth, "blue", "-")):
     left.plot(days, model.predict(waves(grid)), dash, color=COLORS[color], linewidth=2, label=name)
     size = np.hypot(model.coef_[:30], model.coef_[30:])
-    right.semilogy(range(1, 31), size, dash, marker="o", markersize=4, color=COLORS[color], label=name)
+    right.semilogy(
+        range(1, 31), size, dash, marker="o", markersize=4, color=COLORS[color], label=name
+    )
 left.set(xlabel="day of the year", ylabel="temperature")
 left.legend()
 right.set(xlabel="waves a year", ylabel="amplitude")

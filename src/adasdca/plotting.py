@@ -79,7 +79,7 @@ METHODS = {
 
 
 def series(count: int, start: int = 0) -> list[dict[str, Any]]:
-    """Return `count` styles for lines that stand for nothing in particular, no two of them equal."""
+    """Return `count` styles for lines of no particular meaning, no two of them equal."""
     colors = list(COLORS.values())
     return [
         {
