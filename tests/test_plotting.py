@@ -35,7 +35,7 @@ def test_every_picture_of_methods_has_their_look():
         look = plotting.METHODS[f"adasdca+ ({option})"]
         assert figures.STYLES[f"option {option}"] == look.line
         assert figures.NAMES[f"option {option}"] == look.name
-    assert picture.PACKAGES["adasdca"][1] == plotting.METHODS["auto"].color
+    assert picture.PACKAGES["adasdca"].color == plotting.METHODS["auto"].color
     labels = [*plotting.METHODS, "mine", "yours"]
     figure = plotting.convergence([plotting.Curve(k, [0, 1], [0.1, 0.2], [1, 0.1]) for k in labels])
     lines = figure.axes[0].lines

@@ -13,26 +13,26 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from adasdca.plotting import COLORS, METHODS
+from adasdca.plotting import COLORS, METHODS, Look
 from benchmarks.peers.summary import geometric_mean, time_to
 
 FLOOR = 1e-10
 MARKERS = "osv^D<>Pp*hX"
 OURS = "adasdca"
-#: Name, colour and marker of the packages, by the first word of their solvers.
-PACKAGES: dict[str, tuple[str, str, str]] = {
-    OURS: ("adasdca", METHODS["auto"].color, METHODS["auto"].marker),
-    "liblinear": ("LIBLINEAR", COLORS["orange"], "D"),
-    "sklearn": ("scikit-learn", COLORS["sky"], "^"),
-    "cyanure": ("cyanure", COLORS["green"], "v"),
-    "snapml": ("snapml", COLORS["red"], "o"),
-    "lightning": ("lightning", COLORS["purple"], "h"),
+#: How packages are drawn, by the first word of their solvers.
+PACKAGES = {
+    OURS: Look("adasdca", METHODS["auto"].color, "-", METHODS["auto"].marker),
+    "liblinear": Look("LIBLINEAR", COLORS["orange"], (0, (6, 2, 1, 2)), "D"),
+    "sklearn": Look("scikit-learn", COLORS["sky"], (0, (4, 1.5)), "^"),
+    "cyanure": Look("cyanure", COLORS["green"], (0, (7, 2)), "v"),
+    "snapml": Look("snapml", COLORS["red"], (0, (1, 1.2)), "o"),
+    "lightning": Look("lightning", COLORS["purple"], "-", "h"),
 }
 
 
-def look_of(package: str) -> tuple[str, str, str]:
-    """Return name, colour and marker of a package."""
-    return PACKAGES.get(package, (package, COLORS["grey"], "P"))
+def look_of(package: str) -> Look:
+    """Return how a package is drawn."""
+    return PACKAGES.get(package, Look(package, COLORS["grey"], "-", "P"))
 
 
 def package_of(solver: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ def styles(cases: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             k = seen[package] = seen.get(package, -1) + 1
             ours = package == OURS
             found[name] = {
-                "color": look_of(package)[1],
+                "color": look_of(package).color,
                 "marker": MARKERS[k % len(MARKERS)],
                 "linestyle": "--" if solver["role"] == "variant" else "-",
                 "linewidth": 2.0 if ours else 1.0,
@@ -61,8 +61,11 @@ def styles(cases: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def draw(result: dict[str, Any], path: str | Path) -> None:
-    """Draw every setting of every solver; a line goes from the loosest setting to the tightest."""
-    cases = result["cases"]
+    """Draw every setting of every solver, in the cases with a peer; a row has its own legend.
+
+    A line goes from the loosest setting to the tightest.
+    """
+    cases = [c for c in result["cases"] if any(s["role"] == "peer" for s in c["solvers"])]
     rows = list(dict.fromkeys((c["loss"], c["threads"]) for c in cases))
     columns = list(dict.fromkeys(c["data"] for c in cases))
     width, height = 3.0 * len(columns) + 3.0, 2.4 * len(rows) + 0.6
@@ -70,22 +73,33 @@ def draw(result: dict[str, Any], path: str | Path) -> None:
     axes = figure.subplots(len(rows), len(columns), squeeze=False)
     for ax in axes.flat:
         ax.set_visible(False)
-    style, lines = styles(cases), {}
+    style = styles(cases)
+    lines: list[dict[str, Any]] = [{} for _ in rows]
     for case in cases:
-        ax = axes[rows.index((case["loss"], case["threads"])), columns.index(case["data"])]
+        row = rows.index((case["loss"], case["threads"]))
+        ax = axes[row, columns.index(case["data"])]
         ax.set_visible(True)
         for solver in case["solvers"]:
             x = [run["median"] for run in solver["runs"]]
             y = [max(run["suboptimality"], FLOOR) for run in solver["runs"]]
-            (lines[solver["name"]],) = ax.loglog(x, y, **style[solver["name"]])
+            (lines[row][solver["name"]],) = ax.loglog(x, y, **style[solver["name"]])
         ax.set_ylim(FLOOR / 2, 1.0)
         ax.grid(visible=True, alpha=0.3)
         threads = f", {case['threads']} threads" if case["threads"] > 1 else ""
         ax.set_title(f"{case['data']}, {case['loss'].replace('_', ' ')}{threads}", fontsize=8)
         ax.tick_params(which="both", labelsize=6)
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlabel("seconds", fontsize=7)
         ax.set_ylabel("relative suboptimality", fontsize=7)
-    figure.legend(lines.values(), lines.keys(), loc="outside right upper", fontsize=7)
+    for row, drawn in enumerate(lines):
+        axes[row, -1].legend(
+            drawn.values(),
+            drawn.keys(),
+            loc="upper left",
+            bbox_to_anchor=(1.02, 1.0),
+            frameon=False,
+            fontsize=7,
+        )
     figure.savefig(path, dpi=130)
 
 
@@ -123,13 +137,12 @@ def draw_means(result: dict[str, Any], path: str | Path) -> None:
     lines = {}
     for ax, ((loss, threads), cases) in zip(axes, panels.items(), strict=True):
         for package, means in mean_times(cases, result["accuracies"]).items():
-            name, color, marker = look_of(package)
+            look = look_of(package)
             ours = package == OURS
-            (lines[name],) = ax.loglog(
+            (lines[look.name],) = ax.loglog(
                 result["accuracies"],
                 [math.nan if mean is None else mean for mean in means],
-                color=color,
-                marker=marker,
+                **look.line,
                 markersize=9 if ours else 5,
                 linewidth=2.4 if ours else 1.3,
                 zorder=3 if ours else 2,
