@@ -236,9 +236,14 @@ def coefficient_paths(
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes, (title, Cs, coefs) in zip(grid.flat, panels, strict=False):
-        draw_coefficients(axes, Cs, coefs, names)
+        lines = draw_coefficients(axes, Cs, coefs, names)
         finish_path(axes)
+        _tidy(axes, None)
         axes.set_title(title, fontsize="medium")
+        if names is not None:  # beside the ends of the lines, in their order
+            named = [line for line in lines if line.get_label() in map(str, names)]
+            named.sort(key=lambda line: -line.get_ydata()[-1])
+            axes.legend(handles=named, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return figure
 
 
