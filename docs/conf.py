@@ -29,7 +29,7 @@ default_role = "autolink"
 nitpicky = True  # a reference to nothing is an error
 nitpick_ignore_regex = [("py:obj", ".*")]  # but words in single backquotes need not be references
 
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -64,7 +64,6 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 7,
-    "show_nav_level": 1,
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": True,

@@ -156,7 +156,8 @@ def test_the_mean_of_a_package_needs_every_data_set():
 
     ours = solver("adasdca auto", "ours", 1.0, 0.0)
     runs = ((4.0, 1e-4), (9.0, 1e-2))
-    cases = [{"solvers": [ours, solver("sklearn Ridge", "peer", *run)]} for run in runs]
+    variant = solver("adasdca sdca", "variant", 0.1, 0.0)  # not what a user would get
+    cases = [{"solvers": [ours, variant, solver("sklearn Ridge", "peer", *run)]} for run in runs]
     means = picture.mean_times(cases, [1e-1, 1e-3])
     assert means == {"adasdca": [1.0, 1.0], "sklearn": [pytest.approx(6.0), None]}
 
