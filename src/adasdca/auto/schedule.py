@@ -163,8 +163,8 @@ class AutoSchedule:
         some = survey.curvature[:: -(-survey.n // STRAINED)]
         self._strain = float(np.median(some)) / (survey.gamma or 1.0)
         iterations = self._policy.iterations(self._strain, len(survey.coef), self._wide)
-        # The one step of a quadratic function has to gain all the digits; those of the gap are twice
-        # those of the right-hand side.
+        # The one step of a quadratic function has to gain all the digits. The gap has twice those
+        # of the right-hand side.
         rounds = 0.5 * self._digits if self._second.quadratic else 1.0
         self._costs.iterations = iterations * max(rounds, 1.0)
 
