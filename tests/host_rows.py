@@ -12,6 +12,7 @@ from adasdca.backends.cuda.backend import DeviceBackend
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.products import Derived, RowSums
 from adasdca.backends.cuda.streamed import StreamedRows
+from adasdca.multinomial.device import DeviceRows
 from adasdca.problem.data import DenseRows
 
 
@@ -33,7 +34,7 @@ class HostProducts:
     def __init__(self, X):
         self.X, self.shape = X, X.shape
         n, d = X.shape
-        self.sizes, self.chain = float(d), n
+        self.sizes, self.chain, self.chain_of = float(d), n, n
         self.facts = DeviceFacts(n, d, n * d, True, 8, float(d) ** 2, np.full(d, float(n)))
 
     def to_device(self, x):
@@ -46,6 +47,12 @@ class HostProducts:
 
     def combine(self, r):
         return r @ self.X
+
+    def scores_of(self, v):
+        return v @ self.X.T
+
+    def combine_of(self, r, squared=False):
+        return r @ (self.X**2 if squared else self.X)
 
     def line(self, v, shift, scores, passes, centre, length):
         change = self.scores(v, shift)
@@ -73,6 +80,21 @@ class HostProducts:
 
     def take_columns(self, features):
         return HostProducts(np.ascontiguousarray(self.X[:, features]))
+
+
+class HostSummation:
+    xp = np
+
+    def sum(self, values, weight):
+        return total(values, 1.0 if weight is None else weight)
+
+
+def host_classes(rows, n_classes):
+    return DeviceRows(host_products(rows), HostSummation(), n_classes)
+
+
+def streamed_classes(rows, n_classes):
+    return DeviceRows(StreamedRows(rows, 64, host_products, np), HostSummation(), n_classes)
 
 
 def total(*factors):

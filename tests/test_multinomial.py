@@ -16,7 +16,8 @@ import adasdca.problem.products
 from adasdca import Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
 from adasdca.multinomial.intercept import flow
-from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.multinomial.margins import Multinomial
+from adasdca.multinomial.rows import LocalRows
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import check_rows
 from adasdca.problem.products import RowProducts
@@ -358,12 +359,14 @@ def test_flow_solves_graded_laplacians():
 
 def test_margins_keep_the_digits_of_sure_rows():
     X = np.array([[40.0], [-40.0], [0.0]])
-    problem = Multinomial(check_rows(X), np.array([0, 1, 2]), None, 1.0, 3, False)
-    losses = RowLosses(problem, problem.margins(np.array([[1.0], [-1.0], [0.0]]), np.zeros(3)))
+    rows = LocalRows(check_rows(X), 3)
+    problem = Multinomial(rows, np.array([0, 1, 2]), None, 1.0, 3, False)
+    losses = problem.losses(np.array([[1.0], [-1.0], [0.0]]), np.zeros(3))
+    alpha = losses.dual().gather()
     expected = np.exp(-40.0) + np.exp(-80.0)
     np.testing.assert_allclose(losses.at.loss[:2], expected, rtol=1e-14)
-    np.testing.assert_allclose(losses.alpha()[[0, 1], [0, 1]], expected, rtol=1e-14)
-    assert (losses.alpha().sum(axis=0) == 0).all()
+    np.testing.assert_allclose(alpha[[0, 1], [0, 1]], expected, rtol=1e-14)
+    assert (alpha.sum(axis=0) == 0).all()
 
 
 @pytest.mark.parametrize("moment", [0, 1, 2])

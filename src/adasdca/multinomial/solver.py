@@ -29,11 +29,12 @@ from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import GRACE
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.multinomial.continuation import descend
+from adasdca.multinomial.device import RowMaker, row_maker
 from adasdca.multinomial.margins import Multinomial
 from adasdca.multinomial.objective import MultinomialObjective
+from adasdca.multinomial.rows import ClassRows
 from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_rows, check_weights
-from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Solved, Status
 from adasdca.solver import FIRST
 
@@ -92,6 +93,7 @@ def solve_multinomial(
     max_time: float | None = None,
     warm_start: tuple[Array, Array] | None = None,
     callback: Callback | None = None,
+    backend: str | RowMaker | None = None,
 ) -> MultinomialSolution:
     """Fit a multinomial logistic model; see the head of this module for the objective.
 
@@ -111,6 +113,8 @@ def solve_multinomial(
         Most Newton steps.
     warm_start : (coef, intercept), optional
         Where to begin.
+    backend : "cuda" or callable, optional
+        Where the rows live, as in `solve`. A callable makes `ClassRows` of the checked rows and K.
 
     Returns
     -------
@@ -123,13 +127,14 @@ def solve_multinomial(
     # certificate.
     with interruption() as around, np.errstate(all="ignore"), one_thread():
         stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
-        rows = check_rows(X)
+        make, rows = row_maker(backend), check_rows(X, device=backend == "cuda")
         shape = (n_classes, X.shape[1])
         coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
         try:
             with around.heeded(max(stop.seconds_left(), 0.0) + FIRST):
                 _core.check()
-                problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
+                placed = make(rows, n_classes)
+                problem = Multinomial(placed, codes, weight, lam, n_classes, fit_intercept)
                 objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
         except _core.Expired:
             return _unsolved(shape, len(codes), lam)
@@ -172,7 +177,7 @@ def _unsolved(shape: tuple[int, int], n: int, lam: float) -> MultinomialSolution
 class Watch:
     """Records every step, remembers the best point, and says when to stop."""
 
-    def __init__(self, objective: MultinomialObjective, stop: StopRule, rows: RowProducts) -> None:
+    def __init__(self, objective: MultinomialObjective, stop: StopRule, rows: ClassRows) -> None:
         self.objective, self.stop, self.rows = objective, stop, rows
         self.best = objective.point
         self.records: list[Record] = []
@@ -189,7 +194,7 @@ class Watch:
             found.primal,
             found.dual,
             found.gap,
-            len(point.alpha.T),
+            self.rows.shape[0],
         )
         self.records.append(record)
         if found.gap < self.best.certificate.gap:
@@ -205,7 +210,7 @@ class Watch:
         return MultinomialSolution(
             coef=point.coef,
             intercept=point.intercept,
-            dual_coef=point.alpha,
+            dual_coef=point.dual.gather(),
             certificate=point.certificate,
             status=status,
             n_epochs=self.records[-1].epoch,

@@ -207,7 +207,7 @@ def conjugate_gradients(
     most : int
         Most iterations.
     """
-    r_x, r_y = right[0].copy(), np.asarray(right[1], dtype=np.float64)
+    r_x, r_y = right[0].copy(), 1.0 * right[1]
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
     z_x, z_y = precondition(r_x, r_y)
     p_x, p_y = z_x.copy(), z_y
@@ -226,7 +226,7 @@ def conjugate_gradients(
         # In place: fresh memory for large blocks costs as much as the sums.
         x += length * p_x
         r_x -= length * q_x
-        y, r_y = y + length * p_y, r_y - length * np.asarray(q_y)
+        y, r_y = y + length * p_y, r_y - length * q_y
         z_x, z_y = precondition(r_x, r_y)
         before, energy = energy, float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
         p_x *= energy / before

@@ -25,8 +25,8 @@ class Products(Protocol):
         The shape of X.
     sizes : float or (n,) array
         The number of entries of a row.
-    chain : int
-        The most additions that an entry of `combine` goes through.
+    chain, chain_of : int
+        The most additions that an entry of `combine`, and of `combine_of`, goes through.
     facts : Facts
         What the cost model asks.
     """
@@ -34,6 +34,7 @@ class Products(Protocol):
     shape: tuple[int, int]
     sizes: Any
     chain: int
+    chain_of: int
     facts: Facts
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
@@ -41,6 +42,12 @@ class Products(Protocol):
 
     def combine(self, r: Any) -> Any:
         """Return Σ_i r_i x_i."""
+
+    def scores_of(self, v: Any) -> Any:
+        """Return the scores of several v, a row each, in rows."""
+
+    def combine_of(self, r: Any, squared: bool = False) -> Any:
+        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
 
     def line(
         self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
@@ -181,3 +188,18 @@ class Passes(Protocol):
 
     def part(self, rows: slice) -> Passes:
         """Return the passes over some of the rows."""
+
+
+class Summation(Protocol):
+    """Sums over the rows in twice the digits.
+
+    Attributes
+    ----------
+    xp : module
+        NumPy, or the one like it whose arrays are added.
+    """
+
+    xp: Any
+
+    def sum(self, values: Any, weight: Any) -> float:
+        """Return Σ_i c_i v_i, c = 1 without weights."""

@@ -53,7 +53,7 @@ class StreamedRows:
         facts.ascends = False
         self.facts: Facts = facts
         # A part adds at most a number for each of its rows, and then the parts are added.
-        self.chain = min(n, height) + -(-n // height) + 4096
+        self.chain = self.chain_of = min(n, height) + -(-n // height) + 4096
 
     def _parts(self) -> Iterator[tuple[slice, Products]]:
         n = self.shape[0]
@@ -76,6 +76,15 @@ class StreamedRows:
     def combine(self, r: Any) -> Any:
         """Return Σ_i r_i x_i."""
         return sum(rows.combine(r[part]) for part, rows in self._parts())
+
+    def scores_of(self, v: Any) -> Any:
+        """Return the scores of several v, a row each, in rows."""
+        return self._xp.concatenate([rows.scores_of(v) for _, rows in self._parts()], axis=1)
+
+    def combine_of(self, r: Any, squared: bool = False) -> Any:
+        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
+        whole = self._xp.ascontiguousarray
+        return sum(rows.combine_of(whole(r[:, part]), squared) for part, rows in self._parts())
 
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""

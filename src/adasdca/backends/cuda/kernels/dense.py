@@ -52,7 +52,8 @@ class CudaDense(CudaRows):
         self._real = real(values.dtype)
         self._height = max(LEAST, -(-n // PARTS))
         self._parts = -(-n // self._height)
-        self.chain = -(-self._height // LINES) + LINES + additions(self._parts)
+        plain = -(-self._height // LINES) + LINES + additions(self._parts)
+        self.chain = self.chain_of = plain
         self._width = width_for(d / 8.0)
         self.facts: Facts = DeviceFacts(
             n, d, n * d, True, values.itemsize, float(d) ** 2, np.full(d, float(n))
@@ -67,6 +68,7 @@ class CudaDense(CudaRows):
             self._fused_blocks = min((4 if per <= 8 else 2) * self._processors, -(-n // groups))
             rows = -(-n // (self._fused_blocks * groups))
             self.chain = rows + 5 + THREADS // 32 + additions(self._fused_blocks)
+            self.chain_of = max(plain, self.chain)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         n, d = self.shape

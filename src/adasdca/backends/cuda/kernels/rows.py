@@ -52,6 +52,14 @@ class CudaRows:
         """Return Σ_i r_i x_i."""
         return self._combine(r, 0)
 
+    def scores_of(self, v: Any) -> Any:
+        """Return the scores of several v, a row each, in rows."""
+        return cp.stack([self._dot(each, 0.0, 0) for each in v])
+
+    def combine_of(self, r: Any, squared: bool = False) -> Any:
+        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
+        return cp.stack([self._combine(each, int(squared)) for each in r])
+
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""
         return self._combine(h, 1)
