@@ -63,7 +63,7 @@ class Region:
         ----------
         solutions : list of Solution
             The certified models.
-        X : (n, d) array or CSR matrix
+        X : (n, d) array, CSR matrix, or products with such
             The training rows.
         targets : list of (n,) arrays
             The targets, one vector a model.
@@ -101,7 +101,7 @@ class Region:
 
         Parameters
         ----------
-        X : (n, d) array or CSR matrix
+        X : (n, d) array, CSR matrix, or products with such
             Rows.
         coef : (k, d) array
             Coefficients of these models.
@@ -112,7 +112,7 @@ class Region:
         -------
         (n, k) array
         """
-        rows = RowProducts(X)
+        rows = products_of(X)
         lengths = _lengths(rows)
         if self.centre is None:
             apart = np.hypot(lengths, self.constant)
@@ -137,7 +137,7 @@ class Cloud:
 
     @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
-        self.rows = RowProducts(X)
+        self.rows = products_of(X)
         n = X.shape[0]
         self.centre = self.rows.transposed(np.full((n, 1), 1.0 / n))[0]
         self.lengths = _lengths(self.rows)
@@ -167,6 +167,11 @@ class Cloud:
         blur = float(rounding(self.lengths, coef[None], intercept).max())
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach
+
+
+def products_of(X: Any) -> Any:
+    """Return products with rows; what has such already, as rows on a device do, is returned."""
+    return X if hasattr(X, "norms") else RowProducts(X)
 
 
 def _lengths(rows: RowProducts) -> Array:

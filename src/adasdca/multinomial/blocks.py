@@ -41,13 +41,13 @@ class Layout:
 
     def block(self, values: Array, real: Any = np.float64) -> Block:
         """Return an array with a class in each row as a block."""
-        out = self.xp.zeros((values.shape[1], self.lanes), dtype=real)
+        out: Block = self.xp.zeros((values.shape[1], self.lanes), dtype=real)
         out[:, : self.n_classes] = self.xp.asarray(values).T
         return out
 
     def line(self, values: Array, real: Any = np.float64) -> Block:
         """Return a number for each class as a line of a block."""
-        out = self.xp.zeros(self.lanes, dtype=real)
+        out: Block = self.xp.zeros(self.lanes, dtype=real)
         out[: self.n_classes] = self.xp.asarray(values)
         return out
 

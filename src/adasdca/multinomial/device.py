@@ -97,9 +97,7 @@ class DeviceRows:
         """Return probabilities as they are."""
         return p
 
-    def curve(
-        self, v: Block, shift: Block, p: Any, codes: Any, weight: Any
-    ) -> tuple[Block, Block]:
+    def curve(self, v: Block, shift: Block, p: Any, codes: Any, weight: Any) -> tuple[Block, Block]:
         """Return Σ_i x_iᵀ A_i (x_i v + shift) and Σ_i A_i (x_i v + shift)."""
         self.passes += 1
         scores = self._products.scores_of(self.xp.ascontiguousarray(v.T))
@@ -111,8 +109,8 @@ class DeviceRows:
     def gather(self, values: Any, real: Any, squared: bool = False) -> Block:
         """Return Σ_i x_iᵀ v_i, or that with the squares of the entries of x_i."""
         self.passes += 1
-        found = self._products.combine_of(values, squared)
-        return self.xp.ascontiguousarray(found.T)
+        found: Block = self.xp.ascontiguousarray(self._products.combine_of(values, squared).T)
+        return found
 
     def _gram(self, h: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ of the rows less their centre, with a feature that is 1."""

@@ -230,7 +230,7 @@ class RowLosses:
     # -- the curvature
 
     def curvature(self, real: Any) -> Callable[[Block, Block], tuple[Block, Block]]:
-        """Return the map of (v, shift) to Σ_i z_iᵀ A_i (z_i v + shift) and Σ_i A_i (z_i v + shift)."""
+        """Return `ClassRows.curve` with the probabilities here, as a map of v and shift."""
         problem, rows = self.problem, self.problem.rows
         p = rows.lined_up(self.at.p, real)
         return lambda v, shift: rows.curve(v, shift, p, problem.codes, problem.weight)

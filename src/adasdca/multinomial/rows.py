@@ -79,10 +79,8 @@ class ClassRows(Protocol):
     def lined_up(self, p: Any, real: Any) -> Any:
         """Return probabilities as `curve` wants them."""
 
-    def curve(
-        self, v: Block, shift: Block, p: Any, codes: Any, weight: Any
-    ) -> tuple[Block, Block]:
-        """Return Σ_i z_iᵀ A_i (z_i v + shift) and Σ_i A_i (z_i v + shift), z = x + apart − centre."""
+    def curve(self, v: Block, shift: Block, p: Any, codes: Any, weight: Any) -> tuple[Block, Block]:
+        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
 
     def gather(self, values: Any, real: Any, squared: bool = False) -> Block:
         """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
@@ -133,7 +131,7 @@ class LocalRows(RowProducts):
     def column_sums(self, weight: Array | None) -> Array:
         """Return Σ_i c_i x_i."""
         ones = np.ones(self.shape[0]) if weight is None else weight
-        return self.transposed(ones[:, None])[0]
+        return np.asarray(self.transposed(ones[:, None])[0])
 
     def scores(self, coef: Array) -> Array:
         """Return X Wᵀ, transposed."""
@@ -164,7 +162,7 @@ class LocalRows(RowProducts):
     def curve(
         self, v: Block, shift: Block, p: Block, codes: Any, weight: Any
     ) -> tuple[Block, Block]:
-        """Return Σ_i z_iᵀ A_i (z_i v + shift) and Σ_i A_i (z_i v + shift), z = x + apart − centre."""
+        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
         self.passes += 1
         return self._in_blocks.curve(v, shift, p, codes, weight)
 

@@ -128,7 +128,7 @@ def solve_multinomial(
     with interruption() as around, np.errstate(all="ignore"), one_thread():
         stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
         make, rows = row_maker(backend), check_rows(X, device=backend == "cuda")
-        shape = (n_classes, X.shape[1])
+        shape = (n_classes, rows.shape[1])
         coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
         try:
             with around.heeded(max(stop.seconds_left(), 0.0) + FIRST):

@@ -9,7 +9,6 @@ from typing import Any
 from adasdca.backends.cuda.backend import DeviceBackend
 from adasdca.backends.cuda.products import Products, Summation
 from adasdca.backends.cuda.streamed import StreamedRows
-from adasdca.problem.data import check_rows
 from adasdca.problem.device_rows import DeviceRows
 from adasdca.problem.problem import Problem
 
@@ -109,14 +108,14 @@ def _told(rows: Any, vectors: int) -> Iterator[None]:
         raise _too_large(rows, vectors, free_bytes(cupy)) from error
 
 
-def copied(X: Any) -> Any:
-    """Return checked rows as an array or CSR matrix of the device; X itself if it does not fit."""
-    cupy, rows = load_cupy(), check_rows(X)
-    if 2 * bytes_of_rows(rows) + 8 * VECTORS * X.shape[0] > free_bytes(cupy):
-        return X
+def copied(rows: Any) -> Any:
+    """Return checked rows on the device, for several solves; as they are if they do not fit."""
+    cupy = load_cupy()
+    if 2 * bytes_of_rows(rows) + 8 * VECTORS * rows.shape[0] > free_bytes(cupy):
+        return rows
     from adasdca.backends.cuda.kernels.arrays import device_matrix
 
-    return device_matrix(rows)
+    return DeviceRows(device_matrix(rows))
 
 
 def _too_large(rows: Any, vectors: int, free: int) -> MemoryError:

@@ -95,12 +95,14 @@ class CudaCsr(CudaRows):
 
     def scores_of(self, v: Any) -> Any:
         """Return the scores of several v, a row each, in rows."""
-        return self._dots(*self._entries, cp.ascontiguousarray(cp.asarray(v).T), False)
+        start, index, values = self._entries
+        return self._dots(start, index, values, cp.ascontiguousarray(cp.asarray(v).T), False)
 
     def combine_of(self, r: Any, squared: bool = False) -> Any:
         """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
         d, out = self.shape[1], cp.empty((len(r), self.shape[1]))
-        parts = self._dots(self._begin, *self._columns, cp.ascontiguousarray(r.T), squared)
+        index, values = self._columns
+        parts = self._dots(self._begin, index, values, cp.ascontiguousarray(r.T), squared)
         for part, line in zip(parts, out, strict=True):
             sums = self._first, part, line, np.int64(d)
             self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
