@@ -78,6 +78,9 @@ class HostProducts:
         Z, h = np.column_stack([X, np.ones(n)])[index], h[index]
         return Z.T @ (h[:, None] * Z)
 
+    def take_rows(self, index):
+        return HostProducts(self.X[index])
+
     def take_columns(self, features):
         return HostProducts(np.ascontiguousarray(self.X[:, features]))
 

@@ -130,6 +130,24 @@ def test_a_sample_preconditions(monkeypatch, loss, intercept):
     assert any(each.product is not None for each in formed)
 
 
+@pytest.mark.parametrize("rows", [host_backend, streamed_backend])
+def test_rows_with_curvature_are_copied_where_they_are_few(rows):
+    """Products with the matrix of a step are those of all rows."""
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    backend = rows(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1e-3))
+    point = np.eye(8)[0]
+    one = backend.term(length=0.3, centre=np.zeros(400))
+    one.go(point, 0.0)
+    assert 0 < one.curved <= 64  # as many as a part of the streamed ones may have
+    found = [one.curve(point, 0.5) for _ in range(term.PRODUCTS)]
+    assert one._bent is not None
+    for image, total in found:
+        np.testing.assert_allclose(image, found[0][0], rtol=1e-12)
+        assert total == pytest.approx(found[0][1], rel=1e-12)
+    one.go(2.0 * point, 0.0)
+    assert one._bent is None
+
+
 def test_the_source_of_the_losses_is_whole():
     """What the device compiles is the core's text from the first loss to the checks."""
     text = loss_source()

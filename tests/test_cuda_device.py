@@ -336,6 +336,19 @@ def test_estimators(sparse):
     assert np.linalg.norm(one.coef_ - two.coef_) <= one.radius_ + two.radius_
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_some_of_the_rows(sparse):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3001, 57))
+    X[rng.random(X.shape) < 0.7 * sparse] = 0.0
+    index, v = np.flatnonzero(rng.random(3001) < 0.1), rng.normal(size=57)
+    rows = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
+    few = rows.take_rows(cp.asarray(index))
+    np.testing.assert_allclose(few.scores(v).get(), X[index] @ v, rtol=1e-10, atol=1e-10)
+    r = few.scores(v)
+    np.testing.assert_allclose(few.combine(r).get(), r.get() @ X[index], rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("classes", [3, 40])

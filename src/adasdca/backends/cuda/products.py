@@ -69,6 +69,9 @@ class Products(Protocol):
     def take_columns(self, features: NDArray[np.intp]) -> Products:
         """Return the rows with some of the features, given in rising order."""
 
+    def take_rows(self, index: Any) -> Products | None:
+        """Return some of the rows, given by numbers where they are; None if there is no room."""
+
     def to_device(self, x: Array) -> Any:
         """Return a vector of n numbers of this process where the rows are."""
 

@@ -133,6 +133,12 @@ class StreamedRows:
         size = self.shape[1] + 1
         return total if np.ndim(total) else np.zeros((size, size))
 
+    def take_rows(self, index: Any) -> Products | None:
+        """Return some of the rows, on the device to stay; None if these are too many as well."""
+        if len(index) > self._height:
+            return None
+        return self._copy(self._rows.take(to_host(index)))
+
     def take_columns(self, features: NDArray[np.intp]) -> StreamedRows:
         """Return the rows with some of the features."""
         rows = self._rows.take_columns(features)

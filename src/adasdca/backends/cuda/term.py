@@ -23,6 +23,9 @@ FEW = 0.7
 SAMPLE = 200
 #: Rows with curvature a feature from which on a Gram matrix is not made of all.
 MANY = 800
+#: Rows with curvature are copied for products with their matrix where they are at most this share,
+#: and after so many products, which is about what the copy takes.
+SCARCE, PRODUCTS = 0.3, 4
 #: Matrices of fewer features are factorised in this process, and made of all rows.
 SMALL = 256
 
@@ -73,7 +76,8 @@ class DeviceTerm:
         self, at: WeightedRows, length: float, centre: Any, known: tuple[Array, Any]
     ) -> None:
         self._at, self.length, self.centre, self._known = at, length, centre, known
-        self._samples = 0
+        self._samples, self._asked = 0, 0
+        self._bent: tuple[Any, Any] | None = None
 
     # -- the point
 
@@ -107,7 +111,7 @@ class DeviceTerm:
         if here.mass < STRAIGHT * self._at.total:
             # Nearly straight everywhere: a step would leave the range of doubles.
             here = here._replace(h=0.0 * here.h, mass=0.0, curved=0)
-        self.here = here
+        self.here, self._asked, self._bent = here, 0, None
 
     def _derivatives(self) -> Derivatives:
         here = self.here
@@ -206,7 +210,13 @@ class DeviceTerm:
 
     def curve(self, p: Any, q: float) -> tuple[Any, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
-        found, image = self._at.products.curve(self.here.h, p, q)
+        self._asked += 1
+        if self._asked == PRODUCTS and 0 < self.curved <= SCARCE * self._at.products.shape[0]:
+            index = self.here.h.nonzero()[0]
+            rows = self._at.products.take_rows(index)
+            self._bent = None if rows is None else (rows, self.here.h[index])
+        rows, h = self._bent or (self._at.products, self.here.h)
+        found, image = rows.curve(h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
 
     def diagonal(self) -> tuple[Any, float]:

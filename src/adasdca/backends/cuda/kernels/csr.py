@@ -108,6 +108,10 @@ class CudaCsr(CudaRows):
             self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
         return out
 
+    def take_rows(self, index: Any) -> CudaCsr:
+        """Return some of the rows."""
+        return CudaCsr(self.matrix[index])
+
     def take_columns(self, features: NDArray[np.intp]) -> CudaCsr:
         """Return the rows with some of the features."""
         return CudaCsr(self.matrix[:, cp.asarray(features)].tocsr())

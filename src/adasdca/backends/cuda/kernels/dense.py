@@ -156,6 +156,10 @@ class CudaDense(CudaRows):
             out[8 * s : 8 * s + 8, 8 * t : 8 * t + 8] = tile.T
         return out[: d + 1, : d + 1]
 
+    def take_rows(self, index: Any) -> CudaDense:
+        """Return some of the rows."""
+        return CudaDense(self.values[index])
+
     def take_columns(self, features: NDArray[np.intp]) -> CudaDense:
         """Return the rows with some of the features."""
         return CudaDense(cp.ascontiguousarray(self.values[:, cp.asarray(features)]))
