@@ -136,7 +136,7 @@ def test_rows_with_curvature_are_copied_where_they_are_few(rows):
     X = np.random.default_rng(0).normal(size=(400, 8))
     backend = rows(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1e-3))
     point = np.eye(8)[0]
-    one = backend.term(length=0.3, centre=np.zeros(400))
+    one = backend.term(length=0.2, centre=np.zeros(400))
     one.go(point, 0.0)
     assert 0 < one.curved <= 64  # as many as a part of the streamed ones may have
     found = [one.curve(point, 0.5) for _ in range(term.PRODUCTS)]
