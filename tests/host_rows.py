@@ -63,6 +63,9 @@ class HostProducts:
         image = h * self.scores(v, shift)
         return self.combine(image), image
 
+    def iterate(self, system, few, deadline, most):
+        return NotImplemented
+
     def squares(self, h):
         return h @ self.X**2
 

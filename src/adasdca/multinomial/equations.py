@@ -119,7 +119,7 @@ class StepEquations:
         self.formed = count > self._patience
         if found is None:
             return None
-        dw, db = found[0]
+        dw, db = found[:2]
         return layout.classes(dw), np.asarray(to_host(db))[: problem.n_classes]
 
 

@@ -6,6 +6,7 @@ return; `to_host` brings the latter here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -57,6 +58,12 @@ class Products(Protocol):
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
         """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
 
+    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+        """Solve a system by conjugate gradients where the rows are; None if time ran out.
+
+        NotImplemented where products alone are made there.
+        """
+
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""
 
@@ -77,6 +84,50 @@ class Products(Protocol):
 
     def from_device(self, x: Any) -> Array:
         """Return a vector of n numbers in this process."""
+
+
+class System(NamedTuple):
+    """(Σ_i h_i x_i x_iᵀ + diag(own)) v + Σ_i h_i x_i s = right, Σ_i h_i (x_i·v + s) = balance.
+
+    The second line, and s, only where `free`. Vectors are where the rows are.
+
+    Attributes
+    ----------
+    h : (n,) array
+        Curvatures.
+    own, scale : (d,) array
+        A diagonal, and that of the whole matrix.
+    right, balance : (d,) array, float
+        The right-hand sides.
+    mass : float
+        Σ_i h_i, or 1.
+    free : bool
+        Whether the second line is there.
+    accuracy : float
+        The share of the right-hand side to leave, in the norm of the preconditioner.
+    """
+
+    h: Any
+    own: Any
+    scale: Any
+    right: Any
+    balance: float
+    mass: float
+    free: bool
+    accuracy: float
+
+
+class Iterated(NamedTuple):
+    """What iterations have come to: v and s, their number, and whether they were enough."""
+
+    v: Any
+    s: float
+    taken: int
+    done: bool
+
+
+#: Returns rows with curvature and their curvatures, where these are few.
+Few = Callable[[], "tuple[Products, Any] | None"]
 
 
 class RowChoice(NamedTuple):

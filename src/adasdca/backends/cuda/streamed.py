@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.base import Facts, to_host
-from adasdca.backends.cuda.products import Products, RowChoice
+from adasdca.backends.cuda.products import Few, Products, RowChoice, System
 from adasdca.backends.facts import RowFacts
 from adasdca.problem.data import CsrRows, DenseRows, Rows
 
@@ -85,6 +85,10 @@ class StreamedRows:
         """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
         whole = self._xp.ascontiguousarray
         return sum(rows.combine_of(whole(r[:, part]), squared) for part, rows in self._parts())
+
+    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+        """Leave iterations to whoever asks for products."""
+        return NotImplemented
 
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""

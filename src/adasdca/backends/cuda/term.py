@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram, RowSlope, to_host
-from adasdca.backends.cuda.products import Passes, Products, RowChoice
+from adasdca.backends.base import Derivatives, Gram, Preconditioned, RowSlope, to_host
+from adasdca.backends.cuda.products import Passes, Products, RowChoice, System
 
 Array = NDArray[np.float64]
 
@@ -211,13 +211,28 @@ class DeviceTerm:
     def curve(self, p: Any, q: float) -> tuple[Any, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
         self._asked += 1
-        if self._asked == PRODUCTS and 0 < self.curved <= SCARCE * self._at.products.shape[0]:
-            index = self.here.h.nonzero()[0]
-            rows = self._at.products.take_rows(index)
-            self._bent = None if rows is None else (rows, self.here.h[index])
+        if self._asked == PRODUCTS:
+            self._bent = self._few()
         rows, h = self._bent or (self._at.products, self.here.h)
         found, image = rows.curve(h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
+
+    def _few(self) -> tuple[Products, Any] | None:
+        """Copy the rows with curvature, where these are few."""
+        if not 0 < self.curved <= SCARCE * self._at.products.shape[0]:
+            return None
+        index = self.here.h.nonzero()[0]
+        rows = self._at.products.take_rows(index)
+        return None if rows is None else (rows, self.here.h[index])
+
+    def iterate(
+        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
+    ) -> Any:
+        """Solve by conjugate gradients where the rows are; None if time ran out."""
+        own, scale, right, balance, mass, free = equations
+        own = own + self._at.passes.xp.zeros_like(scale)
+        system = System(self.here.h, own, scale, right, balance, mass, free, accuracy)
+        return self._at.products.iterate(system, self._few, deadline, most)
 
     def diagonal(self) -> tuple[Any, float]:
         """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""

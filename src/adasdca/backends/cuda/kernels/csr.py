@@ -37,7 +37,7 @@ class CudaCsr(CudaRows):
         self._start = matrix.indptr.astype(np.int64)
         self._entries = self._start, matrix.indices, matrix.data
         self.sizes = cp.diff(self._start).astype(np.float64)
-        self._width = width_for(matrix.nnz / max(matrix.shape[0], 1) / 4.0)
+        self._width = width_for(matrix.nnz / max(matrix.shape[0], 1) / 3.0)
         columns = matrix.tocsc()
         self._columns = columns.indices, columns.data
         ends = columns.indptr.astype(np.int64)

@@ -21,7 +21,7 @@ from adasdca.backends.cuda.kernels.compiled import (
     real,
 )
 from adasdca.backends.cuda.kernels.rows import LINES, ROWS, CudaRows, width_for
-from adasdca.backends.cuda.products import RowChoice
+from adasdca.backends.cuda.products import Few, RowChoice, System
 
 #: Parts of dense rows whose sums are added at last, and the least number of rows in one.
 PARTS, LEAST = 4096, 256
@@ -136,6 +136,12 @@ class CudaDense(CudaRows):
         image = cp.empty(self.shape[0])
         line = cp.asarray(v), np.float64(shift), h, NULL, np.float64(0.0)
         return self._fused("CURVE", line, None, image), image
+
+    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+        """Solve a system by conjugate gradients, if its products are not made in one read of X."""
+        if self._fuses is not None:
+            return NotImplemented
+        return super().iterate(system, few, deadline, most)
 
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); of few features, always of all rows."""
