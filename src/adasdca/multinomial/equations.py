@@ -99,15 +99,12 @@ class StepEquations:
     ) -> Step | None:
         problem, rows, count = self.problem, self.problem.rows, 0
         layout, free, xp = rows.layout, problem.fit_intercept, rows.xp
-        curve, centre = losses.curvature(real), xp.asarray(rows.apart.astype(real))
-        shifted = bool(rows.apart.any())
+        curve = losses.curvature(real)
 
         def product(v: Block, b: Block) -> tuple[Block, Block]:
             nonlocal count
             count += 1
-            image, sums = curve(v, b - centre @ v if shifted else b)
-            if shifted:
-                image -= xp.outer(centre, sums.astype(real))
+            image, sums = curve(v, b)
             image += real(mu) * v
             return image, sums if free else xp.zeros_like(sums)
 
@@ -189,11 +186,8 @@ def by_average(
 def by_diagonal(problem: Multinomial, losses: RowLosses, mu: float, real: Any) -> Map:
     """Precondition by the diagonal."""
     rows, k = problem.rows, problem.n_classes
-    xp, layout = rows.xp, rows.layout
-    scale, moved, mass = losses.spreads(real)
-    if moved is not None:
-        centre = xp.asarray(rows.apart.astype(real))[:, None]
-        scale += centre * (centre * layout.line(mass, real) - 2.0 * moved)
+    xp = rows.xp
+    scale, mass = losses.spreads(real)
     xp.maximum(scale, 0.0, out=scale)
     scale += real(mu)
     mass = xp.asarray(np.where(mass > 0, mass, 1.0))

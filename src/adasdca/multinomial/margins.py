@@ -67,6 +67,12 @@ class Multinomial:
             self.centre = rows.column_sums(self.weight) / self.total
         rows.centre_at(self.centre)
 
+    def join(self, total: float, centre: Array, fit_intercept: bool) -> None:
+        """Become a part of a problem: with the N of all rows, their mean, and their intercept."""
+        self.total, self.mu, self.fit_intercept = total, self.lam * total, fit_intercept
+        self.centre = centre
+        self.rows.centre_at(centre)
+
     def blocks(self) -> Iterator[slice]:
         """Yield the rows in blocks, as long as nobody wants the solve to end."""
         n, height = len(self.codes), self.rows.height
@@ -109,13 +115,17 @@ class Multinomial:
         They are of no more rows than `sample`, and where the rows are.
         """
         if self._basis is None:
-            xp = self.rows.xp
             gram = self.rows.sample_gram(self.weight, sample, deadline)
-            if gram is None or not bool(xp.isfinite(gram).all()):
-                return None
-            values, vectors = xp.linalg.eigh(gram, UPLO="L")
-            self._basis = xp.maximum(values.astype(np.float64), 0.0), vectors
+            self._basis = None if gram is None else basis_of(gram, self.rows.xp)
         return self._basis
+
+
+def basis_of(gram: Any, xp: Any) -> tuple[Any, Any] | None:
+    """Return the eigenvalues and eigenvectors of a matrix; None if it is not finite."""
+    if not bool(xp.isfinite(gram).all()):
+        return None
+    values, vectors = xp.linalg.eigh(gram, UPLO="L")
+    return xp.maximum(values.astype(np.float64), 0.0), vectors
 
 
 class Chances(NamedTuple):
@@ -230,18 +240,33 @@ class RowLosses:
     # -- the curvature
 
     def curvature(self, real: Any) -> Callable[[Block, Block], tuple[Block, Block]]:
-        """Return `ClassRows.curve` with the probabilities here, as a map of v and shift."""
-        problem, rows = self.problem, self.problem.rows
-        p = rows.lined_up(self.at.p, real)
-        return lambda v, shift: rows.curve(v, shift, p, problem.codes, problem.weight)
+        """Return the map of v and a shift to Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift.
 
-    def spreads(self, real: Any) -> tuple[Block, Block | None, Array]:
-        """Return sums of c p (1 − p) times squares of z_i, times z_i if need be, and alone."""
+        Here z_i are the rows less their centre.
+        """
+        problem, rows, xp = self.problem, self.problem.rows, self.problem.rows.xp
+        p, apart = rows.lined_up(self.at.p, real), xp.asarray(rows.apart.astype(real))
+        if not rows.apart.any():
+            return lambda v, shift: rows.curve(v, shift, p, problem.codes, problem.weight)
+
+        def curve(v: Block, shift: Block) -> tuple[Block, Block]:
+            moved = shift - apart @ v
+            image, sums = rows.curve(v, moved, p, problem.codes, problem.weight)
+            image -= xp.outer(apart, sums.astype(real))
+            return image, sums
+
+        return curve
+
+    def spreads(self, real: Any) -> tuple[Block, Array]:
+        """Return sums of c p (1 − p) times squares of z_i, but for rounding, and alone."""
         rows = self.problem.rows
         spread = self.problem.weighted(self.at.p * (1.0 - self.at.p))
-        squares = rows.gather(spread, real, squared=True)
-        moved = rows.gather(spread, real) if rows.apart.any() else None
-        return squares, moved, rows.sums(spread)
+        mass, squares = rows.sums(spread), rows.gather(spread, real, squared=True)
+        if rows.apart.any():
+            apart = rows.xp.asarray(rows.apart.astype(real))[:, None]
+            moved = rows.gather(spread, real)
+            squares += apart * (apart * rows.layout.line(mass, real) - 2.0 * moved)
+        return squares, mass
 
     def formed(self, deadline: float) -> Array | None:
         """Return the lower triangle of the matrix of a step; None if time ran out."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,22 +123,65 @@ def solve_multinomial(
     """
     start = time.perf_counter()
     weight = check_weights(sample_weight, len(codes))
+    make, rows = row_maker(backend), check_rows(X, device=backend == "cuda")
+
+    def problem() -> Multinomial:
+        placed = make(rows, n_classes)
+        return Multinomial(placed, codes, weight, lam, n_classes, fit_intercept)
+
+    return solve_posed(
+        problem,
+        (n_classes, rows.shape[1]),
+        len(codes),
+        lam,
+        tol=tol,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        warm_start=warm_start,
+        callback=callback,
+        start=start,
+    )
+
+
+def solve_posed(
+    make: Callable[[], Any],
+    shape: tuple[int, int],
+    n: int,
+    lam: float,
+    *,
+    tol: float,
+    max_epochs: int,
+    max_time: float | None,
+    warm_start: tuple[Array, Array] | None,
+    callback: Callback | None,
+    start: float,
+) -> MultinomialSolution:
+    """Solve a problem that is still to be made; the options are those of `solve_multinomial`.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the problem: `Multinomial`, or one whose rows are in parts.
+    shape, n, lam
+        Numbers of classes, features and rows, and the strength of the regularisation.
+    tol, max_epochs, max_time, warm_start, callback
+        As they were given.
+    start : float
+        When the solve began, on the clock of `time.perf_counter`.
+    """
     # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
     # for each other. Underflow is no error of the softmax, and what is not finite is found by the
     # certificate.
     with interruption() as around, np.errstate(all="ignore"), one_thread():
         stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
-        make, rows = row_maker(backend), check_rows(X, device=backend == "cuda")
-        shape = (n_classes, rows.shape[1])
-        coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
+        coef, intercept = warm_start or (np.zeros(shape), np.zeros(shape[0]))
         try:
             with around.heeded(max(stop.seconds_left(), 0.0) + FIRST):
                 _core.check()
-                placed = make(rows, n_classes)
-                problem = Multinomial(placed, codes, weight, lam, n_classes, fit_intercept)
+                problem = make()
                 objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
         except _core.Expired:
-            return _unsolved(shape, len(codes), lam)
+            return _unsolved(shape, n, lam)
         watch = Watch(objective, stop, problem.rows)
         try:
             with around.heeded(stop.seconds_left() + GRACE):
