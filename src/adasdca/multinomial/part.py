@@ -183,9 +183,7 @@ class ClassPart:
         """Return Σ_i α_i x_iᵀ."""
         return self._duals[dual].combined()
 
-    def rounding(
-        self, dual: int, number: int, travel: float, hops: int, shift: float
-    ) -> Rounding:
+    def rounding(self, dual: int, number: int, travel: float, hops: int, shift: float) -> Rounding:
         """Return this part of `DualPoint.rounding`."""
         return self._duals[dual].rounding(self._losses[number], travel, hops, shift)
 
