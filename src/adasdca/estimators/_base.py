@@ -256,6 +256,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         warm_start=starts[k],
                         callback=monitor.of(k),
                         backend=device,
+                        memory_limit=getattr(self, "_memory_limit", None),
                     )
             except KeyboardInterrupt:
                 around.wish()

@@ -11,7 +11,7 @@ import numpy as np
 from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, kernel
 from adasdca.backends.cuda.products import Few, Iterated, System
 
-#: Iterations between two looks at how far they are.
+#: So many iterations are looked at one by one, as they are of all rows; then every so many of them.
 LOOK = 8
 #: Numbers of a state, and the places of those that are read here.
 STATE, ENERGY, GOAL, STOPPED, TAKEN, Y = 7, 0, 1, 2, 3, 6
@@ -47,7 +47,7 @@ def iterate(rows: Any, system: System, few: Few, deadline: float, most: int) -> 
     bends, energies, images = (cp.empty(THREADS) for _ in range(3))
     size, here = np.int64(d), first
     for taken in range(most):
-        if taken % LOOK == 0:
+        if taken < LOOK or taken % LOOK == 0:
             here = states[taken % 2].get()
             if here[STOPPED] or here[ENERGY] <= here[GOAL]:
                 break
