@@ -100,7 +100,9 @@ class LocalBackend:
         """Return n numbers as a dual point."""
         return beta
 
-    def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
+    def survey(
+        self, needs: frozenset[str], seconds: float = FOREVER, enough: float = 0.0
+    ) -> Survey | None:
         """Survey all rows; None if that took longer than the seconds given."""
         n, d = self.workspace.n, self.workspace.d
         arrays: dict[str, Any] = {
@@ -117,6 +119,7 @@ class LocalBackend:
             beta,
             certified,
             coef,
+            enough,
             self._threads,
             seconds,
         )
