@@ -205,6 +205,8 @@ def test_classifiers_are_local_models(cluster):
     assert scores.shape == (400, 3)
     assert np.array_equal(lazy.compute(), local.predict(X))
     assert np.allclose(scores.compute(), model.decision_function(X))
+    with pytest.raises(ValueError, match=r"device = 'cuda'.*leave them out"):
+        adasdca.dask.AdaSDCAClassifier(device="cuda").fit(dX, dy)
     near = adasdca.dask.AdaSDCAClassifier(**settings).fit(X, y)
     assert np.array_equal(near.coef_, local.coef_)
 

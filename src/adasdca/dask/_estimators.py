@@ -84,10 +84,11 @@ class _OnWorkers:
 
     def _task(self, rows: Rows, **more: Any) -> Any:
         model: Any = self
-        if model.intercept_scaling is not None or model.warm_start:
+        if model.intercept_scaling is not None or model.warm_start or model.device is not None:
             raise ValueError(
                 f"intercept_scaling = {model.intercept_scaling!r}, warm_start = "
-                f"{model.warm_start!r}: neither is there for rows on workers; leave them out."
+                f"{model.warm_start!r}, device = {model.device!r}: none of them is there for rows "
+                "on workers; leave them out."
             )
         factors = more.get("factors")
         total = rows.weight

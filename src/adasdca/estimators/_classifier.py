@@ -88,8 +88,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     gamma : float, default=1.0
         Length over which ``"smoothed_hinge"`` rounds the corner.
     device : {"cuda"} or None, default=None
-        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once. All
-        else, and every prediction, stays in this process.
+        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once, unless
+        it is there. Predictions are made where their rows are.
 
     Attributes
     ----------

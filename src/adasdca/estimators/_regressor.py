@@ -85,8 +85,8 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     delta : float, default=1.35
         Where ``"huber"`` turns from a parabola into a line, in units of y.
     device : {"cuda"} or None, default=None
-        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once. All
-        else, and every prediction, stays in this process. There are no multinomial models there.
+        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once, unless
+        it is there. Predictions are made where their rows are.
 
     Attributes
     ----------
