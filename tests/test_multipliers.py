@@ -15,7 +15,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.second_order import EquationChoice, SecondOrder
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
-from adasdca.newton.linear import LinearObjective
+from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import ElasticBox, Ridge
 from adasdca.newton.multipliers import Multipliers
 from adasdca.newton.newton import Ending, minimise
@@ -263,3 +263,23 @@ def test_the_end_is_told_in_few_steps_where_rounding_hides_the_rest(monkeypatch)
         assert sol.status in (Status.STALLED, Status.CONVERGED)
         assert sol.relative_gap < 1e-11
     assert max(steps) < 60
+
+
+def test_the_lasso_has_zeros_whatever_rounding_does():
+    """Rounding does not tell the gap of an interior point, which has none, from a sparse one."""
+    rows = np.array([[1.0, 0, 1, 0], [1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 0, 1]])
+    inside = np.array([0.5, 1e-20, 1e-20, -0.5])
+    problem = Problem.checked(
+        rows, np.array([1.0, 1, -1, -1, -1]), loss="squared_hinge", lam=0.05, l1_ratio=1.0
+    )
+    backend = LocalBackend(problem)
+    solution = solve(rows, problem.y, loss="squared_hinge", lam=0.05, l1_ratio=1.0, tol=1e-12)
+    best = Best(
+        np.where(solution.coef == 0, inside, solution.coef),
+        0.0,
+        solution.dual_coef,
+        solution.certificate,
+    )
+    choice = EquationChoice(Costs(backend.facts, problem.loss), False, 4.0)
+    found, _ = Multipliers(backend, problem, choice).rounds(best, best.duals, 0.0, FOREVER)
+    assert np.count_nonzero(found.w) == np.count_nonzero(solution.coef) < 4
