@@ -16,7 +16,7 @@ from adasdca_reproduce.experiments import (
     method_of,
     synthetic,
 )
-from adasdca_reproduce.figures import NAMES, STYLES
+from adasdca_reproduce.figures import NAMES, STYLES, THEOREMS
 from adasdca_reproduce.paper import CLAIMS, FIGURES
 from adasdca_reproduce.problems import problem
 from adasdca_reproduce.questions import QUESTIONS
@@ -135,12 +135,14 @@ def test_figures_are_numbered_as_in_the_paper():
 def test_curves_of_a_picture_differ_in_more_than_colour():
     for experiment in EXPERIMENTS.values():
         for group in ("", "option I,", "option II,"):
-            drawn = [m for m in experiment.methods if m.startswith(group) and m in STYLES]
+            known = THEOREMS if experiment.watched else experiment.methods
+            drawn = [m for m in known if m.startswith(group) and m in STYLES]
             if group == "" and experiment.name == "m":
                 continue
             looks = [(STYLES[m]["linestyle"], STYLES[m]["marker"]) for m in drawn]
             assert len(set(looks)) == len(looks), experiment.name
     assert NAMES.keys() <= STYLES.keys()
+    assert set(THEOREMS) <= set(EXPERIMENTS["theory"].methods)
 
 
 def test_the_constrained_distribution_is_that_of_the_theory():

@@ -107,7 +107,7 @@ MUTATIONS = (
     Mutation(VERDICTS, "and not (self.close or self.tied)", "and not self.close",
              "reproduce_claims"),
     Mutation(VERDICTS, "mine.high == best.high", "mine.low >= best.high", "reproduce_claims"),
-    Mutation(CLAIMS, 'ratio if self.kind == "ratio" else slow - fast', "ratio",
+    Mutation(CLAIMS, 'times if self.kind == "ratio" else slow - fast', "times",
              "reproduce_claims"),
     Mutation(CLAIMS, "grows <= allowed + self.slack", "grows <= allowed + 2 * self.slack",
              "reproduce_claims"),

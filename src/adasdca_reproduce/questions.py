@@ -24,8 +24,8 @@ QUESTIONS: tuple[Claim, ...] = (
             explanations=(
                 Explanation(
                     "A large m makes an epoch close to a permutation of the rows that have a "
-                    "residue. Where the residues are of similar size, or rows hardly disturb each "
-                    "other, that is what is wanted.",
+                    "residue. Where the residues are of similar size, or have saturated, that is "
+                    "what is wanted.",
                     short="a permutation suits rows that matter alike",
                 ),
             ),

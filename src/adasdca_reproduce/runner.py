@@ -17,13 +17,15 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from adasdca.plugins import load_all
 from adasdca.problem.losses import get_loss
+from adasdca.problem.problem import Problem
 from adasdca.solution import Solution, Status
 from adasdca.solver import solve
 from adasdca_reproduce import problems
-from adasdca_reproduce.experiments import SHAPE, method_of
+from adasdca_reproduce.experiments import EXPERIMENTS, SHAPE, method_of
 from adasdca_reproduce.grid import Task
 from adasdca_reproduce.machine import commit, machine, versions
 from adasdca_reproduce.store import Record, Store, identity
+from adasdca_reproduce.watching import watch
 
 #: What the history of a stored run holds, the fields of `History`.
 _MICROSECONDS = 6
@@ -50,6 +52,13 @@ def execute(task: Task, jobs: int = 1) -> Record:
     }
     if task.method == SHAPE:
         record["status"] = "described"
+    elif EXPERIMENTS[task.experiment].watched:
+        problem = Problem.checked(X, y, loss=get_loss(task.loss), lam=1.0 / n)
+        limits: dict[str, Any] = {
+            "max_epochs": task.protocol.max_epochs,
+            "max_time": task.protocol.budget,
+        }
+        record |= watch(problem, method_of(task.method), seed=task.seed, **limits)
     else:
         method = method_of(task.method)
         record["parameters"] = _name(method)
