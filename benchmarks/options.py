@@ -110,8 +110,7 @@ def show(result: dict[str, Any]) -> str:
         f"epochs to a relative gap of {result['tolerance']:g}, medians of {result['seeds']} seeds",
         output.table(["data", "loss", *METHODS], rows, left=(0, 1)),
     ]
-    for m in MS:
-        lines.append(compared(cases, cap, f"III {m}", f"I {m}"))
+    lines += [compared(cases, cap, f"III {m}", f"I {m}") for m in MS]
     lines.append("by chance alone: " + compared(cases, cap, AGAIN, "I 2"))
     names = sorted({c["data"] for c in cases})
     for words, part in (("chosen on", names[1::2]), ("not chosen on", names[::2])):

@@ -49,7 +49,7 @@ def size(panels: int) -> tuple[float, float]:
 
 
 def draw_ratios(figure: Figure, readings: Mapping[str, Sequence[Case]]) -> None:
-    """Draw, for each reading of a claim, the ratios that decide it: a row a problem, a dot a gap."""
+    """Draw the ratios that decide each reading of a claim: a row a problem, a dot a gap."""
     across = min(len(readings), 4)
     grid = figure.subplots(-(-len(readings) // across), across, sharey=True, squeeze=False)
     problems = list(dict.fromkeys(c.problem for cases in readings.values() for c in cases))

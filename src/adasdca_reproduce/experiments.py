@@ -219,7 +219,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             ),
             max_epochs=60,
             costs={
-                "adasdca": {"w8a": 300.0, "dorothea": 30.0, "mushrooms": 60.0, "ijcnn1": 300.0},
+                "adasdca": {"w8a": 60.0, "dorothea": 30.0, "mushrooms": 60.0, "ijcnn1": 60.0},
                 "adasdca, optimal": {"dorothea": 30.0, "mushrooms": 60.0},
             },
             quick=_QUICK,

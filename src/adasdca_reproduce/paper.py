@@ -287,8 +287,8 @@ CLAIMS: tuple[Claim, ...] = (
         "smaller residue.",
         "option I",
         residues_fall,
-        quote="After i is sampled and the dual coordinate α_i is updated, the residue κ_i naturally "
-        "decreases.",
+        quote="After i is sampled and the dual coordinate α_i is updated, the residue κ_i "
+        "naturally decreases.",
         explanations=(VISITED,),
     ),
     OfVisits(
