@@ -47,6 +47,8 @@ EPOCHS, SCHEDULES = "adasdca/backends/epochs.py", "adasdca/ascent/schedules.py"
 SAMPLING, THEORY = "adasdca/ascent/sampling.py", "adasdca/duality/theory.py"
 CERTIFICATE, VERDICTS = "adasdca/duality/certificate.py", "adasdca_reproduce/verdicts.py"
 CLAIMS, RESULTS = "adasdca_reproduce/claims.py", "adasdca_reproduce/results.py"
+RATES, INSIDE = "adasdca_reproduce/rates.py", "adasdca_reproduce/inside.py"
+WATCHING = "adasdca_reproduce/watching.py"
 TABLES, EXPERIMENTS = "adasdca_reproduce/tables.py", "adasdca_reproduce/experiments.py"
 
 MUTATIONS = (
@@ -78,6 +80,9 @@ MUTATIONS = (
     Mutation(SAMPLING, "            survey.intercept,\n", "            0.0,\n", "step_residue"),
     Mutation(SAMPLING, "            self._weight,\n", "            None,\n", "step_residue"),
     Mutation(SAMPLING, "(distribution < 0).any()", "False", "bad_input"),
+    Mutation(SAMPLING, "survey.adaptive / sums[0] + steps / sums[1]", "steps / sums[1]",
+             "step_residue"),
+    Mutation(SAMPLING, "if min(sums) == 0.0:", "if max(sums) == 0.0:", "step_residue"),
     # theory
     Mutation(THEORY, "kappa[live] ** 2 * (v + stiffness)[live]", "kappa[live] ** 2 * v[live]",
              "theory"),
@@ -120,6 +125,24 @@ MUTATIONS = (
     Mutation(RESULTS, '"quartz", "option II", "adasdca"', '"quartz", "option I", "adasdca"',
              "reproduce_claims"),
     Mutation(RESULTS, "statistics.median(lows)", "min(lows)", "reproduce_claims"),
+    Mutation(VERDICTS, "0.0 if mine.reached else math.inf", "math.inf if mine.reached else 0.0",
+             "reproduce_claims"),
+    # runs watched from inside
+    Mutation(RATES, "(thetas * gaps).sum(axis=0) / gaps.sum(axis=0)", "thetas.mean(axis=0)",
+             "reproduce_theory"),
+    Mutation(RATES, 'if method == "iprox-sdca":', 'if method != "iprox-sdca":',
+             "reproduce_theory"),
+    Mutation(INSIDE, "seen.bound * (1 + 1e-9)", "seen.bound * 2", "reproduce_theory"),
+    Mutation(INSIDE, "ratio >= 1 - 1e-9", "ratio >= 0.5", "reproduce_theory"),
+    Mutation(INSIDE, "share <= SMALL", "share <= 2 * SMALL", "reproduce_theory"),
+    Mutation(INSIDE, "share > 0.5", "share >= 0.5", "reproduce_theory"),
+    Mutation(INSIDE, "left < moved", "left <= moved", "reproduce_theory"),
+    Mutation(INSIDE, "gap > PRECISE * primal", "gap > 0", "reproduce_theory"),
+    Mutation(WATCHING, 'getattr(method, "option", "") == "I"',
+             'getattr(method, "option", "") == "II"', "reproduce_theory"),
+    Mutation(WATCHING, "method.m ** -times", "method.m ** times", "reproduce_theory"),
+    Mutation(WATCHING, "_core.subkey(seed, epoch)", "_core.subkey(seed, epoch + 1)",
+             "reproduce_theory"),
     # what is run, and what the paper says
     Mutation("adasdca_reproduce/paper.py", '_FIXED = ("sdca", "iprox-sdca")', '_FIXED = ("sdca",)',
              "reproduce_paper"),

@@ -14,8 +14,8 @@ OPENING = (
     "This is Section 6 of Csiba, Qu and Richtárik, *Stochastic Dual Coordinate Ascent with "
     "Adaptive Probabilities* (ICML 2015), on the same data sets, with what the theory says beside "
     "it. The page is the output of `adasdca reproduce`; figures, numbers and verdicts are computed "
-    "from the stored runs, one line of `runs.jsonl` each. Claims are judged by medians over the seeds, at "
-    "relative duality gaps (P − D)/P. A run that stalled above a gap, at the limits of double "
+    "from the stored runs, one line of `runs.jsonl` each. Claims are judged by medians over the "
+    "seeds, at relative duality gaps (P − D)/P. A run that stalled above a gap, at the limits of double "
     "precision, never reaches it."
 )
 
@@ -23,8 +23,8 @@ FINDINGS = (
     "“8 of 10” says that a claim holds in 8 of 10 cases that are decided. A case is a problem, a "
     "data set with a loss, mostly at one of several gaps. Cases that the seeds could turn (close), "
     "equal medians (tied), and cases that a budget of time left undecided (open) are counted "
-    "apart. Seconds are counted in two ways: with a certificate after each epoch of every method, and as "
-    "own seconds, with the pass behind it charged to those methods alone that draw their "
+    "apart. Seconds are counted in two ways: with a certificate after each epoch of every "
+    "method, and as own seconds, with the pass behind it charged to those methods alone that draw their "
     "probabilities from it (an estimate: the time of all surveys of a run, spread evenly). In "
     "tables a pair such as 14 : 11 is what the claim is about and the best of the others."
 )
