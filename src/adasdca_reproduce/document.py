@@ -225,14 +225,17 @@ _VERDICTS = """
 span.yes,span.no,span.mixed{padding:.05em .35em;border-radius:.3em}
 table.glance{border-collapse:collapse;width:100%;font-size:.86rem;line-height:1.4}
 table.glance th,table.glance td{padding:.2rem .5rem;border-bottom:1px solid #8885;text-align:left}
-table.glance td:first-child{white-space:nowrap;font-weight:600}
+table.glance{margin-bottom:1rem}
+table.glance td:first-child{white-space:nowrap;font-weight:600;width:7.2rem}
+table.glance td:nth-child(2){width:26%}
+table.glance td:nth-child(3){width:35%}
 .chip{display:inline-block;white-space:nowrap;margin:.05rem 0;font-size:.92em}
 details{margin:.6rem 0}
 summary{cursor:pointer}
 @media(max-width:44rem){
 table.glance thead{display:none}
 table.glance tr{display:block;padding:.3rem 0;border-bottom:1px solid #8888}
-table.glance td{display:block;border:0;padding:.1rem .3rem}
+table.glance tr td:nth-child(n){display:block;border:0;padding:.1rem .3rem;width:auto}
 }
 """
 _NARROW_SITE = """

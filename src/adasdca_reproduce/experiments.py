@@ -223,6 +223,7 @@ EXPERIMENTS: dict[str, Experiment] = {
                 "adasdca, optimal": {"dorothea": 30.0, "mushrooms": 60.0},
             },
             quick=_QUICK,
+            quick_budget=1.0,
             watched=True,
         ),
         Experiment(

@@ -94,7 +94,11 @@ def assemble(
     """Return the page: what was found, then the claims, then how the runs were made."""
     blocks: list[Block] = [
         Heading(1, "The paper's experiments, run again"),
-        Paragraph(words.finding(_lines(PAPER, judged))),
+        Paragraph(
+            words.finding(
+                _lines(PAPER, judged), {name: cases for name, (_, cases) in judged.items()}
+            )
+        ),
         _glance("what the paper says", PAPER, judged),
         _glance("what we asked beyond it", OURS, judged),
         Paragraph(words.FINDINGS),
