@@ -12,6 +12,7 @@ import reference as ref
 from adasdca import AdaSDCA, AdaSDCAPlus, solve
 from adasdca.ascent.sampling import Mixture, StepResidue
 from adasdca.backends.cpu import LocalBackend
+from adasdca.duality.theory import theta, theta_star
 from adasdca.problem.problem import Problem
 from cases import LOSSES, SMOOTH, make_data
 from test_kernels import make_options, make_start
@@ -135,6 +136,21 @@ def test_the_mixture_has_half_of_either(loss):
     p = Mixture(problem)(survey)
     halves = [w / w.sum() for w in (survey.adaptive, StepResidue(problem)(survey))]
     np.testing.assert_allclose(p / p.sum(), 0.5 * (halves[0] + halves[1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_the_mixture_keeps_half_of_the_rate_of_the_steps(loss):
+    X, y = make_data(loss)
+    oracle = ref.Problem(X, y, loss, lam=0.05)
+    problem = Problem.checked(X, y, loss=loss, lam=0.05)
+    backend = LocalBackend(problem)
+    backend.restart(make_start(oracle), 0.0)
+    survey = backend.survey(frozenset({"score", "adaptive"}))
+    setting = {"v": survey.curvature * 0.05 * len(y), "lam": 0.05, "gamma": survey.gamma}
+    steps, mixed = StepResidue(problem)(survey), Mixture(problem)(survey)
+    residue = steps / np.sqrt(survey.curvature + survey.gamma)
+    rates = [theta(residue, p / p.sum(), **setting) for p in (mixed, steps)]
+    assert rates[0] >= 0.5 * rates[1] >= 0.5 * theta_star(**setting) * (1 - 1e-9)
 
 
 def test_the_mixture_of_one_with_nothing_is_that_one():
