@@ -135,8 +135,8 @@ def rates() -> str:
             )
     head = ["data", "loss", "method", "median", "largest", "epochs", "gap", "bound"]
     caption = (
-        r"Rates $\tilde\theta_t/\theta_*$ over a run, and the mean relative gap with its bound at the "
-        "end of the run or when it reaches $10^{-6}$, whichever is first."
+        r"Rates $\tilde\theta_t/\theta_*$ over a run, and the mean relative gap with its bound at "
+        "the end of the run or when it reaches $10^{-6}$, whichever is first."
     )
     return table(caption, "rates", "lllrrrrr", head, rows)
 

@@ -88,8 +88,9 @@ Block = Heading | Paragraph | Quote | Listing | Table | Image | Glance | Details
 def as_markdown(blocks: Sequence[Block]) -> str:
     """Return the page as Markdown; pictures are named, not held."""
     title, *rest = blocks
+    wide = "---\nhtml_theme.sidebar_secondary.remove: true\n---"  # the first table leads on
     style = f"<style>{_VERDICTS}{_NARROW_SITE}</style>"
-    return "\n\n".join([_markdown(title), style, *map(_markdown, rest)]) + "\n"
+    return "\n\n".join([wide, _markdown(title), style, *map(_markdown, rest)]) + "\n"
 
 
 def as_html(blocks: Sequence[Block], folder: Path) -> str:
@@ -168,12 +169,12 @@ def _glance(block: Glance) -> str:
     """Return the verdicts as HTML, in either kind of page: Markdown has no such table."""
     lines = [
         f'<tr><td class="{_class(line.verdict)}">{line.verdict}</td>'
-        f'<td><a href="#{_anchor(line.heading)}">{_inline(line.heading)}</a></td>'
-        f"<td>{' '.join(_chip(part) for part in line.parts)}</td>"
-        f"<td>{_inline(line.words)}</td></tr>"
+        f'<td><a href="#{_anchor(line.heading)}">{_inline(line.heading)}</a>'
+        f"{f'<br>but {_inline(line.words)}' if line.words else ''}</td>"
+        f"<td>{' '.join(_chip(part) for part in line.parts)}</td></tr>"
         for line in block.lines
     ]
-    head = "".join(f"<th>{word}</th>" for word in ("verdict", block.title, "cases", "why not"))
+    head = "".join(f"<th>{word}</th>" for word in ("verdict", block.title, "holds in"))
     return "\n".join(
         [
             f'<table class="glance"><thead><tr>{head}</tr></thead><tbody>',
@@ -226,9 +227,8 @@ span.yes,span.no,span.mixed{padding:.05em .35em;border-radius:.3em}
 table.glance{border-collapse:collapse;width:100%;font-size:.86rem;line-height:1.4}
 table.glance th,table.glance td{padding:.2rem .5rem;border-bottom:1px solid #8885;text-align:left}
 table.glance{margin-bottom:1rem}
-table.glance td:first-child{white-space:nowrap;font-weight:600;width:7.2rem}
-table.glance td:nth-child(2){width:26%}
-table.glance td:nth-child(3){width:35%}
+table.glance td:first-child{white-space:nowrap;font-weight:600;width:6.6rem}
+table.glance td:nth-child(3){width:48%}
 .chip{display:inline-block;white-space:nowrap;margin:.05rem 0;font-size:.92em}
 details{margin:.6rem 0}
 summary{cursor:pointer}
