@@ -107,10 +107,11 @@ def test_a_label_is_the_method_that_it_names():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("label", ["option I", "iprox-sdca"])
-def test_a_run_is_of_the_problem_that_the_paper_states(label, loss):
+@pytest.mark.parametrize("experiment", ["methods", "theory"])
+def test_a_run_is_of_the_problem_that_the_paper_states(experiment, label, loss):
     """λ = 1/n and γ = 1: the value that a run arrives at is the optimum of that problem."""
     rows = 60
-    task = grid.Task("methods", "mushrooms", loss, label, 0, grid.Protocol(3600.0, 300, rows))
+    task = grid.Task(experiment, "mushrooms", loss, label, 0, grid.Protocol(3600.0, 300, rows))
     record = runner.execute(task)
     X, y = problem("mushrooms", rows)
     own = {"squared": Squared(1.0), "smoothed_hinge": SmoothedHinge(1.0)}[loss]

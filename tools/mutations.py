@@ -146,9 +146,10 @@ MUTATIONS = (
     # what is run, and what the paper says
     Mutation("adasdca_reproduce/paper.py", '_FIXED = ("sdca", "iprox-sdca")', '_FIXED = ("sdca",)',
              "reproduce_paper"),
-    Mutation("adasdca_reproduce/runner.py", "lam=1.0 / n", "lam=10.0 / n", "reproduce_paper"),
-    Mutation("adasdca_reproduce/runner.py", "loss=get_loss(task.loss)",
-             'loss=get_loss(task.loss, gamma=0.5)', "reproduce_paper"),
+    Mutation("adasdca_reproduce/runner.py", '"lam": 1.0 / n', '"lam": 10.0 / n',
+             "reproduce_paper"),
+    Mutation("adasdca_reproduce/runner.py", '"loss": get_loss(task.loss)',
+             '"loss": get_loss(task.loss, gamma=0.5)', "reproduce_paper"),
     Mutation(EXPERIMENTS, '"option II": AdaSDCAPlus(option="II", m=2.0)',
              '"option II": AdaSDCAPlus(option="I", m=2.0)', "reproduce_paper"),
     Mutation(EXPERIMENTS, 'AdaSDCA(rule="relaxed")', 'AdaSDCA(rule="optimal")', "reproduce_paper"),

@@ -74,8 +74,9 @@ def rates(results: Results, problem: Problem, method: str) -> Rates | None:
 def optimum(results: Results, problem: Problem, n: int) -> float:
     """Return the largest dual value that any run has certified: the optimum but for rounding."""
     data, loss = problem
-    return max(
+    found = [
         max(r["history"]["dual"])
         for r in results.records
         if "history" in r and (r["data"], r["loss"], r["n"]) == (data, loss, n)
-    )
+    ]
+    return float(max(found))
