@@ -149,13 +149,22 @@ def seen_with(gap, bound, ratio):
 
 
 def test_a_bound_is_kept_or_broken():
-    assert inside.below_bound(seen_with([1.0, 1e-7], [2.0, 0.5], [1, 1])) == (
-        True,
-        "after 1 epochs: relative gap 1.0e-07, bound 5.0e-01",
-    )
+    kept = inside.below_bound(seen_with([1.0, 1e-7], [2.0, 0.5], [1, 1]))
+    assert kept == (True, "bound : gap ≥ 2")
     assert not inside.below_bound(seen_with([1.0, 0.6], [2.0, 0.5], [1, 1]))[0]
     # What rounding leaves is no business of the theorem.
     assert inside.below_bound(seen_with([1.0, 1e-14], [2.0, 1e-15], [1, 1]))[0]
+
+
+def test_a_bound_tells_something_or_nothing():
+    """Read off at the first survey at 1e-6, and at the last one if there is none."""
+    arrived = seen_with([0.5, 1e-6, 1e-9], [9.0, 0.4, 0.1], [1] * 3)
+    assert inside.bound_tells(arrived) == (
+        True,
+        "after 1 epochs: relative gap 1.0e-06, bound 4.0e-01",
+    )
+    assert not inside.bound_tells(seen_with([0.5, 1e-6, 1e-9], [9.0, 0.6, 0.1], [1] * 3))[0]
+    assert inside.bound_tells(seen_with([0.5, 0.1, 0.01], [9.0, 0.6, 0.1], [1] * 3))[0]
 
 
 def test_a_rate_is_better_or_not():

@@ -102,12 +102,21 @@ def epochs_of(record: Record) -> list[dict[str, Any]]:
 def below_bound(seen: Rates) -> tuple[bool, str]:
     """Judge whether the gap is never above its bound."""
     told = seen.gap > PRECISE
-    k = int(np.argmax(seen.gap <= TARGET)) if (seen.gap <= TARGET).any() else len(seen.gap) - 1
-    note = (
-        f"after {seen.epochs[k]:.0f} epochs: relative gap {seen.gap[k]:.1e}, "
-        f"bound {seen.bound[k]:.1e}"
-    )
-    return bool((seen.gap <= seen.bound * (1 + 1e-9))[told].all()), note
+    times = float((seen.bound / seen.gap)[told].min())
+    return bool((seen.gap <= seen.bound * (1 + 1e-9))[told].all()), f"bound : gap ≥ {times:.3g}"
+
+
+def bound_tells(seen: Rates) -> tuple[bool, str]:
+    """Judge whether the bound, when the gap has arrived, is below the gap of the beginning."""
+    k = _arrival(seen)
+    note = f"after {seen.epochs[k]:.0f} epochs: relative gap {seen.gap[k]:.1e}, "
+    return bool(seen.bound[k] < seen.gap[0]), note + f"bound {seen.bound[k]:.1e}"
+
+
+def _arrival(seen: Rates) -> int:
+    """Return the survey at which the gap reaches its target, or the last one."""
+    there = np.flatnonzero(seen.gap <= TARGET)
+    return int(there[0]) if len(there) else len(seen.gap) - 1
 
 
 def faster_rate(seen: Rates) -> tuple[bool, str]:

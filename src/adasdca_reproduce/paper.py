@@ -36,7 +36,6 @@ from adasdca_reproduce.reasons import (
     THINNING,
     VISITED,
     WIDE,
-    WORST_CASE,
 )
 from adasdca_reproduce.results import Measure
 from adasdca_reproduce.verdicts import Verdict
@@ -309,7 +308,6 @@ CLAIMS: tuple[Claim, ...] = (
             losses,
             below_bound,
             quote=quote,
-            explanations=(WORST_CASE,),
         )
         for name, words, losses, quote in (
             (

@@ -150,6 +150,15 @@ OURS = (
         },
     ),
     Topic(
+        "informative",
+        "The bounds tell when a run arrives",
+        {
+            "IProx-SDCA": "tells-iprox-sdca",
+            "AdaSDCA": "tells-adasdca",
+            "optimal": "tells-adasdca, optimal",
+        },
+    ),
+    Topic(
         "planned",
         "Epochs planned before they are run",
         {"same epochs": "same-law", "fewer seconds": "plan-before-tree"},
