@@ -268,7 +268,8 @@ def _draw_rates(figure: Figure, results: Results, problem: Problem) -> None:
             left.plot(seen.epochs, seen.bound, color=style["color"], linewidth=0.8)
         right.plot(seen.epochs, seen.ratio, **style)
     left.set(yscale="log", xlabel="epochs", ylabel="relative duality gap, mean")
-    right.set(yscale="log", xlabel="epochs", ylabel="θ̃ : θ*")
+    right.set(xlabel="epochs", ylabel="θ̃ : θ*")
+    right.set_ylim(bottom=0.0)
     for axes in (left, right):
         tidy(axes)
     figure.legend(handles.values(), handles, loc="outside right center", frameon=False)

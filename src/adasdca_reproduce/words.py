@@ -36,7 +36,7 @@ RATIOS = (
 )
 VISITS = (
     "What is left of a residue at the end of an epoch of option I, by the number of visits that "
-    "the row has had in it: medians over the rows, then over the epochs"
+    "the row has had in it: medians over the rows, then over the epochs; 0 is drawn at 0.001"
 )
 
 ABOUT = {
