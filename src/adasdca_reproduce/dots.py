@@ -10,7 +10,7 @@ import numpy as np
 
 from adasdca_reproduce.claims import GAPS
 from adasdca_reproduce.experiments import DATA, LOSSES
-from adasdca_reproduce.figures import DASH, DOT, LONG, MIX, tidy
+from adasdca_reproduce.figures import tidy
 from adasdca_reproduce.inside import epochs_of
 from adasdca_reproduce.rates import watched
 from adasdca_reproduce.results import Results
@@ -28,13 +28,8 @@ _MARKS: dict[str, dict[str, Any]] = {
     "close or tied": {"marker": "o", "markerfacecolor": "white", "color": "#7a7a7a"},
 }
 #: Data sets have no colours of their own elsewhere; dashes and markers tell them apart.
-_DATA_STYLES = dict(
-    zip(
-        DATA,
-        (("-", "o"), (DASH, "s"), (DOT, "^"), (LONG, "D"), (MIX, "v")),
-        strict=True,
-    )
-)
+_DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (7, 2)), (0, (6, 2, 1, 2)))
+_DATA_STYLES = dict(zip(DATA, zip(_DASHES, "os^Dv", strict=True), strict=True))
 
 
 def draws(cases: Sequence[Case]) -> bool:
