@@ -98,9 +98,9 @@ def finding(lines: Sequence[Line], judged: Mapping[str, list[Case]]) -> str:
     epochs, own = (summary(judged[f"option-I-{m}"]) for m in ("epochs", "own-seconds"))
     if epochs.holds + epochs.fails and own.holds + own.fails:
         text += (
-            " Adaptive probabilities save epochs: option I needs fewer than SDCA and IProx-SDCA in "
-            f"{epochs.holds} of {epochs.holds + epochs.fails} decided cases. They save less time: "
-            "with the pass for the residues charged to option I alone, it is ahead in "
+            " Option I needs fewer epochs than SDCA and IProx-SDCA in "
+            f"{epochs.holds} of {epochs.holds + epochs.fails} decided cases, and fewer seconds, "
+            "with the pass for its residues charged to it alone, in "
             f"{own.holds} of {own.holds + own.fails}."
         )
     return text
