@@ -46,7 +46,7 @@ def table(caption: str, label: str, columns: str, head: list[str], rows: list[li
     return "\n".join(
         [
             r"\begin{table}[tp]",
-            r"\centering\footnotesize\setlength{\tabcolsep}{3.5pt}",
+            r"\centering\footnotesize\setlength{\tabcolsep}{2.5pt}",
             rf"\caption{{{caption}}}\label{{{label}}}",
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
@@ -61,8 +61,17 @@ def table(caption: str, label: str, columns: str, head: list[str], rows: list[li
     )
 
 
+#: A column of so many millimetres, with a ragged edge.
+LEFT = r">{{\raggedright\arraybackslash}}p{{{}mm}}"
+
 #: Columns of the table of epochs, and what they are called.
 COLUMNS = {"permutations": "perm.", "I 2": "I", "III 2": "III", "I+III 2": "mix", "I 2 again": "I'"}
+
+
+def loss_name(loss: str) -> str:
+    """Return a loss as the table of epochs has it, which is narrow."""
+    short = loss.replace("epsilon_insensitive", r"$\varepsilon$-insensitive")
+    return short.replace("squared_", "sq. ").replace("_", " ")
 
 
 def epochs() -> str:
@@ -70,7 +79,7 @@ def epochs() -> str:
     result: dict[str, Any] = json.loads(EPOCHS.read_text("utf-8"))
     cap, cases = result["cap"], sorted(result["cases"], key=lambda c: (c["data"], c["loss"]))
     rows = [
-        [case["data"], case["loss"].replace("_", " ")]
+        [case["data"], loss_name(case["loss"])]
         + [f"$>${cap}" if n is None else f"{n:g}" for n in (case["counts"][k] for k in COLUMNS)]
         for case in cases
     ]
@@ -84,7 +93,7 @@ def epochs() -> str:
     head = ["data", "loss", *COLUMNS.values()]
     columns = "ll" + "r" * len(COLUMNS)
     return table(caption, "epochs", f"{columns}@{{\\quad}}{columns}", head * 2, pairs).replace(
-        "footnotesize", "scriptsize"
+        r"footnotesize\setlength{\tabcolsep}{2.5pt}", r"scriptsize\setlength{\tabcolsep}{1.8pt}"
     )
 
 
@@ -101,11 +110,17 @@ def claims() -> str:
     rows = []
     for topic in (*PAPER, *OURS):
         found = {label: cases[name] for label, name in topic.readings.items()}
-        counts = [f"{label} {words.count(c)}" for label, c in found.items() if words.count(c)]
+        counts = [f"{label}: {words.count(c)}" for label, c in found.items() if words.count(c)]
         verdict = words.sentence([case for some in found.values() for case in some])
         rows.append([topic.title, verdict.strip("✓✗~ "), "; ".join(counts)])
     caption = "Claims of the paper, and below the line questions beyond it, by ways to read them."
-    text = table(caption, "claims", "p{52mm}lp{82mm}", ["claim", "verdict", "holds in"], rows)
+    text = table(
+        caption,
+        "claims",
+        LEFT.format(55) + "l" + LEFT.format(80),
+        ["claim", "verdict", "holds in"],
+        rows,
+    )
     first = escaped(OURS[0].title)
     return text.replace(f"\n{first} &", f"\n\\midrule\n{first} &")
 
