@@ -167,7 +167,10 @@ def protocol(results: Results) -> list[str]:
     machines = {_machine(r) for r in runs}
     versions = {", ".join(f"{k} {v}" for k, v in r["versions"].items()) for r in runs}
     commits = sorted({r["commit"][:10] for r in runs if r.get("commit")})
+    without = sum(not r.get("commit") for r in runs)
     from_commit = f"; commit {', '.join(commits)}" if commits else ""
+    if commits and without:
+        from_commit += f" ({without} earlier runs stored none)"
     dates = sorted(r["date"][:10] for r in runs)
     when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     jobs = sorted({r["jobs"] for r in runs})
