@@ -239,7 +239,7 @@ table.glance tr td:nth-child(n){display:block;border:0;padding:.1rem .3rem;width
 }
 """
 _NARROW_SITE = """
-@media(max-width:44rem){article p:has(>img){overflow-x:auto}article p>img{min-width:40rem}}
+@media(max-width:44rem){article p:has(>img){overflow-x:auto}article p>img{max-width:none}}
 """
 _PAGE = """
 :root{color-scheme:light dark}
@@ -256,5 +256,5 @@ td.yes,td.no,td.mixed{white-space:nowrap}
 figure{margin:1.2rem 0 .5rem}
 img{max-width:100%;background:#fff}
 figcaption{font-size:.88rem}
-@media(max-width:44rem){body{margin:1rem auto}figure img{min-width:40rem;max-width:none}}
+@media(max-width:44rem){body{margin:1rem auto}figure img{max-width:none}}
 """

@@ -62,8 +62,8 @@ VISITED = Explanation(
     Verdict.HOLDS,
 )
 DISTURBED = Explanation(
-    "The visits of other rows change a residue as much as its own do, and they are not counted: "
-    "rows that were not visited have new residues, too.",
+    "The visits of other rows change a residue, too, and they are not counted: rows that were not "
+    "visited have new residues as well.",
     short="visits of other rows change residues, too",
 )
 WORST_CASE = Explanation(
