@@ -192,7 +192,7 @@ class AutoSchedule:
         crawls = self._epochs - self._halved[1] >= policy.crawl
         if self._still >= policy.still or crawls:
             return price < math.inf
-        warming = self._second.settles and self._epochs < policy.warm_epochs
+        warming = not self._second.quadratic and self._epochs < policy.warm_epochs
         if warming and self._spent + epoch < policy.warm_up * price:
             return False
         late = self._spent > price and left * epoch > policy.nearly * price

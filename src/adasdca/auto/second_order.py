@@ -131,8 +131,6 @@ class SecondOrder:
         self.kernel = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
-        #: Whether rows without curvature drop out of the equations.
-        self.settles = not (problem.loss.curvature_varies or problem.loss.is_quadratic)
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
