@@ -55,7 +55,8 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "threads"_a,
             "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; "
-            "return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the number "
+            "return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the "
+            "number "
             "of rows with curvature.")
         .def(
             "slope_along",

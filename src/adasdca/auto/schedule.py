@@ -163,8 +163,10 @@ class AutoSchedule:
         some = survey.curvature[:: -(-survey.n // STRAINED)]
         self._strain = float(np.median(some)) / (survey.gamma or 1.0)
         iterations = self._policy.iterations(self._strain, len(survey.coef), self._wide)
-        # The one step of a quadratic function has to gain all the digits.
-        self._costs.iterations = iterations * max(self._digits if self._second.quadratic else 1, 1)
+        # The one step of a quadratic function has to gain all the digits. The gap has twice those
+        # of the right-hand side.
+        rounds = 0.5 * self._digits if self._second.quadratic else 1.0
+        self._costs.iterations = iterations * max(rounds, 1.0)
 
     def _foretold(self, survey: Survey, relative: float) -> tuple[float, float]:
         """Return the Newton steps and the epochs that are left."""
