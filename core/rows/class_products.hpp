@@ -117,7 +117,7 @@ ADASDCA_INLINE void multiply(const Real* z, std::int64_t d, const Real* v, Real*
         for (std::int64_t first = 0; first < many; first += part) {
             Real sum[part][Lanes::value] = {};
             for (std::int64_t j = 0; j < d; ++j)
-#pragma GCC unroll 8
+                ADASDCA_UNROLL(8)
                 for (std::int64_t r = 0; r < part; ++r)
 #pragma omp simd
                     for (std::int64_t l = 0; l < Lanes::value; ++l)
@@ -141,7 +141,7 @@ ADASDCA_INLINE void spread(const Real* z, std::int64_t d, const Real* s, Real* o
         Real* line = out + j * lanes;
         if constexpr (fixed_lanes<Lanes>) {
             Real sum[Lanes::value] = {};
-#pragma GCC unroll 8
+            ADASDCA_UNROLL(8)
             for (std::int64_t r = 0; r < many; ++r)
 #pragma omp simd
                 for (std::int64_t l = 0; l < Lanes::value; ++l)
