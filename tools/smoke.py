@@ -72,7 +72,7 @@ def main() -> None:
     if importlib.util.find_spec("typer") is not None:
         with tempfile.TemporaryDirectory() as folder:
             file, saved = Path(folder, "rows.csv"), str(Path(folder, "m.model"))
-            lines = [",".join(map(repr, [*row.tolist(), int(label)])) for row, label in zip(X, y)]
+            lines = [",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist()]
             names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
             file.write_text("\n".join([names, *lines]) + "\n", encoding="utf-8")
             told = command("fit", str(file), "--target", "y", "--model", saved, "--json")

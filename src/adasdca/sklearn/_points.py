@@ -1,0 +1,82 @@
+"""What scikit-learn's users expect of a solution beside its accuracy.
+
+A problem without a penalty has a solution, coefficients have the precision of the rows, and those
+that an L1 term takes out are exactly 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from adasdca.certification import certify
+from adasdca.multinomial.certification import certify_multinomial
+from adasdca.problem.losses import Loss
+
+Array = NDArray[np.float64]
+
+#: A penalty that stands for none, in units of the curvature of the loss.
+WEAKEST = 1e-14
+#: Coefficients below this part of the largest one may be zeros that were not met exactly.
+SMALL = 1e-6
+
+
+def weakest(X: Any, y: Array, loss: Loss) -> float:
+    """Return a lam so small that its solution is the one of least norm without a penalty.
+
+    Of several solutions without a penalty the weakest one chooses that of least norm. In units of
+    the features' variance, so that no scale of theirs matters; the loss of numbers is in units of
+    the targets, or of their squares.
+    """
+    variance = mean_variance_axis(X, axis=0)[1] if hasattr(X, "tocsr") else np.var(X, axis=0)
+    unit = float(np.sum(variance, dtype=np.float64)) or 1.0
+    if loss.kind == "regression":
+        square = float(np.mean(np.square(y - np.mean(y)))) or 1.0
+        zero = np.zeros(len(y))
+        unit *= float(np.mean(loss.value(zero, y - np.mean(y)))) / square or 1.0
+    return WEAKEST * unit
+
+
+def as_expected(
+    solution: Any, X: Any, y: Any, tol: float, single: bool, objective: dict[str, Any]
+) -> Any:
+    """Return the solution with zeros where they are meant, in single precision if asked.
+
+    The certificate is then that of the new coefficients. Zeros stay only if the gap allows them.
+    """
+    size = np.abs(solution.coef)
+    doubtful = (size > 0) & (size <= SMALL * size.max(initial=0.0))
+    if objective["l1_ratio"] > 0 and doubtful.any():
+        cleared = _moved(
+            solution, np.where(doubtful, 0.0, solution.coef), solution.intercept, X, y, objective
+        )
+        if cleared.relative_gap <= max(tol, solution.relative_gap):
+            solution = cleared
+    if single:
+        coef, intercept = (
+            np.asarray(value, dtype=np.float32).astype(np.float64)
+            for value in (solution.coef, solution.intercept)
+        )
+        solution = _moved(solution, coef, float(intercept), X, y, objective)
+    return solution
+
+
+def _moved(
+    solution: Any, coef: Array, intercept: float, X: Any, y: Any, objective: dict[str, Any]
+) -> Any:
+    found = certify(X, y, coef, intercept=intercept, dual_coef=solution.dual_coef, **objective)
+    return dataclasses.replace(solution, coef=coef, intercept=intercept, certificate=found)
+
+
+def in_single(solution: Any, X: Any, codes: Any, objective: dict[str, Any]) -> Any:
+    """Return a multinomial solution in single precision, with the certificate of that."""
+    coef, intercept = (
+        np.asarray(value, dtype=np.float32).astype(np.float64)
+        for value in (solution.coef, solution.intercept)
+    )
+    found = certify_multinomial(X, codes, coef, intercept, **objective)
+    return dataclasses.replace(solution, coef=coef, intercept=intercept, certificate=found)
