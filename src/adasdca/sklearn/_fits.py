@@ -121,7 +121,7 @@ class CertifiedFit:
         starts = self._starts(len(targets), X.shape[0])
         solutions, lams = [], []
         for k, (each, weight) in enumerate(zip(targets, weights, strict=True)):
-            problem = {
+            problem: dict[str, Any] = {
                 "loss": objective.loss,
                 "lam": self._lam(objective, X, each, weight, k),
                 "l1_ratio": objective.l1_ratio if objective.penalised(k) else 0.0,
@@ -156,7 +156,7 @@ class CertifiedFit:
                 np.asarray(self.coef_, dtype=np.float64),
                 np.asarray(self.intercept_, dtype=np.float64) * np.ones(count),
             )
-        problem = {
+        problem: dict[str, Any] = {
             "lam": self._lam(objective, X, codes, weight, 0),
             "sample_weight": weight,
             "fit_intercept": objective.fit_intercept,
