@@ -75,8 +75,9 @@ def build(python: str, tag: str, sources: Path, levels: str) -> Path:
     """Return a wheel for this interpreter, built from the archive."""
     raw = WORK / tag / "raw"
     shutil.rmtree(raw, ignore_errors=True)
+    builder = environment(python, WORK / tag / "builder", "pip>=23.1")
     run(
-        python, "-m", "pip", "wheel", "--no-deps", "--disable-pip-version-check", "--quiet",
+        builder, "-m", "pip", "wheel", "--no-deps", "--disable-pip-version-check", "--quiet",
         f"-Ccmake.define.ADASDCA_LEVELS={levels}", "-w", raw, sources,
     )  # fmt: skip
     (wheel,) = raw.glob("*.whl")

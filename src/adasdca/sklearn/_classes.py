@@ -199,7 +199,7 @@ def _take(model: Any, solutions: list[Any], y: Any) -> None:
         np.array([getattr(s, name) for s in solutions], dtype=kind)
         for name in ("coef", "intercept")
     )
-    model.coef_ = coef[0] if y.ndim == 1 else coef
+    model.coef_ = coef[0] if len(coef) == 1 else coef
     model.intercept_ = intercept[0] if y.ndim == 1 else intercept
     if not model.fit_intercept:
         model.intercept_ = 0.0

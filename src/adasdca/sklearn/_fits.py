@@ -25,7 +25,7 @@ from adasdca.estimators._verdict import reached, verdict
 from adasdca.models._certify import split_classes
 from adasdca.models._objectives import Objective, objective_of
 from adasdca.multinomial.solver import solve_multinomial
-from adasdca.sklearn._points import as_expected, in_single, weakest
+from adasdca.sklearn._points import LOST, as_expected, as_expected_of_classes, weakest
 from adasdca.solution import Status
 from adasdca.solver import solve
 
@@ -58,7 +58,7 @@ class CertifiedFit:
         The surveys of the solve.
     lam_ : float or array
         The strength of the penalty as in `adasdca.solve`; of the one that stands for none where
-        C = inf or alpha = 0.
+        C = inf or alpha = 0, or where a penalty on squares is lost in rounding.
     """
 
     fit_intercept: bool
@@ -170,8 +170,8 @@ class CertifiedFit:
             warm_start=start,
             **problem,
         )
-        if self._single:
-            solution = in_single(solution, X, codes, problem)
+        if self._single or not objective.penalised():
+            solution = as_expected_of_classes(solution, X, codes, self._single, problem)
         self._adopt([solution], [problem["lam"]])
         return solution
 
@@ -179,7 +179,8 @@ class CertifiedFit:
         if not objective.penalised(k):
             return weakest(X, y, objective.loss)
         n = len(y)
-        return objective.lam(n, float(n) if weight is None else math.fsum(weight), k)
+        lam = objective.lam(n, float(n) if weight is None else math.fsum(weight), k)
+        return max(lam, LOST * weakest(X, y, objective.loss)) if self._direct else lam
 
     def _epochs(self) -> int:
         given = getattr(self, "max_iter", None)

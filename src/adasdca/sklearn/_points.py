@@ -19,8 +19,11 @@ from adasdca.problem.losses import Loss
 
 Array = NDArray[np.float64]
 
-#: A penalty that stands for none, in units of the curvature of the loss.
-WEAKEST = 1e-14
+#: A penalty that stands for none, in units of the curvature of the loss. Weaker ones do not choose
+#: among solutions in double precision, stronger ones can be seen in the coefficients.
+WEAKEST = 1e-13
+#: Below this part of it a penalty on squares is lost in the rounding of the equations.
+LOST = 0.1
 #: Coefficients below this part of the largest one may be zeros that were not met exactly.
 SMALL = 1e-6
 
@@ -72,11 +75,17 @@ def _moved(
     return dataclasses.replace(solution, coef=coef, intercept=intercept, certificate=found)
 
 
-def in_single(solution: Any, X: Any, codes: Any, objective: dict[str, Any]) -> Any:
-    """Return a multinomial solution in single precision, with the certificate of that."""
-    coef, intercept = (
-        np.asarray(value, dtype=np.float32).astype(np.float64)
-        for value in (solution.coef, solution.intercept)
-    )
+def as_expected_of_classes(
+    solution: Any, X: Any, codes: Any, single: bool, objective: dict[str, Any]
+) -> Any:
+    """Return a multinomial solution with coefficients that sum to 0, in single precision if asked.
+
+    What is the same for all classes changes no probability, and the penalty wants none of it.
+    """
+    coef, intercept = solution.coef - solution.coef.mean(axis=0), solution.intercept
+    if single:
+        coef, intercept = (
+            np.asarray(value, dtype=np.float32).astype(np.float64) for value in (coef, intercept)
+        )
     found = certify_multinomial(X, codes, coef, intercept, **objective)
     return dataclasses.replace(solution, coef=coef, intercept=intercept, certificate=found)
