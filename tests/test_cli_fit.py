@@ -291,6 +291,7 @@ def test_a_wrong_option_is_named(arguments, message, tmp_path, monkeypatch, caps
         ("a,b,y\n1,2,3\n4,5,6\n", ["--format", "csv", "--target", "c"], "no column 'c'"),
         ("a,b\n1,2\n4,5\n", ["--format", "csv"], "has no target; name its column with --target"),
         ("a,b,y\n1,,3\n4,5,6\n", ["--format", "csv"], "fill the values first (--missing)."),
+        ("a,b\nu,3\nv,6\n", ["--format", "csv"], "Name the target (--target), leave them out"),
         ("a,y\nu,3\nv,6\n", ["--format", "csv"], "make a feature of each category (--one-hot)"),
         ("a,y\n1,u\n4,v\n", ["--format", "csv", "--loss", "squared"], "holds text such as 'u'"),
     ],
