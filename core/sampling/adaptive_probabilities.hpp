@@ -22,8 +22,8 @@ enum class Measure { residue, share, step };
 // Not inlined: inside its callers GCC 12 does not vectorise it for all losses.
 template <Measure kind, bool margin, class LossType>
 ADASDCA_NOINLINE double weigh_block(const LossType& given, const double* score, double bias,
-                                     const double* b, const double* size, const double* target,
-                                     const double* q, double* out) {
+                                    const double* b, const double* size, const double* target,
+                                    const double* q, double* out) {
     const LossType loss = given;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
