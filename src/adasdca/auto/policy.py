@@ -40,7 +40,8 @@ class Policy:
         they cost: these arrive.
     warm_up, warm_epochs : float, int
         Epochs, so many at most, come first while they cost less than this share of the
-        second-order phase: they find out which rows matter.
+        second-order phase: they find out which rows matter. Not so for a squared loss, to which
+        all do.
     nearly : float
         Once epochs have cost as much as the second-order phase, they go on only if those left are
         foretold to cost less than this share of it.
@@ -54,9 +55,10 @@ class Policy:
         Problems of at most this many rows and stored values are solved to the last digits. That
         takes a few steps more, and the answer then depends neither on the seed nor on the order of
         the rows.
-    last_steps, last_gap : int, float
-        Steps that may be taken for the last digits, and the relative gap that stands for them where
-        P has kinks.
+    last_steps, last_gap, last_bound : int, float, float
+        Steps that may be taken for the last digits, the relative gap that stands for them where P
+        has kinks, and where it has none: it goes with the square of the error of w, and rounding
+        leaves 1e-30.
     steps_expected : float
         Newton steps expected when the way to solve their equations is chosen.
     working_set : int
@@ -97,6 +99,7 @@ class Policy:
     small: int = 2048
     last_steps: int = 30
     last_gap: float = 1e-16
+    last_bound: float = 1e-28
     steps_expected: float = 4.0
     working_set: int = 500
     rounds: float = 3.0
@@ -115,21 +118,25 @@ class Policy:
         """
         return digits * (strain + (1.0 if smooth else 5.0))
 
-    def iterations(self, strain: float, wide: bool) -> float:
+    def iterations(self, strain: float, features: int, wide: bool) -> float:
         """Return the passes over the rows that conjugate gradients are foretold to take for a step.
 
         They are many where rows strain against each other; not where there are far more rows than
-        features, as long as these are not alike.
+        features, as long as these are not alike (3 to 22 on 30 such problems), and never more than
+        there are features.
         """
-        return min(4.0 * math.sqrt(1.0 + strain), 160.0 if wide else 30.0)
+        return min(4.0 * math.sqrt(1.0 + strain), 160.0 if wide else 15.0, 1.0 + features)
 
     def blend(self, seen: float, foreseen: float, epochs: int) -> float:
         """Return the epochs left: early rates are too fast, and truer the longer they last."""
         return seen * math.pow(max(foreseen / seen, 1.0), 1.0 / (1.0 + 2.0 * epochs))
 
-    def first_steps(self, digits: float) -> float:
-        """Return the Newton steps foretold from the beginning: the last ones double the digits."""
-        return 6.5 + digits / 3.0
+    def first_steps(self, digits: float, strain: float) -> float:
+        """Return the Newton steps foretold from the beginning: the last ones double the digits.
+
+        Where rows strain against each other, the first ones are twice as many.
+        """
+        return 4.0 + 2.0 * min(math.log10(1.0 + strain), 2.0) + digits / 4.0
 
     def rows_in_play(self, active: int, features: int) -> int:
         """Return the rows near their kinks: more than have free duals, which features bound."""
