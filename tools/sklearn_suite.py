@@ -68,7 +68,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "test_lasso_dual_gap",
         "test_enet_ols_consistency",
     ),
-    "warnings of scikit-learn about its own parameters to come": (
+    "warnings of scikit-learn about its own parameters and solvers": (
         "test_lasso_alpha_warning",
         "test_lr_penalty_l1ratio_incompatible",
         "test_penalty_deprecated",
