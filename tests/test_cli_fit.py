@@ -292,7 +292,9 @@ def test_a_wrong_option_is_named(arguments, message, tmp_path, monkeypatch, caps
         ("1e200 1:1\n-1 1:1\n", ["--loss", "squared"], "scale the features or the targets"),
         ("a,b,y\n1,2,3\n4,5,6\n", ["--format", "csv", "--target", "c"], "no column 'c'"),
         ("a,b\n1,2\n4,5\n", ["--format", "csv"], "has no target; name its column with --target"),
-        ("a,b,y\n1,,3\n4,5,6\n", ["--format", "csv"], "column 'b' is empty in row 1"),
+        ("a,b,y\n1,,3\n4,5,6\n", ["--format", "csv"], "fill the values first (--missing)."),
+        ("a,b\nu,3\nv,6\n", ["--format", "csv"], "Name the target (--target), leave them out"),
+        ("a,y\nu,3\nv,6\n", ["--format", "csv"], "make a feature of each category (--one-hot)"),
         ("a,y\n1,u\n4,v\n", ["--format", "csv", "--loss", "squared"], "holds text such as 'u'"),
     ],
 )
@@ -356,6 +358,9 @@ def test_quiet_says_results_and_errors_only(folder, capsys):
     assert (done.stdout, done.stderr) == ("", "")
     assert "nothing.svm" in call(capsys, "fit", "nothing.svm", "-q").stderr
     assert "converged" in call(capsys, "fit", folder / "cancer.svm").stderr
+    asked = call(capsys, "fit", folder / "cancer.svm", "--cv", "3", "--quiet")
+    assert asked.stdout.startswith("cross-validation, 3 folds: accuracy")
+    assert asked.stderr == ""
 
 
 def test_columns_of_a_table_are_kept_in_the_model(tmp_path, capsys):
@@ -371,13 +376,19 @@ def test_columns_of_a_table_are_kept_in_the_model(tmp_path, capsys):
     assert model.feature_names == ["age", "town=Bern", "town=Ulm"]
     assert model.columns == {
         "target": "paid", "names": ["age", "town"], "categories": {"town": ["Bern", "Ulm"]},
-        "fill": {"age": 30.0, "town": "Ulm"},
+        "fill": {"age": 30.0, "town": "Ulm"}, "left_out": ["id"],
     }  # fmt: skip
     (tmp_path / "b.csv").write_text("town,age\nUlm,\nBern,20\n")
     done = call(capsys, "predict", tmp_path / "m", tmp_path / "b.csv")
     assert done.stdout.split() == ["yes", "no"], done.stderr
-    done = call(capsys, "predict", tmp_path / "m", tmp_path / "a.csv", "--ignore-extra")
+    # What the fit has left out may be there again; what it has not seen may not.
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "a.csv")
     assert "accuracy 100 %" in done.stderr
+    (tmp_path / "d.csv").write_text("town,age,cat\nUlm,30,1\n")
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "d.csv")
+    assert "has the column 'cat'" in done.stderr
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "d.csv", "--ignore-extra")
+    assert done.stdout.split() == ["yes"]
     (tmp_path / "c.csv").write_text("town,age\nRome,30\n")
     done = call(capsys, "predict", tmp_path / "m", tmp_path / "c.csv")
     assert done.returncode == 2

@@ -203,7 +203,8 @@ def fit(
         for line in _summary(recipe, done, fitted, kept):
             note(line)
         if validation is not None:
-            note(search.scores_in_words(done.estimator))
+            # Asked for, so that it is said even with --quiet.
+            (note if search_wanted or as_json else emit)(search.scores_in_words(done.estimator))
         note(f"on these rows: {in_words(result)}")
         for line in remarks(result, recipe.intercept or bias is not None):
             note(line)
