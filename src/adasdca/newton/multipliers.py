@@ -41,6 +41,8 @@ SHARE, FINEST = 0.03, 1e-6
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 #: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
 HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
+#: The share of the gap that rounding may make in the first round after Newton steps; of a double.
+BLUNT, EPSILON = 1e-3, 2.0**-52
 #: Steps after which rounds give way to the central path, half of what that takes, in units of steps
 #: that all rows take part in; and what the cheapest step is.
 PATIENCE, CHEAPEST = 12.0, 0.1
@@ -163,7 +165,7 @@ class Multipliers:
         backend, problem = self.backend, self.problem
         v, b, u = best.w, best.b, backend.combine(centre)
         widest, floor = self._lengths(best, centre)
-        length = widest if self.kinked else 0.0
+        length = widest if self.kinked else self._blunt(best)
         rho = first = self._stiffness(length)
         reach, idle, hard, dual, share = None, 0, 0, best.certificate.dual, SHARE
         while True:
@@ -261,6 +263,19 @@ class Multipliers:
             length = max(min(length, WIDEST * spread / width), floor)
         self.mass = mass
         return length, floor
+
+    def _blunt(self, best: Best) -> float:
+        """Return the first length for a smooth loss: 0, unless Newton steps have failed for digits.
+
+        A dual is then a score over the length, and has its rounding ε over the length. Those of all
+        rows make ½(ε/length)²Σ c_i|x_i|²/(λN) of the gap: this is a small share of it.
+        """
+        certificate, problem = best.certificate, self.problem
+        if not (self.exact and self.can_round and self.plain):
+            return 0.0
+        squares = float(self.backend.column_squares().sum()) / problem.total
+        goal = 2.0 * problem.mu / problem.total * BLUNT * certificate.gap
+        return EPSILON * math.sqrt(squares / goal) if goal > 0 else 0.0
 
     def _mass(self, free: float) -> float:
         """Return the weight of the rows that matter: of free duals, or as many as may be."""
