@@ -50,9 +50,9 @@ PATIENCE, CHEAPEST = 12.0, 0.1
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
 NEAR = 5.0
-#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further;
-#: twice as many at others.
-IDLE = 3
+#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further, and
+#: at any others: lengths may fall and rise again without end.
+IDLE, STILL = 3, 20
 
 
 def best_point(
@@ -167,7 +167,7 @@ class Multipliers:
         widest, floor = self._lengths(best, centre)
         length = widest if self.kinked else self._blunt(best)
         rho = first = self._stiffness(length)
-        reach, idle, hard, dual, share = None, 0, 0, best.certificate.dual, SHARE
+        reach, idle, rest, hard, dual, share = None, 0, 0, 0, best.certificate.dual, SHARE
         while True:
             known = best.certificate
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
@@ -233,7 +233,8 @@ class Multipliers:
             noise = ending is not Ending.REACHED
             fine = steps > 0 or share < FINEST
             idle = idle + 1 if still and fine and (last or noise) else 0
-            if idle >= IDLE:
+            rest = rest + 1 if still else 0
+            if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
             reach = NEAR * term.travel
             factor = next(factor for most, factor in FACTORS if steps <= most)
