@@ -10,9 +10,10 @@ import math
 import time
 import warnings
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import fields
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -87,7 +88,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     coef_: Any
     intercept_: Any
-    dual_coef_: Array
     dual_gap_: Any
     radius_: Any
     certificate_: Any
@@ -96,6 +96,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     n_iter_: int
     _region: Region
     _ends: list[str]
+    _duals: list[Array]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="right")],
@@ -183,10 +184,11 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self,
         X: Any,
         loss: Loss,
-        targets: list[Array],
+        targets: Sequence[Array],
         weight: Array | None,
         monitor: Monitor,
         starts: list[Any],
+        began: float,
     ) -> list[Any]:
         """Solve for each vector of targets, in parallel if asked, all on the same rows.
 
@@ -196,7 +198,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         device = getattr(self, "device", None)
         jobs = 1 if device else min(effective_n_jobs(self.n_jobs), count)
         rows = copied(X) if device and count > 1 and self.intercept_scaling is None else X
-        limit = None if self.max_time is None else time.perf_counter() + self.max_time
+        limit = None if self.max_time is None else began + self.max_time
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
@@ -206,8 +208,10 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         def left_out(k: int, status: Status) -> Solution:
             factors = self.penalty_factors
             least = 1.0 if factors is None else float(np.min(factors))
+            # At the model 0 either label loses the same.
+            labels = np.broadcast_to(1.0, X.shape[:1])
             return unsolved(
-                targets[k],
+                labels if self._kind == "classification" else targets[k],
                 weight,
                 X.shape[1],
                 loss=loss,
@@ -263,13 +267,22 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
 
     def _fit_targets(
-        self, X: Any, y: Any, targets: list[Array], names: list[str], weight: Any
+        self,
+        X: Any,
+        y: Any,
+        targets: Sequence[Array],
+        names: list[str],
+        weight: Any,
+        began: float,
     ) -> None:
-        """Fit one model for each vector of targets and take the solutions over."""
+        """Fit one model for each vector of targets and take the solutions over.
+
+        `began` is when the fit began, on the clock of `time.perf_counter`.
+        """
         loss, constant = self._loss(), self._constant(X)
         starts = self._starts(len(targets), X.shape[0])
         with watched(self, names, X, y) as monitor:
-            solutions = self._solve(X, loss, targets, weight, monitor, starts)
+            solutions = self._solve(X, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
             if not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
@@ -292,7 +305,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _adopt(self, solutions: list[Any], states: Any) -> None:
         """Turn solutions into attributes, and keep where to go on from if that is wanted."""
-        self.dual_coef_ = np.vstack([s.dual_coef for s in solutions])
+        vars(self).pop("dual_coef_", None)
+        self._duals = [s.dual_coef for s in solutions]
         self.dual_gap_ = np.array([s.gap for s in solutions])
         self.radius_ = np.array([s.radius for s in solutions])
         self.history_ = [s.history for s in solutions]
@@ -304,6 +318,17 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self.converged_ = all(reached(s, self.tol) for s in solutions)
         self.n_iter_ = max(len(s.history) - 1 for s in solutions)
         self._states = states if self.warm_start else None
+
+    @cached_property
+    def dual_coef_(self) -> Array:
+        """Dual variables; those of many rows and classes are put together when they are asked for.
+
+        After a fit that ends for its time, that would take longer than what is left of the fit.
+        """
+        if not hasattr(self, "_duals"):
+            raise AttributeError(f"This {type(self).__name__} has no dual_coef_ before it is fitted.")
+        duals = vars(self).pop("_duals")
+        return np.atleast_2d(duals[0]) if len(duals) == 1 else np.vstack(duals)
 
     @property
     def status_(self) -> Status | list[Status]:
