@@ -86,7 +86,7 @@ class TwoParts:
         rounding = 1e-14 * primal
         return Certificate.of(primal, gap + rounding, rounding, rounding, problem.strength)
 
-    def survey(self, needs, seconds):
+    def survey(self, needs, seconds, enough=0.0):
         b, duals = self.b, self.beta
         if self.problem.fit_intercept:
             z, far = self.scores(self.w, 0.0), 1.0 + 2 * max(abs(y).max() for y in self.y)

@@ -99,7 +99,7 @@ def kernels():
         return reader
 
     def survey():
-        ws.survey(None, None, None, None, out, other, u, 1, FOREVER)
+        ws.survey(None, None, None, None, out, other, u, 0.0, 1, FOREVER)
 
     return {
         "Loss.value": lambda: loss.value(ones, y, out),

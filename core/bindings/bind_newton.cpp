@@ -50,11 +50,13 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                     return derive(ws.problem, {length, centre ? centre->data() : nullptr},
                                   scores.data(), to_beta, to_curvature, threads, token);
                 });
-                return std::tuple(sums.balance, sums.mass);
+                return std::tuple(sums.balance, sums.mass, sums.away, sums.reach,
+                                  static_cast<std::int64_t>(sums.curved));
             },
             "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "threads"_a,
             "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; "
-            "return the sums of c beta and of c phi''.")
+            "return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the number "
+            "of rows with curvature.")
         .def(
             "slope_along",
             [](Workspace& ws, Vector<double> scores, Vector<double> change, double step,

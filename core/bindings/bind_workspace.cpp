@@ -211,18 +211,18 @@ void bind_workspace(nb::module_& m) {
             "survey",
             [](Workspace& ws, std::optional<Output> score, std::optional<Output> residue,
                std::optional<Output> share, std::optional<Output> weight, Output beta,
-               Output certified, Output coef, int threads, double seconds) {
+               Output certified, Output coef, double enough, int threads, double seconds) {
                 const std::int64_t n = ws.problem.n;
                 const SurveyArrays out{pointer(score, n),          pointer(residue, n),
                                        pointer(share, n),          pointer(weight, n),
                                        pointer(beta, n),           pointer(certified, n),
                                        pointer(coef, ws.problem.d)};
                 return released(seconds, [&](StopToken& token) {
-                    return survey(ws.iterate, out, threads, token);
+                    return survey(ws.iterate, out, enough, threads, token);
                 });
             },
             "score"_a.none(), "residue"_a.none(), "share"_a.none(), "weight"_a.none(), "beta"_a,
-            "certified"_a, "coef"_a, "threads"_a, "seconds"_a,
+            "certified"_a, "coef"_a, "enough"_a, "threads"_a, "seconds"_a,
             "One pass: the certificate, and the arrays asked for; changes nothing.")
         .def(
             "certify",

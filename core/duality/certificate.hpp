@@ -180,10 +180,15 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
     return result;
 }
 
+// Entries whose sums in twice the digits take some tens of microseconds.
+inline constexpr std::int64_t few_entries = 1 << 14;
+
 // Whether sums in twice the digits would certify far less; below 1e-12 nobody would see it, and
-// ordinary data are there before they are here.
-inline bool doubtful(const Certified& found) {
-    if (std::isinf(found.rounding)) return true;
+// ordinary data are there before they are here. Nor do they matter below the relative gap that is
+// `enough`, unless they cost next to nothing (cadata, squared: 3.8 -> 0.8 ms for two surveys).
+inline bool doubtful(const Problem& problem, const Certified& found, double enough = 0) {
+    if (!std::isfinite(found.gap) || std::isinf(found.rounding)) return true;
+    if (found.gap <= enough * found.primal && problem.nnz > few_entries) return false;
     return found.rounding > 0.1 * found.gap && found.gap > 1e-12 * found.primal;
 }
 

@@ -72,8 +72,8 @@ double root_of_balance(F&& balance_at, double guess, StopToken& token) {
            reach = 1e-3 * std::max(1.0, std::abs(guess));
     for (int iteration = 0; iteration < 200 && !token.stopped(); ++iteration) {
         const Balance at = balance_at(b);
-        // The sum is not known better than this.
-        if (std::abs(at.sum) <= 4.0 * unit_roundoff * at.mass) return b;
+        // The sum is not known better than this, nor is b.
+        if (std::abs(at.sum) <= 4.0 * unit_roundoff * (at.mass + at.slope * std::abs(b))) return b;
         if (at.sum > 0) {
             low = b;
             at_low = at.sum;
@@ -330,9 +330,10 @@ inline Certified certify_by(const Iterate& it, bool exact, const double* scores,
 
 // The same by plain sums, and where these hide the gap, or leave the domain of g*, by others.
 inline Certified certify(const Iterate& it, const double* scores, double b, const double* w,
-                         const double* beta, int threads, StopToken& token) {
+                         const double* beta, int threads, StopToken& token, double enough = 0) {
+    const Problem& problem = *it.problem;
     const auto found = certify_by(it, false, scores, b, w, beta, threads, token);
-    if (std::isfinite(found.gap) && !doubtful(found)) return found;
+    if (!doubtful(problem, found, enough)) return found;
     const auto finer = certify_by(it, true, nullptr, b, w, beta, threads, token);
     return finer.gap < found.gap ? finer : found;
 }

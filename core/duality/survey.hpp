@@ -73,8 +73,10 @@ void follow_scores(const LossType loss, RowBlock& rows) {
 
 // P is taken at w as the ascent left it, D at beta with u summed anew: each a valid value whatever
 // rounding did to u on the way, at the price of one pass. The fresh u waits for the next ascent.
-// After `place_primal` beta is not there yet and becomes -phi' at w on the way.
-inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToken& token) {
+// After `place_primal` beta is not there yet and becomes -phi' at w on the way. A relative gap that
+// is `enough` need not be known better.
+inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int threads,
+                     StopToken& token) {
     const Problem& problem = *it.problem;
     const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
     std::vector<GapSums> sums(blocks);
@@ -205,16 +207,16 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
         it.spare_constant = problem.intercept_scale * (sides.up - sides.down);
         best = certified(problem, total_of(sums), w, u.data(), Chunks(problem).chain(), false);
         charge_imbalance(problem, w, skew_of(problem, out.certified, extents), best);
-        if (best.rounding > 0.1 * best.gap) {
+        if (best.rounding > 0.1 * best.gap && best.gap > enough * best.primal) {
             // What the scaling has left of the imbalance may be what is left of the gap.
             balance_sides(problem, sides_of(problem, out.beta), out.beta, out.certified);
-            best = certify(it, scores, bias, w, out.certified, threads, token);
+            best = certify(it, scores, bias, w, out.certified, threads, token, enough);
         }
     } else if (known) {
         it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
         best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
         charge_imbalance(problem, w, skew_of(problem, out.beta, extents), best);
-        if (!std::isfinite(best.gap) || doubtful(best)) {
+        if (doubtful(problem, best, enough)) {
             const auto finer = certify_by(it, true, nullptr, bias, w, out.beta, threads, token);
             if (finer.gap < best.gap) best = finer;
         }
@@ -224,10 +226,10 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, int threads, StopToke
         if (token.stop()) return {};
         slopes_at(problem, scores, result.intercept, out.certified);
         balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
-        best = certify(it, scores, result.intercept, w, out.certified, threads, token);
+        best = certify(it, scores, result.intercept, w, out.certified, threads, token, enough);
     } else {
         best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
-        if (doubtful(best)) {
+        if (doubtful(problem, best, enough)) {
             const auto finer = certify_by(it, true, nullptr, 0.0, w, out.beta, threads, token);
             if (finer.gap < best.gap) best = finer;
         }

@@ -1,6 +1,7 @@
 // What a second-order step asks of the losses: derivatives at scores, and the slope along a line.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -20,6 +21,9 @@ struct Rounding {
 struct Derivatives {
     double balance = 0;  // sum c beta, with beta = -phi'
     double mass = 0;     // sum c phi''
+    double away = 0;     // sum |t - z|
+    double reach = 0;    // the largest |score|
+    double curved = 0;   // rows with c phi'' > 0
 };
 
 // The slope of sum_i c_i phi_i along a line of scores, and its derivative.
@@ -49,8 +53,8 @@ template <class LossType>
 Derivatives derive_rows(const LossType loss, std::int64_t count, NewtonBlock& rows, double length,
                         const double* scores, const double* weight, double* __restrict beta,
                         double* __restrict curvature) {
-    double balance = 0, mass = 0;
-#pragma omp simd reduction(+ : balance, mass)
+    double balance = 0, mass = 0, away = 0, reach = 0, curved = 0;
+#pragma omp simd reduction(+ : balance, mass, away, curved) reduction(max : reach)
     for (std::int64_t i = 0; i < count; ++i) {
         const double z = rows.sign[i] * scores[i];
         const double b = loss.rounded_ascent(z, rows.target[i], length, rows.centre[i]);
@@ -59,8 +63,11 @@ Derivatives derive_rows(const LossType loss, std::int64_t count, NewtonBlock& ro
         curvature[i] = h;
         balance += weight[i] * beta[i];
         mass += h;
+        away += std::abs(rows.target[i] - z);
+        reach = std::max(reach, std::abs(z));
+        curved += h != 0 ? 1.0 : 0.0;
     }
-    return {balance, mass};
+    return {balance, mass, away, reach, curved};
 }
 
 template <class LossType>
@@ -99,11 +106,17 @@ inline Derivatives derive(const Problem& problem, Rounding rounding, const doubl
         },
         problem.loss);
     Sum balance, mass;
+    Derivatives total;
     for (const auto& part : parts) {
         balance.add(part.balance);
         mass.add(part.mass);
+        total.away += part.away;
+        total.reach = std::max(total.reach, part.reach);
+        total.curved += part.curved;
     }
-    return {balance.value(), mass.value()};
+    total.balance = balance.value();
+    total.mass = mass.value();
+    return total;
 }
 
 // The slope at scores + step * change.

@@ -228,7 +228,7 @@ class Workspace:
 
     def set_beta(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> None: ...
 
-    def survey(self, score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, residue: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], certified: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int, seconds: float) -> Survey:
+    def survey(self, score: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, residue: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, share: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], certified: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], coef: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], enough: float, threads: int, seconds: float) -> Survey:
         """One pass: the certificate, and the arrays asked for; changes nothing."""
 
     def certify(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], intercept: float, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], threads: int) -> Certified:
@@ -279,9 +279,9 @@ class Workspace:
     def exact_scores(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:
         """Write x_i.w + b, summed in twice the digits."""
 
-    def derive(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], curvature: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> tuple[float, float]:
+    def derive(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], curvature: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> tuple[float, float, float, float, int]:
         """
-        Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; return the sums of c beta and of c phi''.
+        Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the number of rows with curvature.
         """
 
     def slope_along(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> tuple[float, float, float]:

@@ -54,9 +54,10 @@ class Policy:
         Problems of at most this many rows and stored values are solved to the last digits. That
         takes a few steps more, and the answer then depends neither on the seed nor on the order of
         the rows.
-    last_steps, last_gap : int, float
-        Steps that may be taken for the last digits, and the relative gap that stands for them where
-        P has kinks.
+    last_steps, last_gap, last_bound : int, float, float
+        Steps that may be taken for the last digits, the relative gap that stands for them where P
+        has kinks, and where it has none: it goes with the square of the error of w, and rounding
+        leaves 1e-30.
     steps_expected : float
         Newton steps expected when the way to solve their equations is chosen.
     working_set : int
@@ -97,6 +98,7 @@ class Policy:
     small: int = 2048
     last_steps: int = 30
     last_gap: float = 1e-16
+    last_bound: float = 1e-28
     steps_expected: float = 4.0
     working_set: int = 500
     rounds: float = 3.0

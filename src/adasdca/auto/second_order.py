@@ -13,7 +13,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowTerm
-from adasdca.backends.blas import GAINING, THREADED, one_thread
+from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.equations import (
     MOST_ITERATIONS,
     ConjugateGradients,
@@ -156,8 +156,9 @@ class SecondOrder:
         self, backend: Backend, survey: Survey, tol: float, last: bool, deadline: float
     ) -> None:
         """Leave the backend at the best point found."""
-        d = self.costs.facts.d
-        alone = d >= THREADED and (self.threads == 1 or d < GAINING)
+        n, d = self.costs.facts.n, self.costs.facts.d
+        large = d >= THREADED or n >= LONG
+        alone = large and (self.threads == 1 or d < GAINING)
         self.exact |= self.exhausted
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else self.policy.steps_expected
@@ -263,7 +264,8 @@ class SecondOrder:
         if last and ending is Ending.REACHED:
             # A quadratic function is at its least after one step; another one mends its rounding.
             most = 1 if self.quadratic else self.policy.last_steps
-            ending, _ = minimise(objective, 0.0, deadline, most)
+            enough = self.policy.last_bound
+            ending, _ = minimise(objective, lambda: enough * objective.value, deadline, most)
             if ending is Ending.STEPS:
                 ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED

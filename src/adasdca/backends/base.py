@@ -297,8 +297,13 @@ class Backend(Protocol):
     def restrict(self, features: NDArray[np.intp]) -> Backend:
         """Return the problem on some of the features, at β = 0; dual points are shared."""
 
-    def survey(self, needs: frozenset[str], seconds: float) -> Survey | None:
-        """Look at all rows and change nothing; None if that took longer than the seconds given."""
+    def survey(
+        self, needs: frozenset[str], seconds: float, enough: float = 0.0
+    ) -> Survey | None:
+        """Look at all rows and change nothing; None if that took longer than the seconds given.
+
+        A relative gap that is `enough` need not be known better.
+        """
 
     def ascend(self, plan: Epoch, seconds: float) -> int:
         """Carry a plan out for at most that many seconds; return the number of updates.

@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 THREADED = 128
 #: and up to this size by one as fast as by two, who wait for each other (w8a: 47 -> 17 ms).
 GAINING = 1000
+#: From so many numbers on OpenBLAS sums products by its threads (8 ms on a busy machine).
+LONG = 10_000
 
 
 @cache

@@ -88,7 +88,9 @@ class LocalBackend:
         part = self.problem.restrict(features)
         return LocalBackend(part, self._threads, pack=False)
 
-    def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
+    def survey(
+        self, needs: frozenset[str], seconds: float = FOREVER, enough: float = 0.0
+    ) -> Survey | None:
         """Survey all rows; None if that took longer than the seconds given."""
         n, d = self.workspace.n, self.workspace.d
         arrays: dict[str, Any] = {
@@ -105,6 +107,7 @@ class LocalBackend:
             beta,
             certified,
             coef,
+            enough,
             self._threads,
             seconds,
         )

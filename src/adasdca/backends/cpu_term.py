@@ -75,7 +75,10 @@ class CpuTerm:
         n = workspace.n
         self.beta, self.curvature = _core.vector(n), _core.vector(n)
         self.scores = self.change = np.empty(0)
+        #: Number of rows with curvature, and the mean distance of the scores from their targets.
+        self.curved, self.residual = 0, 0.0
         self._random = np.random.default_rng(0)
+        self._middle: Array | None = None
         self._point: tuple[Array, float] = np.empty(0), 0.0
 
     # -- the point
@@ -121,6 +124,7 @@ class CpuTerm:
             order = np.argpartition(np.abs(self.beta[curved]), few)
             self.curvature[curved[order[few:]]] = 0.0
         self._sums = 0.0, float(self.curvature.sum())
+        self.curved = int(np.count_nonzero(self.curvature))
         return self._combine()
 
     def _score(self, v: Array, b: float) -> None:
@@ -135,13 +139,14 @@ class CpuTerm:
             self.scores += b
 
     def _derive(self) -> tuple[float, float]:
-        balance, mass = self.workspace.derive(
+        balance, mass, away, self._reach, self.curved = self.workspace.derive(
             self.scores, self.length, self.centre, self.beta, self.curvature, self.threads
         )
+        self.residual = away / max(len(self.scores), 1)
         if mass < STRAIGHT * self.problem.total:
             # Nearly straight everywhere: a step would leave the range of doubles.
             self.curvature.fill(0.0)
-            mass = 0.0
+            mass, self.curved = 0.0, 0
         return balance, mass
 
     def _combine(self) -> Derivatives:
@@ -153,7 +158,7 @@ class CpuTerm:
             self.workspace.combine(self.beta, u, self.threads)
         if self.fixed is not None:
             u += self.fixed
-        self._mass, self._reach = mass, float(np.abs(self.scores).max(initial=0.0))
+        self._mass = mass
         return Derivatives(u, balance + self.held, mass)
 
     @property
@@ -162,20 +167,9 @@ class CpuTerm:
         return self._sums[0] + self.held
 
     @property
-    def curved(self) -> int:
-        """Number of rows with curvature."""
-        return int(np.count_nonzero(self.curvature))
-
-    @property
     def known(self) -> int:
         """Number of rows whose inner products are known."""
         return self.kernel.size
-
-    @property
-    def residual(self) -> float:
-        """Mean distance of the scores from their targets."""
-        away = self.problem.loss.residual(self.scores, self.problem.y)
-        return float(np.abs(away).mean())
 
     @property
     def travel(self) -> float:
@@ -223,7 +217,9 @@ class CpuTerm:
         centre = None
         if mass > 0 and isinstance(rows, DenseRows):
             # Rows less about their mean: a far one would cost the digits of their differences.
-            centre = rows.values[:: -(-len(h) // CENTRE)].mean(axis=0, dtype=np.float64)
+            if self._middle is None:
+                self._middle = rows.values[:: -(-len(h) // CENTRE)].mean(axis=0, dtype=np.float64)
+            centre = self._middle
         # Lines f of which Σ_i h_i f_i x_i comes with the matrix; a single one is not copied.
         lines = [np.ones(len(h))] if mass > 0 else []
         if combined:
@@ -241,9 +237,11 @@ class CpuTerm:
             matrix -= np.outer(column, column / mass)
         if centre is not None:
             column = column + mass * centre
-            sides[-1] += float(h @ factors[-1]) * centre
-        # The curvature is c/γ.
-        sums = sides[-1] * self.problem.loss.smoothness if combined else None
+        sums = None
+        if combined:  # the curvature is c/γ
+            sums = sides[-1] * self.problem.loss.smoothness
+            if centre is not None:
+                sums += self._sums[0] * centre
         return Gram(matrix, column, mass, sums)
 
     def _core_gram(

@@ -55,7 +55,8 @@ class CpuInterior:
         gamma = loss.smoothness
         self._barrier = Barrier(self._weight, gamma, target, loss.dead_zone, *loss.domain)
         self._score(w, b)
-        size = max(self._term.residual / gamma, 1e-300) if gamma > 0 else 1.0
+        residual = float(np.abs(loss.residual(self._term.scores, problem.y)).mean())
+        size = max(residual / gamma, 1e-300) if gamma > 0 else 1.0
         self._barrier.start(np.zeros(len(self._sign)), self._force, size, tau)
         return self._combine()
 

@@ -179,7 +179,9 @@ class PartsBackend:
 
     # -- certificates
 
-    def survey(self, needs: frozenset[str], seconds: float = FOREVER) -> Survey | None:
+    def survey(
+        self, needs: frozenset[str], seconds: float = FOREVER, enough: float = 0.0
+    ) -> Survey | None:
         """Survey all rows; None if that took longer than the seconds given."""
         deadline = time.perf_counter() + seconds
         duals, w, b = self.point

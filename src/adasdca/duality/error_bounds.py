@@ -4,8 +4,8 @@ The coefficients of every optimum lie within R = √(2·gap/λ) of a certified p
 intercept has no such ball of its own, but for given coefficients it is the root of the rising
 function F(b) = Σ c_i φ'(x_i·w + b; y_i), and moving w by R moves each x_i·w by at most ‖x_i‖R. So
 if F(b + h) > 0 at w, then every optimal intercept is below b + h + R·max‖x_i‖, and likewise from
-below. The same holds with x_i − m for x_i, for any m: b + m·w is then the intercept. With the mean
-of the rows for m, features that are far from 0 do no harm.
+below. The same holds with x_i − m for x_i, for any m: b + m·w is then the intercept. With about the
+mean of the rows for m, features that are far from 0 do no harm.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from adasdca.problem.products import RowProducts
 Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
+#: Rows whose mean is the centre.
+CENTRE = 256
 #: More than the length of any row whose squares are too small for doubles.
 TINY = 1e-150
 
@@ -123,12 +125,12 @@ class Region:
 
 
 class Cloud:
-    """Rows and their mean, about which errors are bounded.
+    """Rows and their centre, about which errors are bounded.
 
     Attributes
     ----------
     centre : (d,) array
-        The mean of the rows.
+        The mean of some of the rows.
     lengths, apart : (n,) array
         Upper bounds on ‖x_i‖ and ‖x_i − m‖.
     reach : float
@@ -138,8 +140,8 @@ class Cloud:
     @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
         self.rows = RowProducts(X)
-        n = X.shape[0]
-        self.centre = self.rows.transposed(np.full((n, 1), 1.0 / n))[0]
+        some = X[:: -(-X.shape[0] // CENTRE)]
+        self.centre = np.asarray(some.mean(axis=0, dtype=np.float64)).ravel()
         self.lengths = _lengths(self.rows)
         self.apart = distances(self.rows, self.lengths, self.centre)
         self.reach = float(self.apart.max())

@@ -128,7 +128,7 @@ class Loop:
     def _look(self, seconds: float) -> bool:
         """Survey and record; False if time ran out on the way."""
         began = time.perf_counter()
-        seen = self._backend.survey(self._schedule.needs, seconds)
+        seen = self._backend.survey(self._schedule.needs, seconds, self._stop.tol)
         if seen is None:
             return False
         self._duration = time.perf_counter() - began

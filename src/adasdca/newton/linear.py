@@ -98,7 +98,13 @@ class LinearObjective:
     def _go(self, v: Array, b: float) -> None:
         self.v, self.b = v, b
         self._derivatives = self.term.place(v, b)
-        self._penalty = self.penalty.at(v)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Take note of the penalty at the new point, and of what is left to gain there."""
+        self._penalty = self.penalty.at(self.v)
+        self._apart = self.u - self._penalty.gradient
+        self._lost = self._bound()
 
     @property
     def w(self) -> Array:
@@ -111,8 +117,12 @@ class LinearObjective:
         return self._derivatives.u
 
     def lost(self) -> float:
+        """Return a bound on f − min f."""
+        return self._lost
+
+    def _bound(self) -> float:
         """Bound f − min f by the conjugate: E(v) + E*(u) − u·v, and what the intercept may gain."""
-        apart = self.u - self._penalty.gradient
+        apart = self._apart
         lost = self.mu * self.penalty.excess(apart) + self.value * self.penalty.violation(apart)
         balance, mass = self._derivatives.balance, self._derivatives.mass
         if self.intercept and balance != 0:
@@ -123,13 +133,12 @@ class LinearObjective:
 
     def aim(self, deadline: float) -> float | None:
         """Choose the line of the Newton step; return the slope at its beginning."""
-        right = self.mu * (self.u - self._penalty.gradient)
+        right = self.mu * self._apart
         balance = self._derivatives.balance if self.intercept else 0.0
-        lost = self.lost()
         # A sample that does not carry on has left out rows that matter.
-        if lost > 0.5 * self._last:
+        if self._lost > 0.5 * self._last:
             self.sample = None
-        self._last = lost
+        self._last = self._lost
         equations = Equations(
             self.mu * self._penalty.curvature, right, balance, self.intercept, self.sample
         )
@@ -166,7 +175,7 @@ class LinearObjective:
         self.v = self.v + length * self._dv
         self.b += length * self._db
         self._derivatives = self.term.move(length)
-        self._penalty = self.penalty.at(self.v)
+        self._settle()
 
     def points(self, deadline: float) -> Iterator[Point]:
         """Yield this point, and those that it settles at if the term is exact."""
@@ -176,7 +185,7 @@ class LinearObjective:
                 return
             self.v, self.b = self.v + self._dv, self.b + self._db
             self._derivatives = self.term.settle()
-            self._penalty = self.penalty.at(self.v)
+            self._settle()
             yield self._here()
 
     def _here(self) -> Point:

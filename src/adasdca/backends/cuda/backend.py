@@ -154,7 +154,7 @@ class DeviceBackend:
 
     # -- certificates
 
-    def survey(self, needs: frozenset[str], seconds: float) -> Survey:
+    def survey(self, needs: frozenset[str], seconds: float, enough: float = 0.0) -> Survey:
         """Certify the point, with an intercept at the best one for its scores."""
         problem, b, n = self.problem, self.b, self.products.shape[0]
         scores = self._scores(self.w)
