@@ -129,7 +129,7 @@ else
 		$(BIN)/python -m pytest -n 2 -k "$(MEASURED)" $(CORE_TESTS:%=tests/test_%.py) $(ARGS)
 endif
 
-fuzz: $(STAMPS)/build
+fuzz: $(STAMPS)/build $(STAMPS)/test
 	$(BIN)/python tools/fuzz.py --time $(TIME) $(ARGS)
 
 coverage:
