@@ -47,7 +47,7 @@ help:
 	@echo "demo    compare the methods on the data that come with the package"
 	@echo "test    run the tests and the examples in the docstrings"
 	@echo "build   compile the core and install the package, editable, into $(VENV)"
-	@echo "docs    build the documentation into docs/_build/html, warnings are errors"
+	@echo "docs    build the site into docs/_build/html, run its examples, check its links"
 	@echo "lint    ruff, mypy and clang-format, changing nothing"
 	@echo "format  let ruff and clang-format rewrite the sources"
 	@echo "stubs   write src/adasdca/_core/__init__.pyi from the compiled core"
@@ -74,6 +74,7 @@ build: $(STAMPS)/build
 
 docs: $(STAMPS)/build $(STAMPS)/docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html $(ARGS)
+	$(BIN)/python tools/links.py docs/_build/html
 
 lint: $(STAMPS)/build $(STAMPS)/dev
 	$(BIN)/ruff check $(PYTHON_DIRS)

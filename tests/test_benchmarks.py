@@ -144,7 +144,22 @@ def test_report_shows_what_the_file_holds(result, tmp_path):
     assert "RuntimeError: out of order" in everyone
     assert "left out: 8 features" in everyone
     picture.draw(read, tmp_path / "race.png")
-    assert (tmp_path / "race.png").read_bytes().startswith(b"\x89PNG")
+    picture.draw_means(read, tmp_path / "means.png")
+    for name in ("race.png", "means.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_mean_of_a_package_needs_every_data_set():
+    def solver(name, role, seconds, suboptimality):
+        runs = [{"median": seconds, "suboptimality": suboptimality}]
+        return {"name": name, "role": role, "runs": runs}
+
+    ours = solver("adasdca auto", "ours", 1.0, 0.0)
+    runs = ((4.0, 1e-4), (9.0, 1e-2))
+    variant = solver("adasdca sdca", "variant", 0.1, 0.0)  # not what a user would get
+    cases = [{"solvers": [ours, variant, solver("sklearn Ridge", "peer", *run)]} for run in runs]
+    means = picture.mean_times(cases, [1e-1, 1e-3])
+    assert means == {"adasdca": [1.0, 1.0], "sklearn": [pytest.approx(6.0), None]}
 
 
 def entry(role, *runs):

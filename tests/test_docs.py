@@ -1,6 +1,7 @@
 """The sessions shown in the README and in the documentation, run as they stand."""
 
 import doctest
+import importlib.util
 import re
 from pathlib import Path
 
@@ -26,3 +27,23 @@ def test_the_sessions_of_a_page_show_what_happens(page):
     report = []
     failed = doctest.DocTestRunner().run(test, out=report.append).failed
     assert failed == 0, "".join(report)
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    spec = importlib.util.spec_from_file_location("links", ROOT / "tools" / "links.py")
+    links = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(links)
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top"></h1><a href="b.html#here"></a><a href="#top"></a><a href="https://a.b"></a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here"></p><a href="a.html"></a>')
+    assert links.problems(tmp_path) == []
+    (tmp_path / "b.html").write_text(
+        '<a href="c.html"></a><a href="a.html#bottom"></a><script src="https://a.b/c.js"></script>'
+    )
+    assert links.problems(tmp_path) == [
+        "a.html: no place for b.html#here",
+        "b.html: no place for a.html#bottom",
+        "b.html: no file for c.html",
+        "b.html loads https://a.b/c.js",
+    ]

@@ -128,6 +128,7 @@ def kernels():
         "Workspace.best_intercept": lambda: ws.best_intercept(ones, 0.0, 1),
         "Workspace.scores": lambda: ws.scores(w, out, 1),
         "Workspace.exact_scores": lambda: ws.exact_scores(w, 0.0, out, 1),
+        "Workspace.curve": lambda: ws.curve(ones, u, 0.0, np.empty_like(u), 1),
         "Workspace.derive": lambda: ws.derive(ones, 0.0, None, out, other, 1),
         "Workspace.slope_along": lambda: ws.slope_along(ones, ones, 1.0, 0.0, None, 1),
         "Workspace.combine": lambda: ws.combine(ones, u, 1),

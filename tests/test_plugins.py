@@ -18,7 +18,7 @@ from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
 from adasdca.problem.problem import Problem
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "methods"
 RESEARCH = EXAMPLES / "research"
 
 

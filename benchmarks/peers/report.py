@@ -127,16 +127,20 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="tables for a README")
     parser.add_argument("--all", action="store_true", help="every solver's times")
     parser.add_argument("--picture", metavar="PNG", help="draw the picture into this file")
+    parser.add_argument("--means", metavar="PNG", help="draw the means over the data sets")
     args = parser.parse_args()
     result = merge([output.load(f) for f in args.files])
     print(markdown(result) if args.markdown else show(result))
     if args.all:
         print(f"\n{everyone(result)}")
-    if args.picture:
+    if args.picture or args.means:
         # Here, so that the tables need no matplotlib.
-        from benchmarks.peers.picture import draw
+        from benchmarks.peers import picture
 
-        draw(result, args.picture)
+        if args.picture:
+            picture.draw(result, args.picture)
+        if args.means:
+            picture.draw_means(result, args.means)
 
 
 if __name__ == "__main__":

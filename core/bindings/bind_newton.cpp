@@ -55,7 +55,8 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "threads"_a,
             "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; "
-            "return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the number "
+            "return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the "
+            "number "
             "of rows with curvature.")
         .def(
             "slope_along",
@@ -82,6 +83,20 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                 });
             },
             "beta"_a, "u"_a, "threads"_a, "Write u = sum_i scale_i beta_i x_i.")
+        .def(
+            "curve",
+            [](Workspace& ws, Vector<double> h, Vector<double> p, double q, Output out,
+               int threads) {
+                expect_rows(ws, h, "h");
+                expect(static_cast<std::int64_t>(p.size()) == ws.problem.d,
+                       "p: one entry per feature");
+                double* to = pointer(out, ws.problem.d);
+                return released(1e18, [&](StopToken& token) {
+                    return curve(ws.iterate, h.data(), p.data(), q, to, threads, token);
+                });
+            },
+            "h"_a, "p"_a, "q"_a, "out"_a, "threads"_a,
+            "Write sum_i h_i (x_i.p + q) x_i, and return the sum of the coefficients.")
         .def(
             "squares",
             [](Workspace& ws, Vector<double> h, Output out, int threads) {

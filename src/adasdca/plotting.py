@@ -19,17 +19,76 @@ if TYPE_CHECKING:
 #: What a picture may be saved as.
 SUFFIXES = (".png", ".pdf", ".svg")
 
-# Legible in grey: neighbours differ in darkness, dash and marker, not in hue alone.
-_STYLES: tuple[dict[str, Any], ...] = (
-    {"color": "#9a9a9a", "linestyle": "-", "marker": "o"},
-    {"color": "#6f6f6f", "linestyle": (0, (6, 2)), "marker": "P"},
-    {"color": "#56b4e9", "linestyle": (0, (2, 1.5)), "marker": "^"},
-    {"color": "#e69f00", "linestyle": (0, (6, 2, 1, 2)), "marker": "D"},
-    {"color": "#009e73", "linestyle": (0, (4, 1.5)), "marker": "v"},
-    {"color": "#0b3c8c", "linestyle": "-", "marker": "s"},
-    {"color": "#a11d1d", "linestyle": (0, (5, 1.2)), "marker": "o", "markerfacecolor": "white"},
-    {"color": "#000000", "linestyle": (0, (1, 1)), "marker": "*"},
-)
+#: The colours of the project. Those of Okabe and Ito are told apart by the colour-blind; the others
+#: are darker or greyer than these.
+COLORS = {
+    "blue": "#0b3c8c",
+    "orange": "#e69f00",
+    "green": "#009e73",
+    "red": "#a11d1d",
+    "sky": "#56b4e9",
+    "black": "#000000",
+    "purple": "#b0579f",
+    "grey": "#8f8f8f",
+}
+_SOLID, _DASHED, _DOTTED = "-", (0, (4, 1.5)), (0, (1, 1.2))
+_LONG, _MIXED = (0, (7, 2)), (0, (6, 2, 1, 2))
+_DASHES = (_SOLID, _MIXED, _DASHED, _LONG, _DOTTED)
+_MARKERS = "sDvo^*hPX<>"
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is named and drawn, the same in every picture.
+
+    Attributes
+    ----------
+    name : str
+        Its name in legends.
+    color : str
+        A colour as ``#rrggbb``.
+    linestyle : str or tuple
+        Dashes as matplotlib knows them; they tell lines apart in grey.
+    marker : str
+        A marker of matplotlib.
+    """
+
+    name: str
+    color: str
+    linestyle: Any
+    marker: str
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The arguments of ``axes.plot``, but for the label."""
+        return {"color": self.color, "linestyle": self.linestyle, "marker": self.marker}
+
+
+#: The methods by their labels in tables. No two share colour and dashes, nor dashes and marker.
+METHODS = {
+    "sdca": Look("SDCA", "#a6a6a6", _SOLID, "o"),
+    "sdca-perm": Look("SDCA, permutations", "#6f6f6f", _LONG, "P"),
+    "iprox-sdca": Look("IProx-SDCA", COLORS["sky"], _DOTTED, "^"),
+    "quartz": Look("QUARTZ", COLORS["purple"], _DASHED, "h"),
+    "adasdca+ (II)": Look("AdaSDCA+, option II", COLORS["orange"], _MIXED, "D"),
+    "adasdca+ (I)": Look("AdaSDCA+, option I", COLORS["blue"], _SOLID, "s"),
+    "adasdca+ (III)": Look("AdaSDCA+, option III", COLORS["green"], _LONG, "X"),
+    "adasdca": Look("AdaSDCA", COLORS["red"], _DASHED, "v"),
+    "auto": Look("auto", COLORS["black"], _DOTTED, "*"),
+}
+
+
+def series(count: int, start: int = 0) -> list[dict[str, Any]]:
+    """Return `count` styles for lines of no particular meaning, no two of them equal."""
+    colors = list(COLORS.values())
+    return [
+        {
+            "color": colors[k % len(colors)],
+            "linestyle": _DASHES[(k + k // len(colors)) % len(_DASHES)],
+            "marker": _MARKERS[k % len(_MARKERS)],
+        }
+        for k in range(start, start + count)
+    ]
 
 
 @dataclass(frozen=True)
@@ -62,7 +121,7 @@ def convergence(
     Parameters
     ----------
     curves : sequence of Curve
-        The curves, in the order of the legend.
+        The curves, in the order of the legend. A label of `METHODS` has its look.
     tol : float, optional
         A goal, drawn as a thin line.
     title : str, optional
@@ -80,8 +139,14 @@ def convergence(
 
     figure = figure or figures.Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
     by_epoch, by_time = figure.subplots(1, 2, sharey=True)
-    for curve, style in zip(curves, _cycled(len(curves)), strict=True):
-        line = {**style, "linewidth": 1.6, "markersize": 4.5, "label": curve.label}
+    taken = [(look.color, look.linestyle) for look in METHODS.values()]
+    free = [s for s in series(len(curves) + 40) if (s["color"], s["linestyle"]) not in taken]
+    seen = {METHODS[curve.label].color for curve in curves if curve.label in METHODS}
+    others = iter(sorted(free, key=lambda style: style["color"] in seen))  # new colours first
+    for curve in curves:
+        look = METHODS.get(curve.label)
+        line = {**(look.line if look else next(others)), "linewidth": 1.6, "markersize": 4.5}
+        line["label"] = look.name if look else curve.label
         line["markevery"] = 0.12  # the same spacing on the page whatever the number of surveys
         by_epoch.semilogy(curve.epoch, curve.relative_gap, **line)
         by_time.loglog(curve.seconds, curve.relative_gap, **line)
@@ -115,11 +180,11 @@ def residuals(
     cloud, shape = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
     shown = slice(None, None, max(1, len(errors) // 5000))  # a page of a million points is heavy
     cloud.plot(
-        predictions[shown], errors[shown], ".", color="#0b3c8c", markersize=3, alpha=0.5,
+        predictions[shown], errors[shown], ".", color=COLORS["blue"], markersize=3, alpha=0.5,
         rasterized=len(errors) > 2000,
     )  # fmt: skip
     cloud.set(xlabel="prediction", ylabel="target minus prediction")
-    shape.hist(errors, bins=40, orientation="horizontal", color="#56b4e9")
+    shape.hist(errors, bins=40, orientation="horizontal", color=COLORS["sky"])
     shape.set_xlabel("rows")
     for axes in (cloud, shape):
         _tidy(axes, None)
@@ -141,7 +206,7 @@ def calibration(said: NDArray[np.float64], seen: NDArray[np.float64]) -> Figure:
     axes = figure.subplots()
     low = min(float(said.min()), float(seen.min()), 0.95)
     axes.plot([low, 1.0], [low, 1.0], color="0.5", linestyle=":", label="as often as it says")
-    axes.plot(said, seen, color="#0b3c8c", marker="s", markersize=4.5, label="the model")
+    axes.plot(said, seen, color=COLORS["blue"], marker="s", markersize=4.5, label="the model")
     axes.set(xlabel="probability of the predicted class", ylabel="share of them that is right")
     _tidy(axes, None)
     axes.legend(frameon=False)
@@ -171,9 +236,14 @@ def coefficient_paths(
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes, (title, Cs, coefs) in zip(grid.flat, panels, strict=False):
-        draw_coefficients(axes, Cs, coefs, names)
+        lines = draw_coefficients(axes, Cs, coefs, names)
         finish_path(axes)
+        _tidy(axes, None)
         axes.set_title(title, fontsize="medium")
+        if names is not None:  # beside the ends of the lines, in their order
+            named = [line for line in lines if line.get_label() in map(str, names)]
+            named.sort(key=lambda line: -line.get_ydata()[-1])
+            axes.legend(handles=named, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return figure
 
 
@@ -205,8 +275,7 @@ def score_path(
 
     figure = figures.Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
     axes = figure.subplots()
-    order = _cycled(len(means) + 5)[5:]  # the dark ones first
-    for mean, spread, name, style in zip(means, spreads, names, order, strict=True):
+    for mean, spread, name, style in zip(means, spreads, names, series(len(means)), strict=True):
         label = name if len(means) > 1 else "mean of the folds"
         axes.plot(Cs, mean, **{**style, "linewidth": 1.6, "markersize": 4.5, "label": label})
         axes.fill_between(Cs, mean - spread, mean + spread, color=style["color"], alpha=0.15)
@@ -229,7 +298,7 @@ def draw_coefficients(
     lines: list[Any] = axes.plot(Cs, coefs, **{"color": "0.8", "linewidth": 0.8, **kwargs})
     axes.set_ylabel("coefficient")
     largest = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:count]
-    for j, style in zip(largest, _cycled(len(largest)), strict=True):
+    for j, style in zip(largest, series(len(largest)), strict=True):
         look = {k: v for k, v in style.items() if k != "marker" and k not in kwargs}
         lines[j].set(**{"linewidth": 1.4, "zorder": 3, **look, **kwargs})
         if names is not None:
@@ -256,10 +325,6 @@ def check_path(path: Path) -> None:
         raise ValueError(f"{path} is not a picture; choose a name in {', '.join(SUFFIXES)}.")
     if not path.resolve().parent.is_dir():
         raise ValueError(f"{path} cannot be written: its folder does not exist; make it first.")
-
-
-def _cycled(count: int) -> list[dict[str, Any]]:
-    return [_STYLES[k % len(_STYLES)] for k in range(count)]
 
 
 def _tidy(axes: Axes, tol: float | None) -> None:

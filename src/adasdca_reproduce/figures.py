@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adasdca.plotting import COLORS, METHODS, Look, series
 from adasdca.storage import write_whole
 from adasdca_reproduce.experiments import EXPERIMENTS, MS, with_m
 from adasdca_reproduce.paper import FIGURES
@@ -27,49 +28,23 @@ if TYPE_CHECKING:
 
 #: Gaps at which curves are drawn.
 LEVELS = np.logspace(0, -15, 46)
-DASH, DOT, LONG, MIX = (0, (4, 1.5)), (0, (1, 1.2)), (0, (7, 2)), (0, (6, 2, 1, 2))
 
-# Legible in grey: colours differ in darkness, and no two of a picture share dash and marker.
-STYLES: dict[str, dict[str, Any]] = {
-    "sdca": {"color": "#a6a6a6", "linestyle": "-", "marker": "o"},
-    "sdca-perm": {"color": "#6f6f6f", "linestyle": LONG, "marker": "P"},
-    "iprox-sdca": {"color": "#56a0d3", "linestyle": DOT, "marker": "^"},
-    "quartz": {"color": "#c9a227", "linestyle": MIX, "marker": "D"},
-    "option II": {"color": "#e08214", "linestyle": MIX, "marker": "D"},
-    "option I": {"color": "#0b3c8c", "linestyle": "-", "marker": "s"},
-    "auto": {"color": "#000000", "linestyle": DOT, "marker": "*"},
-    "adasdca": {"color": "#a11d1d", "linestyle": DASH, "marker": "v"},
-    "adasdca, optimal": {"color": "#5e1010", "linestyle": "-", "marker": "X"},
-    "adasdca+, optimal": {"color": "#3f9a6d", "linestyle": LONG, "marker": "P"},
-    "tree": {"color": "#d95f02", "linestyle": DASH, "marker": "o"},
+# The labels of the runs, by those of `plotting.METHODS`.
+_LOOKS = {
+    **{label: look for label, look in METHODS.items() if not label.startswith("adasdca+")},
+    **{f"option {k}": METHODS[f"adasdca+ ({k})"] for k in ("I", "II", "III")},
+    "adasdca, optimal": Look("AdaSDCA, optimal probabilities", "#5e1010", "-", "X"),
+    "adasdca+, optimal": Look("AdaSDCA+, optimal probabilities", "#00704f", (0, (7, 2)), "<"),
+    "tree": Look("AdaSDCA+, option I, tree", COLORS["sky"], (0, (4, 1.5)), "o"),
 }
-_M_STYLES: tuple[tuple[Any, ...], ...] = (
-    ("#b8b8b8", "-", "o"),
-    ("#0b3c8c", "-", "s"),
-    ("#3f9a6d", DASH, "^"),
-    ("#e08214", MIX, "D"),
-    ("#a11d1d", LONG, "v"),
-    ("#000000", DOT, "*"),
-)
+STYLES: dict[str, dict[str, Any]] = {label: look.line for label, look in _LOOKS.items()}
+NAMES = {label: look.name for label, look in _LOOKS.items()}
 STYLES |= {
-    with_m(option, m): dict(zip(("color", "linestyle", "marker"), style, strict=True))
+    with_m(option, m): style
     for option in ("I", "II")
-    for m, style in zip(MS, _M_STYLES, strict=True)
+    for m, style in zip(MS, series(len(MS)), strict=True)
 }
-_OTHER = {"color": "#8e44ad", "linestyle": DASH, "marker": "h"}
-
-NAMES = {
-    "sdca": "SDCA",
-    "sdca-perm": "permutations",
-    "iprox-sdca": "IProx-SDCA",
-    "quartz": "QUARTZ",
-    "option I": "AdaSDCA+ option I",
-    "option II": "AdaSDCA+ option II",
-    "adasdca": "AdaSDCA",
-    "adasdca, optimal": "AdaSDCA, optimal probabilities",
-    "adasdca+, optimal": "AdaSDCA+, optimal probabilities",
-    "tree": "AdaSDCA+ option I, tree",
-}
+_OTHER = {"color": COLORS["purple"], "linestyle": (0, (4, 1.5)), "marker": "h"}
 
 
 @dataclass(frozen=True)

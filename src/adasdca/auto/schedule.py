@@ -162,9 +162,11 @@ class AutoSchedule:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
         some = survey.curvature[:: -(-survey.n // STRAINED)]
         self._strain = float(np.median(some)) / (survey.gamma or 1.0)
-        iterations = self._policy.iterations(self._strain, self._wide)
-        # The one step of a quadratic function has to gain all the digits.
-        self._costs.iterations = iterations * max(self._digits if self._second.quadratic else 1, 1)
+        iterations = self._policy.iterations(self._strain, len(survey.coef), self._wide)
+        # The one step of a quadratic function has to gain all the digits. The gap has twice those
+        # of the right-hand side.
+        rounds = 0.5 * self._digits if self._second.quadratic else 1.0
+        self._costs.iterations = iterations * max(rounds, 1.0)
 
     def _foretold(self, survey: Survey, relative: float) -> tuple[float, float]:
         """Return the Newton steps and the epochs that are left."""
@@ -177,7 +179,7 @@ class AutoSchedule:
             return steps, self._epochs_left(relative)
         if not self._last:  # nothing is known yet but what such data took before
             left = policy.first_permutations(self._digits) if self._wide else foreseen
-            return policy.first_steps(self._digits), left
+            return policy.first_steps(self._digits, self._strain), left
         left = self._epochs_left(relative)
         if not self._wide and need > 0:
             left = policy.blend(need / self._rate, foreseen, self._epochs)
@@ -192,7 +194,8 @@ class AutoSchedule:
         crawls = self._epochs - self._halved[1] >= policy.crawl
         if self._still >= policy.still or crawls:
             return price < math.inf
-        if self._epochs < policy.warm_epochs and self._spent + epoch < policy.warm_up * price:
+        warming = not self._second.quadratic and self._epochs < policy.warm_epochs
+        if warming and self._spent + epoch < policy.warm_up * price:
             return False
         late = self._spent > price and left * epoch > policy.nearly * price
         return price < left * epoch or late

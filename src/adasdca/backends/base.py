@@ -297,9 +297,7 @@ class Backend(Protocol):
     def restrict(self, features: NDArray[np.intp]) -> Backend:
         """Return the problem on some of the features, at β = 0; dual points are shared."""
 
-    def survey(
-        self, needs: frozenset[str], seconds: float, enough: float = 0.0
-    ) -> Survey | None:
+    def survey(self, needs: frozenset[str], seconds: float, enough: float = 0.0) -> Survey | None:
         """Look at all rows and change nothing; None if that took longer than the seconds given.
 
         A relative gap that is `enough` need not be known better.

@@ -269,11 +269,8 @@ class CpuTerm:
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
-        image = _core.vector(self.workspace.n)
-        self.workspace.scores(p, image, self.threads)
-        image += q
-        image *= self.curvature
-        return self._weighted_sum(image), float(image.sum())
+        out = np.empty(self.workspace.d)
+        return out, self.workspace.curve(self.curvature, p, q, out, self.threads)
 
     def diagonal(self) -> tuple[Array, float]:
         """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""

@@ -70,7 +70,7 @@ def theta_star(*, v: ArrayLike, lam: float, gamma: ArrayLike) -> float:
 
 
 def importance_probabilities(*, v: ArrayLike, lam: float, gamma: ArrayLike) -> Vector:
-    r"""Return importance sampling (eq. ``a:pstar``): :math:`p_i \propto v_i + n\lambda\gamma`.
+    r"""Return importance sampling: :math:`p_i \propto v_i + n\lambda\gamma`.
 
     These give ``theta(kappa, p) = theta_star <= min(p)`` for every ``kappa``. With a ``gamma`` for
     each row it is :math:`p_i \propto 1 + v_i / (n\lambda\gamma_i)` that does.
@@ -88,7 +88,7 @@ def importance_probabilities(*, v: ArrayLike, lam: float, gamma: ArrayLike) -> V
 def relaxed_probabilities(
     kappa: ArrayLike, *, v: ArrayLike, lam: float, gamma: ArrayLike
 ) -> Vector:
-    r"""Maximise ``theta`` over all probabilities (Lemma 2, eq. ``a:optipsdf``).
+    r"""Maximise ``theta`` over all probabilities (Lemma 2).
 
     .. math:: p_i \propto |\kappa_i| \sqrt{v_i + n\lambda\gamma}
 

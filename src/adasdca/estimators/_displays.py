@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from adasdca.paths import Path
-from adasdca.plotting import draw_coefficients, finish_path
+from adasdca.plotting import draw_coefficients, finish_path, series
 from adasdca.solution import History
 
 Array = NDArray[np.float64]
@@ -125,16 +125,20 @@ class ConvergenceDisplay:
         -------
         ConvergenceDisplay
         """
+        from matplotlib import cbook, lines
+
         _choice("x", x, ("epochs", "seconds", "updates"))
+        kwargs = cbook.normalize_kwargs(kwargs, lines.Line2D)
         self.ax_ = _axes(ax, "ConvergenceDisplay")
         self.figure_ = self.ax_.figure
         self.lines_ = []
-        for history, name in zip(self.histories, self.names, strict=True):
+        looks = series(len(self.histories), start=len(self.ax_.lines))
+        for history, name, look in zip(self.histories, self.names, looks, strict=True):
             gap = history.relative_gap
             # A gap of exactly 0 has no place on a logarithmic scale.
             shown = np.where(gap > 0, gap, np.nan)
             across = getattr(history, {"epochs": "epoch"}.get(x, x))
-            style = {"marker": ".", **kwargs, "label": name}
+            style = {**look, "markersize": 4.5, **kwargs, "label": name}
             self.lines_ += self.ax_.plot(across, shown, **style)
         if self.tol:
             self.ax_.axhline(self.tol, color="0.5", linestyle=":", linewidth=1.0, label="tol")
@@ -271,7 +275,8 @@ class PathDisplay:
                 self.Cs, self.scores.T, **{"color": "0.7", "linewidth": 0.8, **kwargs}
             )
             mean = self.scores.mean(axis=0)
-            self.lines_ += self.ax_.plot(self.Cs, mean, marker=".", label="mean of the folds")
+            look = {**series(1)[0], "markersize": 4.5, "label": "mean of the folds"}
+            self.lines_ += self.ax_.plot(self.Cs, mean, **look)
             self.ax_.set_ylabel(self.score_name or "score")
         else:
             assert self.coefs is not None

@@ -14,6 +14,7 @@ import numpy as np
 
 import adasdca
 from adasdca import plugins
+from adasdca.plotting import METHODS, series
 
 # %%
 # A method picks the rows that the next epoch visits, from a survey of all rows and a seeded
@@ -36,19 +37,23 @@ for file in ("active_shuffle.py", "huber_insensitive.py", "rings.py"):
 # whatever rows a method picks: a bad one costs time, not truth.
 
 X, y = adasdca.datasets.load_mushrooms()
-figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-methods = (("sdca-perm", "k:"), ("adasdca+", "k-o"), ("active-shuffle", "k--s"))
-for method, dash in methods:
+figure, axes = plt.subplots(figsize=(7.5, 4.2))
+methods = {
+    "sdca-perm": METHODS["sdca-perm"].line,
+    "adasdca+": METHODS["adasdca+ (I)"].line,
+    "active-shuffle": series(3)[2],
+}
+for method, style in methods.items():
     solution = adasdca.solve(
         X, y, loss="smoothed_hinge", lam=1 / len(y), method=method, tol=1e-8, random_state=0
     )
     history = solution.history
     gap = history.gap[1:] / history.primal[1:]
-    axes.loglog(history.updates[1:] / len(y), gap, dash, mfc="w", label=method)
+    axes.loglog(history.updates[1:] / len(y), gap, **style, markevery=0.1, label=method)
     print(f"{method:14} {solution.n_updates / len(y):6.1f} n updates, {solution.status.value}")
 axes.set_xlabel("updates / n")
-axes.set_ylabel("relative gap")
-axes.legend(frameon=False)
+axes.set_ylabel("relative duality gap")
+axes.legend()
 plt.show()
 
 # %%

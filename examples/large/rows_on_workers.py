@@ -12,10 +12,12 @@ import os
 
 import dask
 import dask.array as da
+import matplotlib.pyplot as plt
 import numpy as np
 from distributed import Client, LocalCluster
 
 import adasdca.dask
+from adasdca.plotting import COLORS
 
 address = os.environ.get("ADASDCA_SCHEDULER")
 local = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
@@ -51,6 +53,21 @@ print(model.predict(np.eye(20)[:3]))
 predictions = model.predict(X)
 print(predictions)
 print("accuracy", float((predictions == y).mean().compute()))
+
+# %%
+# What one block alone would have said, and what all of them say together.
+
+truth = np.linspace(-1, 1, 20)
+figure, axes = plt.subplots()
+for k in range(4):
+    alone = adasdca.AdaSDCAClassifier(tol=1e-8).fit(*block(k, n=500))
+    axes.plot(alone.coef_[0], ".", color="0.6", label="500 rows of a block" if k == 0 else None)
+axes.plot(model.coef_[0], "s", color=COLORS["blue"], label="all 40 000 rows")
+scale = truth @ model.coef_[0] / (truth @ truth)
+axes.plot(scale * truth, color=COLORS["orange"], label="truth, up to its scale")
+axes.set(xlabel="feature", ylabel="coefficient")
+axes.legend()
+plt.show()
 
 client.close()
 local.close()

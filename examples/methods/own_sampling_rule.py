@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import adasdca
+from adasdca.plotting import METHODS, series
 
 # %%
 # A survey holds an array for each figure of the rows; see :class:`adasdca.Survey`. This rule
@@ -36,8 +37,15 @@ def equal(survey):
 
 adasdca.register_rule("sharp", sharp)
 X, y = adasdca.datasets.load_mushrooms()
-figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-for option, dash in (("I", "k-o"), ("II", "k:"), ("sharp", "k--s"), (equal, "k-.^")):
+figure, axes = plt.subplots(figsize=(7.5, 4.2))
+known, new = METHODS, series(4)
+looks = {
+    "I": known["adasdca+ (I)"].line,
+    "II": known["adasdca+ (II)"].line,
+    "sharp": new[2],
+    equal: new[3],
+}
+for option, style in looks.items():
     solution = adasdca.solve(
         X,
         y,
@@ -49,11 +57,11 @@ for option, dash in (("I", "k-o"), ("II", "k:"), ("sharp", "k--s"), (equal, "k-.
     )
     name = option if isinstance(option, str) else option.__name__
     history = solution.history
-    axes.loglog(history.epoch[1:], history.relative_gap[1:], dash, mfc="w", label=name)
+    axes.loglog(history.epoch[1:], history.relative_gap[1:], **style, markevery=0.1, label=name)
     print(f"{name:6} {solution.n_epochs:4} epochs, relative gap {solution.relative_gap:.1e}")
 axes.set_xlabel("epochs")
-axes.set_ylabel("relative gap")
-axes.legend(frameon=False)
+axes.set_ylabel("relative duality gap")
+axes.legend()
 plt.show()
 
 # %%

@@ -14,6 +14,7 @@ import numpy as np
 
 import adasdca
 from adasdca import losses
+from adasdca.plotting import series
 
 # %%
 # The family has the conjugate φ*(−β) = −yβ + ε|β| + γβ²/2 on an interval. The pinball loss of
@@ -56,16 +57,16 @@ x = rng.uniform(0, 1, 2000)
 y = 1 + x + (0.1 + x) * rng.normal(size=x.size)
 X = np.column_stack([x, x**2])
 
-figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-axes.plot(x, y, ".", color="0.8", markersize=3)
+figure, axes = plt.subplots(figsize=(7.5, 4.2))
+axes.plot(x, y, ".", color="0.75", markersize=3)
 grid = np.linspace(0, 1, 50)
-for quantile, dash in ((0.1, ":"), (0.5, "-"), (0.9, "--")):
+for quantile, style in zip((0.1, 0.5, 0.9), series(3), strict=True):
     solution = adasdca.solve(
         X, y, loss=SmoothQuantile(quantile), lam=1e-4, fit_intercept=True, tol=1e-4, random_state=0
     )
     fitted = np.column_stack([grid, grid**2]) @ solution.coef + solution.intercept
-    axes.plot(grid, fitted, "k", linestyle=dash, label=f"τ = {quantile}")
+    axes.plot(grid, fitted, **{**style, "marker": ""}, linewidth=2, label=f"τ = {quantile}")
     below = np.mean(y <= X @ solution.coef + solution.intercept)
     print(f"τ = {quantile}: {below:.3f} of the data below, gap {solution.relative_gap:.0e}")
-axes.legend(frameon=False)
+axes.legend()
 plt.show()

@@ -18,7 +18,9 @@ methods = {
     "iprox-sdca": "iprox-sdca",
     "adasdca+ (II)": adasdca.AdaSDCAPlus(option="II"),
     "adasdca+ (I)": adasdca.AdaSDCAPlus(option="I"),
-    "adasdca+ (I), m = 10": adasdca.AdaSDCAPlus(option="I", m=10),
+    "adasdca+ (III)": adasdca.AdaSDCAPlus(option="III"),
+    "option I with m = 10": adasdca.AdaSDCAPlus(option="I", m=10),
+    "auto": "auto",
 }
 
 # %%
@@ -27,14 +29,15 @@ methods = {
 curves = []
 for label, method in methods.items():
     solution = adasdca.solve(
-        X, y, loss="smoothed_hinge", lam=1 / len(y), method=method, tol=1e-6, random_state=0
+        X, y, loss="smoothed_hinge", lam=1 / len(y), method=method, tol=1e-8, random_state=0
     )
     seen = solution.history
     curves.append(Curve(label, seen.epoch, seen.seconds, seen.relative_gap))
     print(f"{label:22}{solution.n_epochs:4} epochs  {solution.status.value}")
 
 # %%
-# Left: the work in epochs of n updates. Right: the clock, which also counts the surveys.
+# Left: the work in epochs of n updates. Right: the clock, which also counts the evaluations of the
+# gap.
 
-convergence(curves, tol=1e-6, figure=plt.figure(figsize=(10, 4.4), layout="constrained"))
+convergence(curves, tol=1e-8, figure=plt.figure(figsize=(11, 4.4)))
 plt.show()

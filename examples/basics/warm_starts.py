@@ -1,6 +1,6 @@
 """
-Weights, and a warm start along lam
-===================================
+Warm starts
+===========
 
 Weigh the classes, then solve for a sequence of regularisation strengths, each solve starting from
 the dual variables of the one before.
@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import adasdca
+from adasdca.plotting import draw_coefficients, series
 
 rng = np.random.default_rng(0)
 n, d = 4000, 60
@@ -28,23 +29,28 @@ weight = np.where(y > 0, 0.5 / np.mean(y > 0), 0.5 / np.mean(y < 0))
 
 lams = np.geomspace(1.0, 1e-4, 25)
 problem = {"loss": "squared_hinge", "sample_weight": weight, "l1_ratio": 0.5, "tol": 1e-5}
-cold, warm, coefficients, previous = 0, 0, [], None
+problem["method"] = "adasdca+"
+cold, warm, coefficients, previous = [], [], [], None
 for lam in lams:
-    cold += adasdca.solve(X, y, lam=lam, random_state=0, **problem).n_epochs
+    cold.append(adasdca.solve(X, y, lam=lam, random_state=0, **problem).n_epochs)
     previous = adasdca.solve(X, y, lam=lam, random_state=0, warm_start=previous, **problem)
-    warm += previous.n_epochs
+    warm.append(previous.n_epochs)
     coefficients.append(previous.coef)
     assert previous.converged, previous.status.message
-print(f"epochs for the whole path: {cold} cold, {warm} warm")
+print(f"epochs for the whole path: {sum(cold)} cold, {sum(warm)} warm")
 
 # %%
-# With the L1 term coefficients enter one after another.
+# Left: what each start costs. Right: with the L1 term, coefficients enter one after another.
 
-figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-axes.semilogx(lams, coefficients, "k-", linewidth=0.7)
-axes.invert_xaxis()
-axes.set_xlabel("lam")
-axes.set_ylabel("coefficients")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+left.loglog(lams, cold, **series(2)[1], label="from zero")
+left.loglog(lams, warm, **series(2)[0], label="from the last solution")
+left.invert_xaxis()
+left.set(xlabel="lam", ylabel="epochs")
+left.legend()
+draw_coefficients(right, lams, np.array(coefficients))
+right.set(xlabel="lam", xscale="log")
+right.invert_xaxis()
 plt.show()
 
 # %%
