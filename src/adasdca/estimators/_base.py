@@ -305,7 +305,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _adopt(self, solutions: list[Any], states: Any) -> None:
         """Turn solutions into attributes, and keep where to go on from if that is wanted."""
-        vars(self).pop("dual_coef_", None)
+        self.__dict__.pop("dual_coef_", None)
         self._duals = [s.dual_coef for s in solutions]
         self.dual_gap_ = np.array([s.gap for s in solutions])
         self.radius_ = np.array([s.radius for s in solutions])
@@ -326,8 +326,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         After a fit that ends for its time, that would take longer than what is left of the fit.
         """
         if not hasattr(self, "_duals"):
-            raise AttributeError(f"This {type(self).__name__} has no dual_coef_ before it is fitted.")
-        duals = vars(self).pop("_duals")
+            raise AttributeError(f"This {type(self).__name__} has no dual_coef_: it is not fitted.")
+        duals: list[Array] = self.__dict__.pop("_duals")
         return np.atleast_2d(duals[0]) if len(duals) == 1 else np.vstack(duals)
 
     @property
