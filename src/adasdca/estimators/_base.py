@@ -12,7 +12,7 @@ import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from adasdca import _core
 from adasdca.backends.cuda.device import copied
+from adasdca.certification import certify
 from adasdca.duality.error_bounds import Region
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
@@ -39,7 +40,7 @@ from adasdca.problem.data import refuse_masked
 from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
-from adasdca.solution import Solution, Status
+from adasdca.solution import History, Record, Solution, Status
 from adasdca.solver import solve, unsolved
 from adasdca.storage import write_whole
 
@@ -63,6 +64,14 @@ def bounded(make: Callable[[], Region], unknown: Region) -> Region:
         with suppress(_core.Expired), Interruption().heeded(HURRY):
             return make()
     return unknown
+
+
+def _next_to_0(bounds: Any, d: int) -> Array:
+    """Return the coefficients within bounds, as `solve` takes them, that are next to 0."""
+    lower, upper = (None, None) if bounds is None else bounds
+    low = -np.inf if lower is None else np.asarray(lower, dtype=np.float64)
+    high = np.inf if upper is None else np.asarray(upper, dtype=np.float64)
+    return np.clip(np.zeros(d), low, high)
 
 
 class LossNames(Set[str]):
@@ -192,7 +201,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     ) -> list[Any]:
         """Solve for each vector of targets, in parallel if asked, all on the same rows.
 
-        What is not begun before an end of the whole has the certificate of the model 0.
+        What is not begun before an end of the whole has the certificate of the model 0, or of that
+        next to it within the bounds.
         """
         count = len(targets)
         device = getattr(self, "device", None)
@@ -204,13 +214,20 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
         problem = {"loss": loss, "lam": self._lam(X, weight), "l1_ratio": self.l1_ratio}
+        more = {
+            "bounds": self._bounds(),
+            "penalty_factors": self.penalty_factors,
+            "sample_weight": weight,
+            "fit_intercept": self.fit_intercept,
+            "intercept_scaling": self.intercept_scaling,
+        }
 
         def left_out(k: int, status: Status) -> Solution:
             factors = self.penalty_factors
             least = 1.0 if factors is None else float(np.min(factors))
             # At the model 0 either label loses the same.
             labels = np.broadcast_to(1.0, X.shape[:1])
-            return unsolved(
+            found = unsolved(
                 labels if self._kind == "classification" else targets[k],
                 weight,
                 X.shape[1],
@@ -219,6 +236,12 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 status=status,
                 state=starts[k],
             )
+            coef = _next_to_0(more["bounds"], X.shape[1])
+            if not coef.any():
+                return found
+            said = certify(X, targets[k], coef, dual_coef=found.dual_coef, **problem, **more)
+            record = Record(0, 0, 0.0, said.primal, said.dual, said.gap, 0)
+            return replace(found, coef=coef, certificate=said, history=History.of([record]))
 
         def one(k: int) -> Solution | None:
             share = None
@@ -237,11 +260,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         rows,
                         targets[k],
                         **problem,
-                        bounds=self._bounds(),
-                        penalty_factors=self.penalty_factors,
-                        sample_weight=weight,
-                        fit_intercept=self.fit_intercept,
-                        intercept_scaling=self.intercept_scaling,
+                        **more,
                         method=self.method,
                         tol=self.tol,
                         max_epochs=self.max_iter,
