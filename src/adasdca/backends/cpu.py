@@ -123,9 +123,9 @@ class LocalBackend:
             # With an intercept the core has taken slopes for duals, and the best b for these. Near
             # the last digit of b either b may be the better one.
             for b in (self.multiplier, seen.intercept)[: 1 + self._careful]:
-                placed = self.certify(coef, b, beta)
+                placed, duals = self._proof(coef, b, beta)
                 if placed.gap < certificate.gap:
-                    certificate, intercept, certified = placed, b, beta
+                    certificate, intercept, certified = placed, b, duals
         return Survey(
             n=n,
             certificate=certificate,
@@ -175,6 +175,10 @@ class LocalBackend:
 
     def certify(self, w: Array, b: float, beta: Array) -> Certificate:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
+        return self._proof(w, b, beta)[0]
+
+    def _proof(self, w: Array, b: float, beta: Array) -> tuple[Certificate, Array]:
+        """Return the best certificate of a point, and the duals near those given that prove it."""
         candidates = [beta]
         if self.problem.fit_intercept:
             # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
@@ -187,8 +191,10 @@ class LocalBackend:
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
         if self._careful and all(each.gap > each.primal for each in found):
             # The losses are not negative, which is more than any of these say.
-            found.append(self.workspace.certify(w, b, np.zeros_like(beta), self._threads))
-        return self._certificate(min(found, key=lambda each: each.gap))
+            candidates.append(np.zeros_like(beta))
+            found.append(self.workspace.certify(w, b, candidates[-1], self._threads))
+        best = min(range(len(found)), key=lambda k: found[k].gap)
+        return self._certificate(found[best]), candidates[best]
 
     def _feasible(self, beta: Array) -> Array:
         """Return the largest multiple of these duals at which g*(u) is finite, about.
