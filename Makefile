@@ -7,6 +7,7 @@
 #   SANITIZER=.. address (with undefined behaviour) or thread, of `make sanitize`
 #   TIME=...     seconds of `make fuzz`, for all its targets together (default: 120)
 #   VERBOSE=1    show the output of the compiler, warnings included
+#   TESTS=...    tests of `make wheels` beside its trial, by the names of their files
 #   ARGS=...     more arguments for the program of the target, e.g. make test ARGS="-k loss -x";
 #                tests run in two processes, with ARGS="-n 0" in one
 
@@ -21,11 +22,12 @@ ARGS ?=
 # targets that need them set them.
 WATCH :=
 CONSTRAINTS :=
+STRICT :=
 
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 BUILD_TOOLS := "pip>=23.1" "scikit-build-core>=1.1" "nanobind>=3.1,<4" cmake ninja
-BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard core/*/*.hpp core/*/*.cpp)
+BUILD_INPUTS := pyproject.toml CMakeLists.txt src/adasdca/_core/_interface.py $(wildcard core/*/*.hpp core/*/*.cpp)
 PYTHON_DIRS := $(wildcard conftest.py src tools tests benchmarks examples docs)
 CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp tests/fuzz/*.hpp tests/fuzz/*.cpp)
 
@@ -34,13 +36,15 @@ CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp tests/fuzz/*.hpp tests/fuzz/*.c
 PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(VERBOSE),--verbose,--quiet)
 INSTALL := CMAKE_GENERATOR=Ninja $(PIP) --no-build-isolation -Ceditable.rebuild=false \
 	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)" \
-	$(if $(WATCH),-Ccmake.define.ADASDCA_WATCH=$(WATCH) -Cbuild-dir=build/$(WATCH) -Cinstall.strip=false)
+	$(if $(WATCH),-Ccmake.define.ADASDCA_WATCH=$(WATCH) -Cbuild-dir=build/$(WATCH) -Cinstall.strip=false) \
+	$(if $(STRICT),-Ccmake.define.ADASDCA_WERROR=ON -Cbuild-dir=build/$(STRICT))
 ifneq ($(CONSTRAINTS),)
 export PIP_CONSTRAINT := $(CONSTRAINTS)
 endif
 
 .PHONY: help demo test build docs lint format stubs bench peers clean FORCE
-.PHONY: sanitize sanitized fuzz coverage covered oldest matrix optimized promises note mutations
+.PHONY: sanitize sanitized clang clanged fuzz coverage covered oldest matrix optimized promises
+.PHONY: note mutations wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -54,10 +58,12 @@ help:
 	@echo "bench   what an epoch costs (ARGS=--epochs: how many each method needs, minutes)"
 	@echo "peers   time to an accuracy beside other packages (long; ARGS=... selects)"
 	@echo "sanitize  tests of the core under sanitizers (SANITIZER=thread: data races)"
+	@echo "clang     compile with clang, warnings are errors, and test the core so compiled"
 	@echo "fuzz      random files and numbers against the readers, TIME=... seconds; needs clang"
 	@echo "coverage  lines of Python and C++ that the tests run"
 	@echo "oldest    the tests with the oldest versions that pyproject.toml allows"
 	@echo "matrix    the tests on every Python that is found"
+	@echo "wheels    build them for every Python that is found, install and try each; in dist/"
 	@echo "optimized the tests of the mathematics under python -OO"
 	@echo "promises  run the commands behind docs/promises.md, and write their figures there"
 	@echo "note      docs/note as build/note/note.pdf, its tables from data files; needs LaTeX"
@@ -130,6 +136,13 @@ else
 		$(BIN)/python -m pytest -n 2 -k "$(MEASURED)" $(CORE_TESTS:%=tests/test_%.py) $(ARGS)
 endif
 
+# GCC is the compiler of the other targets; clang says other things, and shares MSVC's omissions.
+clang:
+	@CXX=clang++ $(MAKE) --no-print-directory clanged VENV=build/venv-clang STRICT=clang
+
+clanged: $(STAMPS)/build $(STAMPS)/test
+	$(BIN)/python -m pytest -n 2 $(CORE_TESTS:%=tests/test_%.py) $(ARGS)
+
 fuzz: $(STAMPS)/build $(STAMPS)/test
 	$(BIN)/python tools/fuzz.py --time $(TIME) $(ARGS)
 
@@ -163,6 +176,12 @@ matrix:
 				LEVELS="v2;v4" || exit 1; \
 		else echo "$$python is not here"; fi; \
 	done
+
+# TESTS: names of tests to run from outside of the checkout, e.g. make wheels TESTS="core losses".
+TESTS ?=
+wheels:
+	$(or $(PYTHON),python3) tools/wheels.py --levels "$(LEVELS)" $(ARGS) \
+		$(or $(PYTHON),$(PYTHONS)) $(if $(TESTS),--tests $(TESTS))
 
 # Without asserts and docstrings. pytest rewrites the asserts of the tests and warns that it does
 # not those of other modules.

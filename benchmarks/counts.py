@@ -29,10 +29,12 @@ FULL = "adasdca"
 QUICK_FULL, SLOW_FULL = ("dorothea",), ("mushrooms", "w8a", "ijcnn1")
 
 
-def count(X: Any, y: Any, loss: str, method: Any, cap: int, seeds: int) -> float | None:
-    """Return the median of updates/n over the seeds; None beyond the cap."""
+def count(
+    X: Any, y: Any, loss: str, method: Any, cap: int, seeds: int, first: int = 0
+) -> float | None:
+    """Return the median of updates/n over the seeds, from `first` on; None beyond the cap."""
     needed = []
-    for seed in range(seeds):
+    for seed in range(first, first + seeds):
         sol = adasdca.solve(
             X,
             y,

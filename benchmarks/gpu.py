@@ -12,8 +12,9 @@ strong Wolfe line search, history 10, float32 data and parameters) is told the l
 we know, and stops when it is within tol of that, which it could not know by itself. scikit-learn
 (lbfgs for the logistic loss, LinearSVC's primal for the squared hinge, its dual for the hinge) runs
 to its own tolerance, and its objective is compared with the least one. Those that the processor
-would take too long for are left out: `--limit` seconds for ours, marked by !, and as many entries
-as `MOST` says for scikit-learn. `streamed` is a solve from NumPy by a device of which 8 GiB are
+would take too long for are left out: `--limit` and `--patience` seconds for ours on the device and
+on the processor, marked by !, and as many entries as `MOST` says for scikit-learn. Multinomial
+models are fitted by one core there. `streamed` is a solve from NumPy by a device of which 8 GiB are
 free, so that every pass copies X.
 """
 
@@ -31,12 +32,15 @@ import scipy.sparse as sp
 import adasdca
 from adasdca.backends.cuda import device
 from adasdca.backends.cuda.device import cuda_backend, load_cupy
+from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.problem import Problem
 
 #: Rounds of 10 iterations of PyTorch's L-BFGS, and their seconds, at most.
 ROUNDS, SECONDS = 40, 10.0
 #: Entries up to which the processor takes part, ours and scikit-learn.
 MOST = {"processor": 4.1e9, "logistic": 4e8, "squared_hinge": 4e7, "hinge": 4e6, "sparse": 4e6}
+#: Seconds of a first solve, compilation included, after which it is not repeated.
+LONG = 12.0
 #: Bytes of the device that a streamed problem may have.
 SCARCE = 8 << 30
 
@@ -72,13 +76,24 @@ def sparse(n, d, per_row):
     return X, labels(X @ w, random)
 
 
+def classes(X, count):
+    """Return noisy classes of the rows, as many as that."""
+    cp = load_cupy()
+    n, d = X.shape
+    wide = 9 if hasattr(X, "indptr") else d
+    W = np.random.default_rng(1).standard_normal((d, count)) / np.sqrt(wide)
+    noise = cp.random.default_rng(1).random((n, count), dtype=np.float32)
+    noise = -cp.log(-cp.log(cp.clip(noise, 1e-7, 1 - 1e-6)))
+    return cp.argmax(X @ cp.asarray(W, np.float32) + noise, axis=1).get()
+
+
 def labels(scores, random):
     cp = load_cupy()
     share = random.random(len(scores))
     return cp.where(scores + cp.log(share / (1.0 - share)) > 0, 1.0, -1.0).get()
 
 
-#: Name: data and loss.
+#: Name: data, and the loss or the number of classes of a multinomial model.
 PROBLEMS = {
     "5.8e6 x 54, logistic": (lambda: dense(5_800_000, 54), "logistic"),
     "5.8e6 x 54, squared hinge": (lambda: dense(5_800_000, 54), "squared_hinge"),
@@ -92,6 +107,9 @@ PROBLEMS = {
     "4e6 x 1000, logistic": (lambda: dense(4_000_000, 1000), "logistic"),
     "4e6 x 1000, squared hinge": (lambda: dense(4_000_000, 1000), "squared_hinge"),
     "4e6 x 1000, hinge": (lambda: dense(4_000_000, 1000), "hinge"),
+    "5.8e6 x 54, 7 classes": (lambda: dense(5_800_000, 54), 7),
+    "1e6 x 500, 10 classes": (lambda: dense(1_000_000, 500), 10),
+    "1e6 x 200,000 sparse, 10 classes": (lambda: sparse(1_000_000, 200_000, 22), 10),
     "ladder 1e5: 1e3 x 100": (lambda: dense(1_000, 100), "logistic"),
     "ladder 1e6: 1e4 x 100": (lambda: dense(10_000, 100), "logistic"),
     "ladder 1e7: 1e5 x 100": (lambda: dense(100_000, 100), "logistic"),
@@ -99,6 +117,48 @@ PROBLEMS = {
     "ladder 1e9: 1e7 x 100": (lambda: dense(10_000_000, 100), "logistic"),
     "ladder 5e9: 5e7 x 100": (lambda: dense(50_000_000, 100), "logistic"),
 }
+
+
+def multinomial(X, codes, count, tol, limit, backend):
+    """Return the seconds of a multinomial model, and the model."""
+    began = time.perf_counter()
+    found = solve_multinomial(
+        X, codes, n_classes=count, lam=1 / len(codes), tol=tol, fit_intercept=True,
+        max_time=limit, backend=backend,
+    )  # fmt: skip
+    return time.perf_counter() - began, found
+
+
+def measure_classes(X, count, tol, limit, patience):
+    """Measure a multinomial model, on the device and on one core of the processor."""
+    codes = classes(X, count)
+    runs = [multinomial(X, codes, count, tol, limit, "cuda") for _ in range(3)]
+    seconds, found = min(runs[1:], key=lambda run: run[0])
+    row = {
+        "ours": {
+            "seconds": seconds,
+            "first solve": runs[0][0],
+            "relative gap": found.relative_gap,
+            "primal": found.primal,
+            "status": found.status.value,
+            "Newton steps": found.n_epochs,
+        }
+    }
+    if patience is not None:
+        seconds, found = multinomial(on_host(X), codes, count, tol, patience, None)
+        row["processor"] = {
+            "seconds": seconds,
+            "relative gap": found.relative_gap,
+            "status": found.status.value,
+        }
+    return row
+
+
+def on_host(X):
+    """Copy rows of the device to this process."""
+    if not hasattr(X, "indptr"):
+        return X.get()
+    return sp.csr_matrix((X.data.get(), X.indices.get(), X.indptr.get()), X.shape)
 
 
 def ours(X, y, loss, tol, limit):
@@ -112,7 +172,7 @@ def ours(X, y, loss, tol, limit):
             max_time=limit,
         )  # fmt: skip
         runs.append((time.perf_counter() - began, found))
-        if not found.converged:
+        if not found.converged or runs[0][0] > LONG:
             break
     seconds, found = min(runs[1:] or runs, key=lambda run: run[0])
     timings = found.timings
@@ -263,6 +323,9 @@ def measure(name, arguments):
     X, y = make()
     entries = X.nnz if hasattr(X, "indptr") else X.size
     tol, row = arguments.tol, {"entries": int(entries)}
+    if isinstance(loss, int):
+        patience = None if arguments.alone else arguments.patience
+        return row | measure_classes(X, loss, tol, arguments.limit, patience)
     row["ours"] = ours(X, y, loss, tol, arguments.limit)
     if not name.startswith("ladder"):
         row["share of the bandwidth of a copy"] = bandwidth(X, y, loss)
@@ -270,10 +333,7 @@ def measure(name, arguments):
     if loss != "hinge" and not arguments.alone:
         row["PyTorch L-BFGS"] = lbfgs(X, y, loss, tol, primal)
     if not arguments.alone and entries <= MOST["processor"]:
-        if hasattr(X, "indptr"):
-            host = sp.csr_matrix((X.data.get(), X.indices.get(), X.indptr.get()), X.shape)
-        else:
-            host = X.get()
+        host = on_host(X)
         del X
         cp.get_default_memory_pool().free_all_blocks()
         from adasdca.backends.cuda.kernels.arrays import device_matrix
@@ -290,7 +350,7 @@ def measure(name, arguments):
         del there
         if name.startswith("4e6 x 1000, logistic"):
             row["streamed"] = streamed(host, y, loss, tol, 2 * arguments.limit)
-        row["processor"] = processor(host, y, loss, tol, arguments.limit, arguments.threads)
+        row["processor"] = processor(host, y, loss, tol, arguments.patience, arguments.threads)
         if entries <= MOST["sparse" if sp.issparse(host) else loss]:
             row["scikit-learn"] = sklearn(host, y, loss, primal)
     return row
@@ -299,7 +359,8 @@ def measure(name, arguments):
 def told(name, row):
     """Return the lines of a problem."""
     mine = row["ours"]
-    parts = [f"{mine['seconds']:8.3f}", f"{mine['survey and steps']:8.3f}"]
+    steps = mine.get("survey and steps")
+    parts = [f"{mine['seconds']:8.3f}", " " * 7 + "-" if steps is None else f"{steps:8.3f}"]
     parts.append(f"{mine['relative gap']:9.1e}" + ("" if mine["status"] == "converged" else "!"))
     for other in ("PyTorch L-BFGS", "processor", "scikit-learn"):
         found = row.get(other)
@@ -325,6 +386,7 @@ def main():
     parser.add_argument("problems", nargs="*", help="beginnings of names; all by default")
     parser.add_argument("--tol", type=float, default=1e-6)
     parser.add_argument("--limit", type=float, default=20.0, help="seconds of a solve of ours")
+    parser.add_argument("--patience", type=float, default=20.0, help="the same on the processor")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--alone", action="store_true", help="leave all others out")
     parser.add_argument("--output", type=Path)
@@ -339,9 +401,11 @@ def main():
         "python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
         "tol": arguments.tol,
+        "limits, seconds": [arguments.limit, arguments.patience],
         "problems": {},
     }
-    print(f"{card}, CuPy {cp.__version__}, {results['date']}, tol = {arguments.tol:g}")
+    told_once = f"limits {arguments.limit:g} and {arguments.patience:g} s"
+    print(f"{card}, CuPy {cp.__version__}, {results['date']}, tol = {arguments.tol:g}, {told_once}")
     head = ("ours", "steps", "gap", "PyTorch", "processor", "sklearn")
     widths = (8, 8, 9, 10, 11, 11)
     titles = " ".join(f"{title:>{width}s}" for title, width in zip(head, widths, strict=True))

@@ -12,6 +12,7 @@ from adasdca.backends.cuda.backend import DeviceBackend
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.products import Derived, RowSums
 from adasdca.backends.cuda.streamed import StreamedRows
+from adasdca.multinomial.device import DeviceRows
 from adasdca.problem.data import DenseRows
 
 
@@ -33,7 +34,7 @@ class HostProducts:
     def __init__(self, X):
         self.X, self.shape = X, X.shape
         n, d = X.shape
-        self.sizes, self.chain = float(d), n
+        self.sizes, self.chain, self.chain_of = float(d), n, n
         self.facts = DeviceFacts(n, d, n * d, True, 8, float(d) ** 2, np.full(d, float(n)))
 
     def to_device(self, x):
@@ -47,6 +48,12 @@ class HostProducts:
     def combine(self, r):
         return r @ self.X
 
+    def scores_of(self, v):
+        return v @ self.X.T
+
+    def combine_of(self, r, squared=False):
+        return r @ (self.X**2 if squared else self.X)
+
     def line(self, v, shift, scores, passes, centre, length):
         change = self.scores(v, shift)
         beta = passes.derive(scores, change, 1.0, centre, length).beta
@@ -55,6 +62,9 @@ class HostProducts:
     def curve(self, h, v, shift):
         image = h * self.scores(v, shift)
         return self.combine(image), image
+
+    def iterate(self, system, few, deadline, most):
+        return NotImplemented
 
     def squares(self, h):
         return h @ self.X**2
@@ -71,8 +81,26 @@ class HostProducts:
         Z, h = np.column_stack([X, np.ones(n)])[index], h[index]
         return Z.T @ (h[:, None] * Z)
 
+    def take_rows(self, index):
+        return HostProducts(self.X[index])
+
     def take_columns(self, features):
         return HostProducts(np.ascontiguousarray(self.X[:, features]))
+
+
+class HostSummation:
+    xp = np
+
+    def sum(self, values, weight):
+        return total(values, 1.0 if weight is None else weight)
+
+
+def host_classes(rows, n_classes):
+    return DeviceRows(host_products(rows), HostSummation(), n_classes)
+
+
+def streamed_classes(rows, n_classes):
+    return DeviceRows(StreamedRows(rows, 64, host_products, np), HostSummation(), n_classes)
 
 
 def total(*factors):

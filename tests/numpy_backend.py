@@ -197,5 +197,8 @@ class TwoPartsTerm:
         squares = sum(h @ X**2 for X, h in zip(self.rows.X, self.h, strict=True))
         return squares, sum(h.sum() for h in self.h)
 
+    def iterate(self, equations, accuracy, deadline, most):
+        return NotImplemented
+
     def solve_by_rows(self, diagonal, right, balance, intercept, deadline):
         return None

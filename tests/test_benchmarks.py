@@ -281,20 +281,32 @@ def test_flatness_counts_sizes_out_of_the_cache():
 
 def test_options_are_judged_by_their_epochs():
     labels = list(options.METHODS)
-    assert labels[1:] == [f"{option} {m}" for option in ("I", "III") for m in (2, 10, 50)]
-    assert [options.METHODS[k].option for k in labels[1:]] == ["I"] * 3 + ["III"] * 3
-    assert [options.METHODS[k].m for k in labels[1:]] == [2.0, 10.0, 50.0] * 2
-    counts = ([50.0, 20.0, 10.0, 10.0, 5.0, 10.0, 12.0], [None, 10.0, 10.0, None, 11.0, 13.0, 40.0])
+    pairs = [(option, m) for option in ("I", "III") for m in (2, 10, 50)]
+    pairs += [("I+III", 2), ("I+III", 10)]
+    assert labels == ["permutations", *(f"{option} {m}" for option, m in pairs), "I 2 again"]
+    found = [(options.METHODS[k].option, options.METHODS[k].m) for k in labels[1:]]
+    assert found == [*pairs, ("I", 2.0)]
+    counts = (
+        [50.0, 20.0, 10.0, 10.0, 5.0, 10.0, 12.0, 5.0, 10.0, 23.0],
+        [None, 10.0, 10.0, None, 11.0, 13.0, 40.0, 12.0, None, 8.0],
+    )
     cases = [
         {"data": name, "loss": "hinge", "counts": dict(zip(labels, row, strict=True))}
         for name, row in zip(("wide", "tall"), counts, strict=True)
     ]
     text = options.show({"cap": 200, "seeds": 3, "tolerance": 1e-6, "cases": cases})
-    assert max(map(len, text.splitlines())) <= 110
+    assert max(map(len, text.splitlines()[2:])) <= 120
     text = " ".join(text.split())
-    assert "m = 2: III needs fewer epochs than I by more than one in 1 of 2 cases" in text
+    assert "III 2 needs fewer epochs than I 2 by more than one in 1 of 2 cases" in text
     assert "in 0: none" in text
     assert "more by more than one in 1: tall hinge +3" in text
+    assert (
+        "by chance alone: I 2 again needs fewer epochs than I 2 by more than one in 1 of 2" in text
+    )
+    # By name, the second is what the mixture was chosen on.
+    assert "chosen on: I+III 2 needs fewer epochs than I 2 by more than one in 1 of 1" in text
+    worse = "in 0 of 1 cases, more by more than one in 1: tall hinge +190"
+    assert f"not chosen on: I+III 10 needs fewer epochs than I 10 by more than one {worse}" in text
     assert "m = 2: 1.50, 1.414, 2.00" in text
     assert ">200" in text
 
@@ -313,6 +325,9 @@ def test_options_read_a_folder(tmp_path):
     assert options.read(tmp_path / "classes.npz")[1].tolist() == [-1.0, -1.0, 1.0, 1.0]
     case = options.measure(("classes", tmp_path / "classes.npz", "smoothed_hinge"), 20, 1)
     assert set(case["counts"]) == set(options.METHODS)
+    known = dict.fromkeys(list(options.METHODS)[:-1], 7.0)
+    more = options.measure(("classes", tmp_path / "classes.npz", "smoothed_hinge"), 20, 1, known)
+    assert more["counts"] == known | {"I 2 again": more["counts"]["I 2 again"]}
     assert all(n is not None for n in case["counts"].values())
 
 

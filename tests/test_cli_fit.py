@@ -1,5 +1,6 @@
 """`adasdca fit`: options, files and classes into a certified model."""
 
+import gzip
 import json
 
 import numpy as np
@@ -10,7 +11,8 @@ import sklearn.linear_model
 import sklearn.svm
 
 import adasdca
-from adasdca import models
+from adasdca import estimators, models
+from adasdca.cli import blocks
 from bundled import cancer, diabetes, iris
 from commands import call, write
 
@@ -290,7 +292,9 @@ def test_a_wrong_option_is_named(arguments, message, tmp_path, monkeypatch, caps
         ("1e200 1:1\n-1 1:1\n", ["--loss", "squared"], "scale the features or the targets"),
         ("a,b,y\n1,2,3\n4,5,6\n", ["--format", "csv", "--target", "c"], "no column 'c'"),
         ("a,b\n1,2\n4,5\n", ["--format", "csv"], "has no target; name its column with --target"),
-        ("a,b,y\n1,,3\n4,5,6\n", ["--format", "csv"], "column 'b' is empty in row 1"),
+        ("a,b,y\n1,,3\n4,5,6\n", ["--format", "csv"], "fill the values first (--missing)."),
+        ("a,b\nu,3\nv,6\n", ["--format", "csv"], "Name the target (--target), leave them out"),
+        ("a,y\nu,3\nv,6\n", ["--format", "csv"], "make a feature of each category (--one-hot)"),
         ("a,y\n1,u\n4,v\n", ["--format", "csv", "--loss", "squared"], "holds text such as 'u'"),
     ],
 )
@@ -354,6 +358,9 @@ def test_quiet_says_results_and_errors_only(folder, capsys):
     assert (done.stdout, done.stderr) == ("", "")
     assert "nothing.svm" in call(capsys, "fit", "nothing.svm", "-q").stderr
     assert "converged" in call(capsys, "fit", folder / "cancer.svm").stderr
+    asked = call(capsys, "fit", folder / "cancer.svm", "--cv", "3", "--quiet")
+    assert asked.stdout.startswith("cross-validation, 3 folds: accuracy")
+    assert asked.stderr == ""
 
 
 def test_columns_of_a_table_are_kept_in_the_model(tmp_path, capsys):
@@ -369,13 +376,19 @@ def test_columns_of_a_table_are_kept_in_the_model(tmp_path, capsys):
     assert model.feature_names == ["age", "town=Bern", "town=Ulm"]
     assert model.columns == {
         "target": "paid", "names": ["age", "town"], "categories": {"town": ["Bern", "Ulm"]},
-        "fill": {"age": 30.0, "town": "Ulm"},
+        "fill": {"age": 30.0, "town": "Ulm"}, "left_out": ["id"],
     }  # fmt: skip
     (tmp_path / "b.csv").write_text("town,age\nUlm,\nBern,20\n")
     done = call(capsys, "predict", tmp_path / "m", tmp_path / "b.csv")
     assert done.stdout.split() == ["yes", "no"], done.stderr
-    done = call(capsys, "predict", tmp_path / "m", tmp_path / "a.csv", "--ignore-extra")
+    # What the fit has left out may be there again; what it has not seen may not.
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "a.csv")
     assert "accuracy 100 %" in done.stderr
+    (tmp_path / "d.csv").write_text("town,age,cat\nUlm,30,1\n")
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "d.csv")
+    assert "has the column 'cat'" in done.stderr
+    done = call(capsys, "predict", tmp_path / "m", tmp_path / "d.csv", "--ignore-extra")
+    assert done.stdout.split() == ["yes"]
     (tmp_path / "c.csv").write_text("town,age\nRome,30\n")
     done = call(capsys, "predict", tmp_path / "m", tmp_path / "c.csv")
     assert done.returncode == 2
@@ -389,3 +402,65 @@ def test_an_error_of_the_program_is_not_blamed_on_the_user(capsys, monkeypatch):
     monkeypatch.setattr(adasdca.AdaSDCAClassifier, "fit", broken)
     with pytest.raises(ValueError, match="a bug"):
         call(capsys, "fit")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """Rows that 20 MB are too little for: as text, compressed text and a packed folder."""
+    place = tmp_path_factory.mktemp("wide")
+    rng = np.random.default_rng(0)
+    X = sp.random(4000, 600, 0.2, "csr", random_state=0)
+    y = np.where(X @ rng.normal(size=600) + 0.5 * rng.normal(size=4000) > 0, 1.0, -1.0)
+    adasdca.files.write_svmlight(place / "wide.svm", X, y)
+    (place / "wide.svm.gz").write_bytes(gzip.compress((place / "wide.svm").read_bytes(), 1))
+    adasdca.files.pack(place / "wide.svm", place / "wide.packed")
+    return place
+
+
+@pytest.mark.parametrize("name", ["wide.svm", "wide.svm.gz", "wide.packed"])
+def test_data_that_would_not_fit_are_read_in_blocks(name, wide, tmp_path, monkeypatch, capsys):
+    arguments = ["--loss", "logistic", "--tol", "1e-6", "--C", "1"]
+    whole, done = fitted(capsys, wide / "wide.svm", *arguments)
+    assert "in blocks" not in done.stderr
+    limits, solve = [], estimators._base.solve
+
+    def watched(*args, **options):
+        limits.append(options["memory_limit"])
+        return solve(*args, **options)
+
+    monkeypatch.setattr(estimators._base, "solve", watched)
+    limit = ["--memory-limit", "20 MB"]
+    model = tmp_path / "m"
+    found, done = fitted(capsys, wide / name, *arguments, *limit, "--model", model)
+    assert limits == [20 * 10**6]
+    assert ("in blocks" in done.stderr) == (not name.endswith("packed"))
+    (one,), (two,) = whole["certificates"], found["certificates"]
+    assert abs(one["primal"] - two["primal"]) <= one["gap"] + two["gap"] + 1e-14 * one["primal"]
+    assert two["gap"] <= 1e-6 * two["primal"]
+    assert models.load(model).coef.shape == (1, 600)
+
+
+def test_blocks_are_taken_where_memory_is_scarce(wide, monkeypatch, capsys):
+    arguments = wide / "wide.svm", "--tol", "1e-3"
+    for free, expected in ((10**9, False), (34 * 10**6, True), (None, False)):
+        monkeypatch.setattr(blocks, "free_memory", lambda free=free: free)
+        done = call(capsys, "fit", *arguments)
+        assert done.returncode == 0, done.stderr
+        assert ("in blocks" in done.stderr) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cv", "3"], "--cv: is for data in memory"),
+        (["--method", "sdca"], "--method: is for data in memory"),
+        (["--multi-class", "multinomial"], "--multi-class: is for data in memory"),
+        (["--missing", "drop"], "--missing: is for data in memory"),
+        (["--memory-limit", "2 x"], "--memory-limit: memory_limit = '2 x' is not allowed"),
+    ],
+)
+def test_what_blocks_are_not_for(arguments, message, wide, capsys):
+    limit = [] if "--memory-limit" in arguments else ["--memory-limit", "8 MB"]
+    done = call(capsys, "fit", wide / "wide.svm", *limit, *arguments)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())

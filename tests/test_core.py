@@ -74,6 +74,17 @@ def test_a_missing_build_is_explained(monkeypatch):
         _core._choose(None)
 
 
+def test_a_core_older_than_the_sources_is_refused():
+    """As after a pull whose core was not compiled: the Python files are new, the core is not."""
+    program = (
+        "import sys, types; new = types.ModuleType('adasdca._core._interface'); "
+        "new.DIGEST = 'of tomorrow'; sys.modules[new.__name__] = new; import adasdca"
+    )
+    run = python("-c", program)
+    assert run.returncode != 0
+    assert "Run `make build` in the checkout" in run.stderr
+
+
 def test_versions_have_the_same_names():
     names = [
         {name for name in vars(_core._version(level)) if not name.startswith("_")}

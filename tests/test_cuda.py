@@ -11,18 +11,27 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import adasdca
-from adasdca import AdaSDCAClassifier
+from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, estimators
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.cuda import term
+from adasdca.backends.cuda import device, term
 from adasdca.backends.cuda.products import RowChoice
 from adasdca.backends.cuda.source import FOLDER, loss_source
+from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
-from host_rows import HostProducts, host_backend, streamed_backend
+from host_rows import (
+    HostProducts,
+    HostSummation,
+    host_backend,
+    host_classes,
+    host_products,
+    streamed_backend,
+    streamed_classes,
+)
 
 REGULARISERS = {
     "l2": {},
@@ -121,6 +130,24 @@ def test_a_sample_preconditions(monkeypatch, loss, intercept):
     assert any(each.product is not None for each in formed)
 
 
+@pytest.mark.parametrize("rows", [host_backend, streamed_backend])
+def test_rows_with_curvature_are_copied_where_they_are_few(rows):
+    """Products with the matrix of a step are those of all rows."""
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    backend = rows(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1e-3))
+    point = np.eye(8)[0]
+    one = backend.term(length=0.2, centre=np.zeros(400))
+    one.go(point, 0.0)
+    assert 0 < one.curved <= 64  # as many as a part of the streamed ones may have
+    found = [one.curve(point, 0.5) for _ in range(term.PRODUCTS)]
+    assert one._bent is not None
+    for image, total in found:
+        np.testing.assert_allclose(image, found[0][0], rtol=1e-12)
+        assert total == pytest.approx(found[0][1], rel=1e-12)
+    one.go(2.0 * point, 0.0)
+    assert one._bent is None
+
+
 def test_the_source_of_the_losses_is_whole():
     """What the device compiles is the core's text from the first loss to the checks."""
     text = loss_source()
@@ -197,8 +224,13 @@ def test_estimators_say_what_to_install(monkeypatch):
     with pytest.raises(ValueError, match="'device' parameter of AdaSDCAClassifier must be"):
         AdaSDCAClassifier(device="cuda:0").fit(X, y)
     y[:50] = 0.0
-    with pytest.raises(ValueError, match=r"'cuda' has no multinomial model.*multi_class='ovr'"):
-        AdaSDCAClassifier(device="cuda").fit(X, y)
+    for model in (AdaSDCAClassifier(device="cuda"), AdaSDCAClassifierCV(device="cuda")):
+        with pytest.raises(ImportError, match=r"install adasdca\[cuda\]"):
+            model.fit(X, y)
+    with pytest.raises(ImportError, match=r"install adasdca\[cuda\]"):
+        adasdca.path(X, np.sign(y + 0.5), loss="logistic", backend="cuda")
+    with pytest.raises(ImportError, match=r"install adasdca\[cuda\]"):
+        adasdca.certify(X, np.sign(y + 0.5), X[0], loss="logistic", lam=1.0, backend="cuda")
 
 
 class OnDevice:
@@ -211,8 +243,120 @@ def test_rows_on_a_device_need_the_backend_there():
     y = [1.0, -1.0, 1.0]
     with pytest.raises(ValueError, match=r"X, a OnDevice, is in the memory.*backend='cuda'"):
         adasdca.solve(OnDevice(), y, loss="logistic", lam=1e-3)
-    with pytest.raises(ValueError, match=r"estimators copy X there by themselves"):
+    with pytest.raises(ValueError, match=r"choose device='cuda'.*array_api_dispatch=True"):
         AdaSDCAClassifier().fit(OnDevice(), y)
+    fitted = AdaSDCAClassifier().fit([[1.0, 2.0], [2.0, 1.0], [0.0, 3.0]], y)
+    with pytest.raises(ValueError, match=r"choose device='cuda'.*array_api_dispatch=True"):
+        fitted.predict(OnDevice())
+    with pytest.raises(ValueError, match=r"where no report reads it"):
+        fitted.report(OnDevice(), y)
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """Let a device be there, whose products and passes are NumPy's; count what is copied to it."""
+    copies = []
+
+    def copied(rows):
+        copies.append(rows.shape)
+        return rows
+
+    monkeypatch.setattr(device, "cuda_backend", host_backend)
+    monkeypatch.setattr(
+        device, "class_products", lambda rows, k: (host_products(rows), HostSummation())
+    )
+    for where in (adasdca.paths, estimators._device):
+        monkeypatch.setattr(where, "copied", copied)
+    return copies
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "multinomial"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_estimators_solve_where_they_are_told_to(pretended, sparse, multi_class):
+    X, y = load_iris(return_X_y=True)
+    X = sp.csr_matrix(X) if sparse else X
+    options = {"multi_class": multi_class, "tol": 1e-10}
+    local = AdaSDCAClassifier(**options).fit(X, y)
+    found = AdaSDCAClassifier(device="cuda", **options).fit(X, y)
+    assert pretended == [X.shape]  # once for all classes
+    assert found.converged_
+    apart = np.linalg.norm(np.atleast_3d(local.coef_ - found.coef_), axis=1).ravel()
+    assert (apart <= np.ravel(local.radius_ + found.radius_).max()).all()
+    assert (found.predict(X) == local.predict(X)).all()
+    certificates = zip(
+        np.ravel(adasdca.certify(found, X, y, epochs=0, backend="cuda")),
+        np.ravel(adasdca.certify(found, X, y, epochs=0)),
+        strict=True,
+    )
+    for there, here in certificates:
+        assert there.primal == pytest.approx(here.primal, rel=1e-12)
+        assert there.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_search_is_made_where_it_is_told_to(pretended, classes):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < classes], y[y < classes]
+    options = {"Cs": [0.1, 1.0], "cv": 3, "tol": 1e-8}
+    local = AdaSDCAClassifierCV(**options).fit(X, y)
+    found = AdaSDCAClassifierCV(device="cuda", **options).fit(X, y)
+    assert pretended[0] == X.shape
+    np.testing.assert_allclose(found.scores_, local.scores_)
+    assert found.C_ == local.C_
+    assert np.linalg.norm(found.coef_ - local.coef_) <= found.radius_ + local.radius_
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_a_path_is_walked_where_it_is_told_to(pretended, l1_ratio):
+    X, y = data("logistic")
+    options = {"loss": "logistic", "Cs": [0.01, 0.1, 1.0], "fit_intercept": True, "tol": 1e-8}
+    local = adasdca.path(X, y, l1_ratio=l1_ratio, **options)
+    found = adasdca.path(X, y, l1_ratio=l1_ratio, backend="cuda", **options)
+    assert pretended == [X.shape]
+    assert found.converged.all()
+    assert (np.linalg.norm(found.coefs - local.coefs, axis=1) <= found.radii + local.radii).all()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_a_model_is_certified_where_it_is_told_to(loss, intercept):
+    X, y = data(loss)
+    problem = {"loss": loss, "lam": 1e-3, "fit_intercept": intercept}
+    model = adasdca.solve(X, y, tol=1e-3, **problem)
+    here = adasdca.certify(X, y, model.coef, intercept=model.intercept, **problem)
+    there = adasdca.certify(
+        X, y, model.coef, intercept=model.intercept, backend=host_backend, **problem
+    )
+    assert there.primal == pytest.approx(here.primal, rel=1e-12)
+    assert there.gap == pytest.approx(here.gap, rel=1e-6)
+    better = adasdca.certify(
+        X, y, model.coef, intercept=model.intercept, epochs=20, backend=host_backend, **problem
+    )
+    assert better.gap <= there.gap
+    assert better.gap <= 2e-3 * better.primal
+
+
+@pytest.mark.parametrize("rows", [host_classes, streamed_classes])
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_multinomial_models_of_rows_elsewhere(monkeypatch, rows, direct, intercept, weighted):
+    if not direct:
+        monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(0).random(len(y)) if weighted else None
+    problem = {"n_classes": 3, "lam": 1e-3, "fit_intercept": intercept, "sample_weight": weight}
+    local = solve_multinomial(X, y, tol=1e-10, **problem)
+    found = solve_multinomial(X, y, tol=1e-10, backend=rows, **problem)
+    assert found.converged
+    assert found.dual <= local.primal
+    assert local.dual <= found.primal
+    assert np.linalg.norm(local.coef - found.coef) <= local.radius + found.radius
+
+
+def test_multinomial_models_on_a_device_of_another_name():
+    with pytest.raises(ValueError, match=r"backend = 'cud' is unknown; choose 'cuda'"):
+        solve_multinomial(np.eye(3), np.arange(3), n_classes=3, lam=1.0, backend="cud")
 
 
 def test_methods_that_ascend_are_refused():

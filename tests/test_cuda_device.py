@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cupyx.scipy import sparse as device_sparse
+from sklearn import config_context
 from sklearn.datasets import load_iris
 
 import adasdca
-from adasdca import AdaSDCAClassifier, AdaSDCARegressor
+from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, AdaSDCARegressor
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, term
@@ -16,10 +17,12 @@ from adasdca.backends.cuda.device import cuda_backend
 from adasdca.backends.cuda.kernels import compiled, dense, transfer
 from adasdca.backends.cuda.kernels.arrays import device_products
 from adasdca.backends.cuda.kernels.matrix import DeviceMatrix
-from adasdca.backends.cuda.kernels.passes import CudaPasses
-from adasdca.backends.cuda.products import RowChoice
+from adasdca.backends.cuda.kernels.passes import CudaPasses, CudaSummation
+from adasdca.backends.cuda.products import RowChoice, System
 from adasdca.backends.cuda.streamed import StreamedRows
+from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import check_rows
+from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from host_rows import HostPasses, HostProducts
@@ -263,6 +266,47 @@ def test_a_matrix_is_factorised_on_the_device():
     assert DeviceMatrix(cp.asarray(-A)).cholesky(0.0) is None
 
 
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_iterations_on_the_device(sparse, few, free):
+    """Conjugate gradients there leave of a system what they are allowed to."""
+    rng = np.random.default_rng(0)
+    n, d = 3000, 1500
+    X = rng.normal(size=(n, d)) * np.geomspace(0.1, 3.0, d)
+    X[rng.random(X.shape) < 0.9 * sparse] = 0.0
+    rows = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
+    h = rng.random(n) * (rng.random(n) < (0.2 if few else 1.0))
+    own, right, balance = rng.random(d), rng.normal(size=d), 3.0 if free else 0.0
+    index = np.flatnonzero(h)
+    scale, mass = h @ X**2 + own, h.sum() if free else 1.0
+    there = [cp.asarray(each) for each in (h, own, scale, right)]
+    asked = []
+
+    def chosen():
+        asked.append(True)
+        picked = cp.asarray(index)
+        return (rows.take_rows(picked), cp.asarray(h[index])) if few else None
+
+    v, s, taken, done = rows.iterate(
+        System(*there, balance, mass, free, 1e-8), chosen, FOREVER, 2000
+    )
+    v = v.get()
+    assert done
+    assert taken > 8
+    assert asked == [True]
+    image = h * (X @ v + s)
+    left, rest = right - image @ X - own * v, balance - image.sum() if free else 0.0
+    norm = np.sqrt(left @ (left / scale) + rest**2 / mass)
+    assert norm <= 1e-7 * np.sqrt(right @ (right / scale) + balance**2 / mass)
+    assert (s != 0) == free
+    assert rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 0.0, 2000) is None
+    cut = rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, FOREVER, 3)
+    assert (cut.taken, cut.done) == (3, False)
+    flat = System(cp.zeros(n), cp.zeros(d), *there[2:], balance, mass, free, 1e-8)
+    assert (rows.iterate(flat, chosen, FOREVER, 9).v.get() == (right / scale)).all()
+
+
 @pytest.mark.parametrize("features", [300, 4000])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge", "squared"])
 def test_many_features(loss, features):
@@ -305,8 +349,14 @@ def test_rows_that_are_on_a_device_already(kind):
         if there.device.platform != "gpu":
             pytest.skip("this JAX sees no device")
     found = adasdca.solve(there, cp.asarray(y), backend="cuda", **options)
-    assert (found.coef == expected.coef).all()
+    kind = cp.ndarray if kind == "cupy csr" else type(there)
+    for mine, theirs in ((found.coef, expected.coef), (found.dual_coef, expected.dual_coef)):
+        assert isinstance(mine, kind)  # results come back in kind
+        single = "jax" in type(there).__module__  # (unless it is told to have doubles)
+        np.testing.assert_allclose(to_numpy(mine), theirs, rtol=1e-6 if single else 0.0)
     assert found.gap == expected.gap
+    again = adasdca.solve(there, y, backend="cuda", warm_start=found, **options)
+    assert again.n_epochs == 0
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -326,6 +376,142 @@ def test_estimators(sparse):
         AdaSDCARegressor(tol=1e-10, device=where).fit(X[:, 1:], target) for where in (None, "cuda")
     )
     assert np.linalg.norm(one.coef_ - two.coef_) <= one.radius_ + two.radius_
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_some_of_the_rows(sparse):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3001, 57))
+    X[rng.random(X.shape) < 0.7 * sparse] = 0.0
+    index, v = np.flatnonzero(rng.random(3001) < 0.1), rng.normal(size=57)
+    rows = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
+    few = rows.take_rows(cp.asarray(index))
+    np.testing.assert_allclose(few.scores(v).get(), X[index] @ v, rtol=1e-10, atol=1e-10)
+    r = few.scores(v)
+    np.testing.assert_allclose(few.combine(r).get(), r.get() @ X[index], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("classes", [3, 40])
+def test_products_with_several_vectors(classes, sparse, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3001, 57)).astype(dtype)
+    X[rng.random(X.shape) < 0.7 * sparse] = 0.0
+    rows = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
+    v, r = rng.normal(size=(classes, 57)), rng.normal(size=(classes, 3001))
+    X, near = X.astype(float), {"rtol": 1e-9, "atol": 1e-9}
+    np.testing.assert_allclose(rows.scores_of(cp.asarray(v)).get(), v @ X.T, **near)
+    np.testing.assert_allclose(rows.combine_of(cp.asarray(r)).get(), r @ X, **near)
+    np.testing.assert_allclose(rows.combine_of(cp.asarray(r), True).get(), r @ X**2, **near)
+
+
+def test_a_sum_in_twice_the_digits():
+    x = np.random.default_rng(0).normal(size=100_001) * 1e8
+    values = cp.asarray(np.concatenate([x, -x, [1e-3]]))
+    add = CudaSummation().sum
+    assert add(values, None) == pytest.approx(1e-3, rel=1e-12)
+    assert add(values, cp.full(len(values), 1.1)) == pytest.approx(1.1e-3, rel=1e-9)
+    values[5] = np.nan
+    assert np.isnan(add(values, None))
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("shape", [(2_000, 10, 4), (3_000, 300, 12)])
+def test_multinomial_models(monkeypatch, shape, sparse, direct):
+    n, d, k = shape
+    if not direct:
+        monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    X[rng.random(X.shape) < 0.8 * sparse] = 0.0
+    y = np.argmax(X @ rng.normal(size=(d, k)) + 3.0 * rng.gumbel(size=(n, k)), axis=1)
+    X = sp.csr_matrix(X) if sparse else X
+    weight = rng.random(n)
+    problem = {"n_classes": k, "lam": 1e-2, "fit_intercept": True, "sample_weight": weight}
+    local = solve_multinomial(X, y, tol=1e-9, **problem)
+    found = solve_multinomial(X, y, tol=1e-9, backend="cuda", **problem)
+    assert found.converged
+    assert found.dual <= local.primal
+    assert local.dual <= found.primal
+    assert np.linalg.norm(local.coef - found.coef) <= local.radius + found.radius
+
+
+def test_a_multinomial_model_of_rows_that_do_not_fit(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 20)).astype(np.float32)
+    y = np.argmax(X[:, :3] + rng.gumbel(size=(30_000, 3)), axis=1)
+    monkeypatch.setattr(device, "free_bytes", lambda cupy: 16_500_000)
+    assert isinstance(device.placed(check_rows(X), 4 * device.VECTORS), StreamedRows)
+    problem = {"n_classes": 3, "lam": 1e-3, "fit_intercept": True, "tol": 1e-8}
+    local = solve_multinomial(X, y, **problem)
+    found = solve_multinomial(X, y, backend="cuda", **problem)
+    assert found.converged
+    assert np.linalg.norm(local.coef - found.coef) <= local.radius + found.radius
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "multinomial"])
+@pytest.mark.parametrize("kind", ["numpy", "cupy", "cupy csr", "torch"])
+def test_estimators_and_where_rows_are(kind, multi_class):
+    X, y = load_iris(return_X_y=True)
+    there = {
+        "numpy": lambda: X,
+        "cupy": lambda: cp.asarray(X),
+        "cupy csr": lambda: device_sparse.csr_matrix(cp.asarray(X)),
+        "torch": lambda: pytest.importorskip("torch").from_numpy(X).to("cuda"),
+    }[kind]()
+    options = {"multi_class": multi_class, "tol": 1e-10, "device": "cuda"}
+    local = AdaSDCAClassifier(multi_class=multi_class, tol=1e-10).fit(X, y)
+    found = AdaSDCAClassifier(**options).fit(there, y)
+    assert isinstance(found.coef_, np.ndarray)
+    apart = np.linalg.norm(local.coef_ - found.coef_)
+    assert apart <= np.sum(local.radius_) + np.sum(found.radius_)
+    assert (found.predict(there) == local.predict(X)).all()
+    np.testing.assert_allclose(found.predict_proba(there), local.predict_proba(X), atol=1e-4)
+    near = {"rtol": 1e-3, "atol": 1e-3}
+    np.testing.assert_allclose(found.certified_margin(there), found.certified_margin(X), **near)
+    certificates = np.ravel(adasdca.certify(found, there, y, backend="cuda"))
+    assert all(each.relative_gap <= 1e-9 for each in certificates)
+
+
+@pytest.mark.parametrize("kind", ["cupy", "torch"])
+def test_results_are_in_kind_where_dispatch_is_on(monkeypatch, kind):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it
+    X, y = load_iris(return_X_y=True)
+    there = cp.asarray(X) if kind == "cupy" else pytest.importorskip("torch").asarray(X).cuda()
+    target = there[:, 0]
+    with config_context(array_api_dispatch=True):
+        model = AdaSDCAClassifier(tol=1e-8).fit(there, y)
+        search = AdaSDCAClassifierCV(Cs=2, cv=3).fit(there, y)
+        ridge = AdaSDCARegressor().fit(there[:, 1:], target)
+        made = [model.coef_, model.intercept_, model.predict(there), model.predict_proba(there)]
+        made += [model.decision_function(there), search.coef_, search.predict(there)]
+        made += [ridge.coef_, ridge.predict(there[:, 1:]), ridge.certified_error(there[:, 1:])]
+        assert all(isinstance(each, type(there)) for each in made)
+        local = AdaSDCAClassifier(tol=1e-8).fit(X, y)
+        assert isinstance(local.coef_, np.ndarray)
+        assert (to_numpy(model.predict(there)) == local.predict(X)).all()
+    with pytest.raises(ValueError, match="array_api_dispatch=True"):
+        AdaSDCAClassifier().fit(there, y)
+
+
+def test_paths_and_searches():
+    X, y = data("logistic", np.float32)
+    options = {"loss": "logistic", "Cs": [0.01, 0.1, 1.0], "fit_intercept": True, "tol": 1e-8}
+    local = adasdca.path(X, y, **options)
+    for there in (X, cp.asarray(X)):
+        found = adasdca.path(there, y, backend="cuda", **options)
+        assert isinstance(found.coefs, type(there))
+        apart = np.linalg.norm(to_numpy(found.coefs) - local.coefs, axis=1)
+        assert found.converged.all()
+        assert (apart <= found.radii + local.radii).all()
+    one, two = (
+        AdaSDCAClassifierCV(Cs=[0.1, 1.0], cv=3, tol=1e-8, device=where).fit(X, y)
+        for where in (None, "cuda")
+    )
+    np.testing.assert_allclose(one.scores_, two.scores_)
+    assert one.C_ == two.C_
 
 
 def test_a_solve_repeats_bit_for_bit():

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +19,7 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 
 import adasdca.dask
-from adasdca.dask import _team
+from adasdca.dask import _team, _worker
 
 OPTIONS = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
 
@@ -204,10 +205,81 @@ def test_classifiers_are_local_models(cluster):
     assert scores.shape == (400, 3)
     assert np.array_equal(lazy.compute(), local.predict(X))
     assert np.allclose(scores.compute(), model.decision_function(X))
-    with pytest.raises(ValueError, match="multinomial"):
-        adasdca.dask.AdaSDCAClassifier(multi_class="multinomial").fit(dX, dy)
+    with pytest.raises(ValueError, match=r"device = 'cuda'.*leave them out"):
+        adasdca.dask.AdaSDCAClassifier(device="cuda").fit(dX, dy)
     near = adasdca.dask.AdaSDCAClassifier(**settings).fit(X, y)
     assert np.array_equal(near.coef_, local.coef_)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("direct", [False, True])
+def test_multinomial_models(cluster, monkeypatch, direct, sparse):
+    if not direct:
+        monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
+    X, _ = data(n=400)
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1], [1.0, 2.0])
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    settings = {"C": 2.0, "tol": 1e-9, "class_weight": "balanced"}
+    local = adasdca.AdaSDCAClassifier(**settings).fit(X, y, weight)
+    dX, dy, dw = blocks(X, y, weight)
+    rows = dX.map_blocks(sp.csr_matrix) if sparse else dX
+    model = adasdca.dask.AdaSDCAClassifier(**settings).fit(rows, dy, dw)
+    assert model.converged_
+    assert np.linalg.norm(model.coef_ - local.coef_) <= model.radius_ + local.radius_
+    assert model.dual_coef_.shape == (3, 0)
+    assert np.array_equal(model.predict(X), local.predict(X))
+    assert np.allclose(model.predict_proba(X), local.predict_proba(X), atol=1e-3)
+
+
+def test_a_worker_is_killed_under_a_multinomial_model(cluster, monkeypatch):
+    X, _ = data(n=400)
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1], [1.0, 2.0])
+    cluster.wait_for_workers(2)
+    calm = adasdca.dask.AdaSDCAClassifier(tol=1e-9).fit(*blocks(X, y))
+    rounds, remember = [], _team.DaskTeam._remember
+
+    def watch(team, command, *rest):
+        remember(team, command, *rest)
+        rounds.append(command)
+        if len(rounds) == 60:
+            os.kill(cluster.run(os.getpid)[team._places[0]], signal.SIGKILL)
+
+    monkeypatch.setattr(_team.DaskTeam, "_remember", watch)
+    disturbed = adasdca.dask.AdaSDCAClassifier(tol=1e-9).fit(*blocks(X, y))
+    assert len(rounds) > 70
+    assert np.array_equal(calm.coef_, disturbed.coef_)
+    assert calm.certificate_ == disturbed.certificate_
+
+
+def test_a_slow_worker_and_one_that_joins(monkeypatch):
+    """Neither changes a bit: parts stay where they are, and are waited for."""
+    X, y = data()
+    options = {"loss": "logistic", "lam": 1e-2, "fit_intercept": True, "tol": 1e-8, "n_parts": 2}
+    with LocalCluster(**OPTIONS, n_workers=2) as made, Client(made) as client:
+        calm = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+        rounds, remember = [], _team.DaskTeam._remember
+        do = _worker.WorkerPart.do
+
+        def slowly(part, command, *args):
+            if 0 in part._widths:  # of the first block
+                time.sleep(0.002)
+            return do(part, command, *args)
+
+        def watch(team, command, *rest):
+            remember(team, command, *rest)
+            rounds.append(list(team._places))
+            if len(rounds) == 20:
+                made.scale(3)
+                client.wait_for_workers(3)
+
+        monkeypatch.setattr(_worker.WorkerPart, "do", slowly)
+        monkeypatch.setattr(_team.DaskTeam, "_remember", watch)
+        disturbed = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+        assert len(client.scheduler_info(n_workers=-1)["workers"]) == 3
+    assert len(rounds) > 25
+    assert rounds[0] == rounds[-1]
+    assert np.array_equal(calm.coef, disturbed.coef)
+    assert calm.certificate == disturbed.certificate
 
 
 def test_without_a_client(monkeypatch):

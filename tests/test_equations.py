@@ -217,7 +217,7 @@ def test_conjugate_gradients_leave_the_share_asked_for():
         return matrix @ p, 0.0 * q
 
     for accuracy in (0.5, 0.1, 1e-4, 1e-10):
-        (x, _), _, done = conjugate_gradients(
+        x, _, _, done = conjugate_gradients(
             product, lambda r, t: (r / scale, t), (right, 0.0), accuracy, FOREVER
         )
         assert done
@@ -229,7 +229,7 @@ def test_conjugate_gradients_leave_the_share_asked_for():
 
 def test_conjugate_gradients_of_a_matrix_that_is_0():
     """No curvature at all: the scaled gradient, for the line search to mend."""
-    (x, y), _, _ = conjugate_gradients(
+    x, y, _, _ = conjugate_gradients(
         lambda p, q: (0 * p, 0 * q), lambda r, t: (r / 2.0, t), (np.ones(3), 1.0), 0.1, FOREVER
     )
     np.testing.assert_array_equal(x, 0.5)

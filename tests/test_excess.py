@@ -23,9 +23,8 @@ def shares(loss, a, y, beta):
     backend = LocalBackend(Problem.checked(far, labels, loss=loss, lam=1.0))
     backend.place(np.append(beta, 0.0), np.ones(1), 0.0)
     share = np.empty(len(labels))
-    backend.workspace.survey(
-        None, None, share, None, np.empty(len(labels)), np.empty(len(labels)), np.empty(1), 1, 1e18
-    )
+    beta, certified = np.empty(len(labels)), np.empty(len(labels))
+    backend.workspace.survey(None, None, share, None, beta, certified, np.empty(1), 0.0, 1, 1e18)
     return share[:-1]
 
 

@@ -43,7 +43,7 @@ def forms(every):
 def state(workspace):
     """β and w of a workspace."""
     beta, certified, coef = np.empty(workspace.n), np.empty(workspace.n), np.empty(workspace.d)
-    workspace.survey(None, None, None, None, beta, certified, coef, 1, FOREVER)
+    workspace.survey(None, None, None, None, beta, certified, coef, 0.0, 1, FOREVER)
     return beta, coef
 
 

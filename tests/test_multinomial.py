@@ -16,8 +16,11 @@ import adasdca.problem.products
 from adasdca import Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
 from adasdca.multinomial.intercept import flow
-from adasdca.multinomial.margins import Multinomial, RowLosses
-from adasdca.multinomial.solver import solve_multinomial
+from adasdca.multinomial.margins import Multinomial
+from adasdca.multinomial.part import ClassPart, ClassTask
+from adasdca.multinomial.parts import PartedMultinomial
+from adasdca.multinomial.rows import LocalRows
+from adasdca.multinomial.solver import solve_multinomial, solve_posed
 from adasdca.problem.data import check_rows
 from adasdca.problem.products import RowProducts
 
@@ -358,12 +361,14 @@ def test_flow_solves_graded_laplacians():
 
 def test_margins_keep_the_digits_of_sure_rows():
     X = np.array([[40.0], [-40.0], [0.0]])
-    problem = Multinomial(check_rows(X), np.array([0, 1, 2]), None, 1.0, 3, False)
-    losses = RowLosses(problem, problem.margins(np.array([[1.0], [-1.0], [0.0]]), np.zeros(3)))
+    rows = LocalRows(check_rows(X), 3)
+    problem = Multinomial(rows, np.array([0, 1, 2]), None, 1.0, 3, False)
+    losses = problem.losses(np.array([[1.0], [-1.0], [0.0]]), np.zeros(3))
+    alpha = losses.dual().gather()
     expected = np.exp(-40.0) + np.exp(-80.0)
     np.testing.assert_allclose(losses.at.loss[:2], expected, rtol=1e-14)
-    np.testing.assert_allclose(losses.alpha()[[0, 1], [0, 1]], expected, rtol=1e-14)
-    assert (losses.alpha().sum(axis=0) == 0).all()
+    np.testing.assert_allclose(alpha[[0, 1], [0, 1]], expected, rtol=1e-14)
+    assert (alpha.sum(axis=0) == 0).all()
 
 
 @pytest.mark.parametrize("moment", [0, 1, 2])
@@ -400,3 +405,51 @@ def test_an_interrupt_keeps_the_best_point():
     assert sol.status is Status.INTERRUPTED
     assert sol.gap == min(record.gap for record in seen)
     assert sol.n_epochs == 3
+
+
+class Team:
+    """Parts that are asked one after the other."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def ask(self, command, *args, each=None):
+        for part in self.parts:
+            yield part.do(command, *args)
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rows_in_parts(monkeypatch, fit_intercept, direct):
+    """One part dense and one sparse; what they keep that nobody can ask for any more is dropped."""
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6 if direct else 0)
+    X, codes = blobs(n=200)
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(codes))
+    total, lam = float(weight.sum()), 1e-2
+    problem = {"n_classes": 4, "lam": lam, "sample_weight": weight, "fit_intercept": fit_intercept}
+    local = solve_multinomial(X, codes, **problem, tol=1e-10)
+    task = ClassTask([0, 1, 2, 3], lam, total, fit_intercept)
+    halves = (slice(0, 70), slice(70, None)), (np.asarray, sp.csr_array)
+    parts = [
+        ClassPart(check_rows(form(X[half])), codes[half], weight[half], task)
+        for half, form in zip(*halves, strict=True)
+    ]
+    far = solve_posed(
+        lambda: PartedMultinomial(Team(parts), 5, 4, lam, total, fit_intercept, gathers=True),
+        (4, 5),
+        len(codes),
+        lam,
+        tol=1e-10,
+        max_epochs=100,
+        max_time=None,
+        warm_start=None,
+        callback=None,
+        start=time.perf_counter(),
+    )
+    assert far.converged
+    assert far.dual <= local.primal
+    assert local.dual <= far.primal
+    assert np.linalg.norm(far.coef - local.coef) <= far.radius + local.radius
+    u = far.dual_coef @ X / (lam * total)
+    assert np.linalg.norm(far.coef - u) <= np.sqrt(2.0 * far.gap / lam)
+    assert max(len(part._losses) + len(part._duals) for part in parts) <= 4

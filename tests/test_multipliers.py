@@ -16,7 +16,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.second_order import EquationChoice, SecondOrder
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
-from adasdca.newton.linear import LinearObjective
+from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import ElasticBox, Ridge
 from adasdca.newton.multipliers import Multipliers
 from adasdca.newton.newton import Ending, minimise
@@ -279,3 +279,23 @@ def test_rounds_that_lead_nowhere_end(monkeypatch):
     options = {"loss": "absolute", "l1_ratio": 0.9, "fit_intercept": True, "tol": 1e-6}
     found = solve(at.X, at.y, lam=1 / (at.C * len(at.y)), random_state=1932, **options)
     assert found.converged
+
+
+def test_the_lasso_has_zeros_whatever_rounding_does():
+    """Rounding does not tell the gap of an interior point, which has none, from a sparse one."""
+    rows = np.array([[1.0, 0, 1, 0], [1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 0, 1]])
+    inside = np.array([0.5, 1e-20, 1e-20, -0.5])
+    problem = Problem.checked(
+        rows, np.array([1.0, 1, -1, -1, -1]), loss="squared_hinge", lam=0.05, l1_ratio=1.0
+    )
+    backend = LocalBackend(problem)
+    solution = solve(rows, problem.y, loss="squared_hinge", lam=0.05, l1_ratio=1.0, tol=1e-12)
+    best = Best(
+        np.where(solution.coef == 0, inside, solution.coef),
+        0.0,
+        solution.dual_coef,
+        solution.certificate,
+    )
+    choice = EquationChoice(Costs(backend.facts, problem.loss), False, 4.0)
+    found, _ = Multipliers(backend, problem, choice).rounds(best, best.duals, 0.0, FOREVER)
+    assert np.count_nonzero(found.w) == np.count_nonzero(solution.coef) < 4

@@ -154,6 +154,7 @@ METHODS = {
     "adasdca+I": AdaSDCAPlus("I"),
     "adasdca+II": AdaSDCAPlus("II"),
     "adasdca+III": AdaSDCAPlus("III"),
+    "adasdca+I+III": AdaSDCAPlus("I+III"),
     "adasdca+I-tree": AdaSDCAPlus("I", sampler="tree"),
     "adasdca+II-tree": AdaSDCAPlus("II", sampler="tree"),
     "adasdca+auto": AdaSDCAPlus(m="auto"),

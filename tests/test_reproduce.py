@@ -17,11 +17,15 @@ from adasdca.cli.app import app
 from adasdca_reproduce import grid, page, runner
 from adasdca_reproduce.experiments import EXPERIMENTS, METHODS
 from adasdca_reproduce.figures import pictures
+from adasdca_reproduce.paper import CLAIMS
+from adasdca_reproduce.questions import QUESTIONS
 from adasdca_reproduce.results import Results
 from adasdca_reproduce.store import Store, compress
+from adasdca_reproduce.topics import OURS, PAPER
+from adasdca_reproduce.verdicts import Verdict
 
 TINY = grid.Scope(
-    only=("table2", "full", "methods", "m", "optimal", "samplers"),
+    only=("table2", "full", "methods", "m", "optimal", "theory", "samplers"),
     available=("mushrooms",),
     quick=True,
     seeds=2,
@@ -139,15 +143,18 @@ def test_the_page_is_a_function_of_the_stored_runs(done, tmp_path):
     compress(tmp_path / "reversed", tmp_path / "runs.jsonl.xz")
     page.write(Results(Store(tmp_path).read()[0]), tmp_path)
     names = ["index.md", "index.html", *(f"figures/{p.name}" for p in folder.glob("figures/*"))]
-    assert len(names) == 2 + 8
+    assert len(names) > 2 + len(TINY.only)
     for name in names:
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
 
 
 def test_every_figure_is_on_the_page_and_nothing_else_is_needed(done):
     folder, _ = done
-    drawn = pictures(Results(Store(folder).read()[0]))
-    assert {p.experiment for p in drawn} == set(TINY.only) - {"table2"}
+    results = Results(Store(folder).read()[0])
+    judged = {c.name: (c, c.cases(results)) for c in (*CLAIMS, *QUESTIONS)}
+    drawn = [p for t in (*PAPER, *OURS) for p in page.topic_pictures(t, results, judged)]
+    assert {p.name for p in pictures(results)} < {p.name for p in drawn}
+    assert {p.experiment for p in pictures(results)} == set(TINY.only) - {"table2"}
     markdown = (folder / "index.md").read_text("utf-8")
     images = re.findall(r"!\[[^]]*\]\(([^)]*)\)", markdown)
     assert images == [f"figures/{p.name}.svg" for p in drawn]
@@ -158,6 +165,46 @@ def test_every_figure_is_on_the_page_and_nothing_else_is_needed(done):
     assert all(s.startswith(("data:", "#")) for s in sources)
     assert "http" not in re.sub(r'src="data:[^"]*"', "", document)
     assert len(document) < 5e6
+
+
+def test_findings_come_first_then_claims_then_settings(done):
+    folder, _ = done
+    markdown = (folder / "index.md").read_text("utf-8")
+    first, *sections = re.split(r"^## ", markdown, flags=re.MULTILINE)
+    titles = [section.partition("\n")[0] for section in sections]
+    known = [topic.title for topic in (*PAPER, *OURS)]
+    assert titles[:-1] == [title for title in known if title in titles]
+    assert titles[-1] == "How the runs were made"
+    links = re.findall(r'<a href="#([^"]*)">([^<]*)</a>', first)
+    assert [title for _, title in links] == [t for t in titles[:-1] if t in dict(links).values()]
+    document = (folder / "index.html").read_text("utf-8")
+    for name, title in links:
+        assert f'<h2 id="{name}">{title}</h2>' in document
+    assert first.index("claims of the paper that were run") < first.index("<table")
+    # Whoever sees no colours reads signs.
+    for kind, sign in (("yes", "✓"), ("no", "✗"), ("mixed", "~")):
+        marked = re.findall(rf'class="(?:chip )?{kind}">(.)', markdown)
+        assert set(marked) <= {sign}
+        assert marked or kind != "yes"
+
+
+def test_every_claim_has_one_place_on_the_page():
+    places = [name for topic in (*PAPER, *OURS) for name in topic.readings.values()]
+    assert sorted(places) == sorted(claim.name for claim in (*CLAIMS, *QUESTIONS))
+    paper = {name for topic in PAPER for name in topic.readings.values()}
+    assert paper == {claim.name for claim in CLAIMS}
+    shown = [name for topic in (*PAPER, *OURS) for name in topic.experiments]
+    assert sorted(shown) == sorted(EXPERIMENTS)
+
+
+def test_the_theorems_hold_on_the_runs_that_were_watched(done):
+    """Two seeds of 60 rows: bounds are about means, and far above what is seen."""
+    results = Results(Store(done[0]).read()[0])
+    for claim in CLAIMS:
+        if claim.name.startswith(("bound-", "rate-")):
+            cases = claim.cases(results)
+            assert cases
+            assert all(case.verdict is Verdict.HOLDS for case in cases), claim.name
 
 
 def test_the_page_says_what_was_not_run(done):
@@ -182,7 +229,7 @@ def test_the_grid_is_that_of_the_experiments():
     comparison = {t.key[1:4] for t in todo if t.experiment == "methods"}
     assert len(comparison) == 5 * 2 * 6
     # On two cores, every run to the end of its budget.
-    assert grid.most_seconds(todo, 2) < 2 * 3600
+    assert grid.most_seconds(todo, 2) < 3 * 3600
 
 
 def test_methods_of_plugins_join_the_comparison(command, forgetful, tmp_path):

@@ -11,7 +11,16 @@ from adasdca_reproduce.experiments import synthetic, with_m
 from adasdca_reproduce.paper import CLAIMS
 from adasdca_reproduce.results import Need, Results, Run, need
 from adasdca_reproduce.store import standing
-from adasdca_reproduce.verdicts import Case, Verdict, alike, first, overlapping, shown, summary
+from adasdca_reproduce.verdicts import (
+    Case,
+    Verdict,
+    alike,
+    first,
+    overlapping,
+    ratio,
+    shown,
+    summary,
+)
 
 
 def record(method, epochs, *, data="mushrooms", loss="squared", seed=0, **more):
@@ -124,6 +133,15 @@ def test_alike_up_to_what_seeds_do():
     assert alike(exact(30), exact(40)) is Verdict.FAILS
     assert alike(Need(30, 30, 20, 41), exact(40)) is Verdict.HOLDS
     assert alike(exact(30), Need(40, math.inf, 40, math.inf)) is Verdict.OPEN
+
+
+def test_a_ratio_is_told_as_far_as_it_is_known():
+    never = exact(math.inf)
+    assert ratio(exact(6), exact(3)) == 2
+    assert ratio(exact(6), never) == 0
+    assert ratio(never, exact(3)) == math.inf
+    assert ratio(never, never) is None
+    assert ratio(exact(6), exact(0)) is None
 
 
 def test_numbers_are_shown_as_far_as_they_are_known():

@@ -16,7 +16,7 @@ from adasdca_reproduce.experiments import (
     method_of,
     synthetic,
 )
-from adasdca_reproduce.figures import NAMES, STYLES
+from adasdca_reproduce.figures import NAMES, STYLES, THEOREMS
 from adasdca_reproduce.paper import CLAIMS, FIGURES
 from adasdca_reproduce.problems import problem
 from adasdca_reproduce.questions import QUESTIONS
@@ -107,10 +107,11 @@ def test_a_label_is_the_method_that_it_names():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("label", ["option I", "iprox-sdca"])
-def test_a_run_is_of_the_problem_that_the_paper_states(label, loss):
+@pytest.mark.parametrize("experiment", ["methods", "theory"])
+def test_a_run_is_of_the_problem_that_the_paper_states(experiment, label, loss):
     """λ = 1/n and γ = 1: the value that a run arrives at is the optimum of that problem."""
     rows = 60
-    task = grid.Task("methods", "mushrooms", loss, label, 0, grid.Protocol(3600.0, 300, rows))
+    task = grid.Task(experiment, "mushrooms", loss, label, 0, grid.Protocol(3600.0, 300, rows))
     record = runner.execute(task)
     X, y = problem("mushrooms", rows)
     own = {"squared": Squared(1.0), "smoothed_hinge": SmoothedHinge(1.0)}[loss]
@@ -135,12 +136,14 @@ def test_figures_are_numbered_as_in_the_paper():
 def test_curves_of_a_picture_differ_in_more_than_colour():
     for experiment in EXPERIMENTS.values():
         for group in ("", "option I,", "option II,"):
-            drawn = [m for m in experiment.methods if m.startswith(group) and m in STYLES]
+            known = THEOREMS if experiment.watched else experiment.methods
+            drawn = [m for m in known if m.startswith(group) and m in STYLES]
             if group == "" and experiment.name == "m":
                 continue
             looks = [(STYLES[m]["linestyle"], STYLES[m]["marker"]) for m in drawn]
             assert len(set(looks)) == len(looks), experiment.name
     assert NAMES.keys() <= STYLES.keys()
+    assert set(THEOREMS) <= set(EXPERIMENTS["theory"].methods)
 
 
 def test_the_constrained_distribution_is_that_of_the_theory():

@@ -1,5 +1,7 @@
 """`adasdca.sklearn`: scikit-learn's classes with their parameters, results and a certificate."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn.linear_model as linear
@@ -67,12 +69,72 @@ def test_several_targets_have_several_strengths():
     assert len(mine.certificate_) == 2
 
 
+UNPENALISED = [
+    (linear.Ridge, {"alpha": 0.0}, {}, REAL),
+    (linear.Lasso, {"alpha": 0.0}, EXACT, REAL),
+    (linear.QuantileRegressor, {"alpha": 0.0, "quantile": 0.7}, {}, REAL),
+    (linear.LogisticRegression, {"C": np.inf}, EXACT, (TWO[0][:, :5], TWO[1])),
+]
+
+
+@pytest.mark.parametrize("scales", [1.0, 1e-6, 1e6])
+@pytest.mark.parametrize(("theirs", "options", "limits", "data"), UNPENALISED)
+@pytest.mark.filterwarnings("ignore:.*alpha=0:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:Objective did not converge:sklearn.exceptions.ConvergenceWarning"
+)
+@pytest.mark.filterwarnings("ignore:Coordinate descent without L1:UserWarning")
+def test_no_penalty_is_the_limit_of_weak_ones(theirs, options, limits, data, scales):
+    X, y = data
+    peer = theirs(**options, **limits).fit(X, y)
+    mine = getattr(ours, theirs.__name__)(**options).fit(X * scales, y)
+    np.testing.assert_allclose(mine.coef_ * scales, peer.coef_, rtol=1e-5, atol=1e-5)
+    assert 0 < mine.lam_ < 1e-12 * scales**2 * X.size / len(y)
+    assert mine.certificate_.relative_gap < 1e-8
+
+
+def test_of_many_solutions_without_a_penalty_the_shortest_is_chosen():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 50)), rng.normal(size=20)
+    mine = ours.Ridge(alpha=0.0, fit_intercept=False).fit(X, y)
+    np.testing.assert_allclose(mine.coef_, np.linalg.lstsq(X, y, rcond=None)[0], atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("LogisticRegression", TWO), ("LogisticRegression", MANY), ("Ridge", REAL), ("Lasso", REAL),
+     ("ElasticNet", REAL), ("RidgeClassifier", MANY), ("LinearSVC", MANY), ("LinearSVR", REAL),
+     ("QuantileRegressor", REAL)],
+)  # fmt: skip
+def test_coefficients_are_of_the_kind_that_scikit_learn_gives(name, data):
+    X, y = data[0].astype(np.float32), data[1]
+    theirs = getattr(svm if "SV" in name else linear, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        peer = theirs().fit(X, y)
+    mine = getattr(ours, name)().fit(X, y)
+    assert mine.coef_.dtype == peer.coef_.dtype
+    assert np.asarray(mine.intercept_).dtype == np.asarray(peer.intercept_).dtype
+    # The certificate is that of the coefficients as they are.
+    again = adasdca.certify(mine, X, y)
+    for one, other in zip(np.ravel(again), np.ravel(mine.certificate_), strict=True):
+        assert one.primal == pytest.approx(other.primal, rel=1e-12)
+
+
+def test_what_the_l1_term_takes_out_is_exactly_zero():
+    X, y = REAL
+    many = np.hstack([X, np.random.default_rng(0).normal(size=(len(y), 30))])
+    for alpha in (0.01, 0.05, 0.2):
+        mine = ours.QuantileRegressor(alpha=alpha).fit(many, y)
+        peer = linear.QuantileRegressor(alpha=alpha).fit(many, y)
+        np.testing.assert_array_equal(mine.coef_ == 0, peer.coef_ == 0)
+        assert mine.certificate_.relative_gap < 1e-9
+
+
 def test_what_is_not_reached_is_warned_of_and_what_cannot_be_is_refused():
     X, y = TWO
     with pytest.warns(ConvergenceWarning, match="LinearSVC did max_iter epochs"):
         ours.LinearSVC(max_iter=1, tol=1e-6).fit(X, y)
-    with pytest.raises(ValueError, match="alpha = 0 is a problem without a penalty"):
-        ours.Ridge(alpha=0.0).fit(X, y)
     with pytest.raises(ValueError, match="choose multi_class='ovr'"):
         ours.LinearSVC(multi_class="crammer_singer").fit(*MANY)
     with pytest.raises(ValueError, match="only one class: 1"):

@@ -1,5 +1,8 @@
 """Option III: rows weighed by what their exact steps gain."""
 
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,8 +10,9 @@ import scipy.sparse as sp
 import adasdca
 import reference as ref
 from adasdca import AdaSDCA, AdaSDCAPlus, solve
-from adasdca.ascent.sampling import StepResidue
+from adasdca.ascent.sampling import Mixture, StepResidue
 from adasdca.backends.cpu import LocalBackend
+from adasdca.duality.theory import theta, theta_star
 from adasdca.problem.problem import Problem
 from cases import LOSSES, SMOOTH, make_data
 from test_kernels import make_options, make_start
@@ -81,7 +85,9 @@ def test_a_row_that_would_not_move_has_no_weight():
     assert solve(X, y, loss="smoothed_hinge", lam=1.0, method=AdaSDCAPlus("III")).converged
 
 
-@pytest.mark.parametrize("method", [AdaSDCAPlus("III"), AdaSDCAPlus("III", m="auto")])
+@pytest.mark.parametrize(
+    "method", [AdaSDCAPlus("III"), AdaSDCAPlus("III", m="auto"), AdaSDCAPlus("I+III")]
+)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_arrives(loss, intercept, method):
@@ -113,12 +119,50 @@ def test_where_residues_saturate_it_needs_fewer_epochs(loss):
     runs = {
         option: solve(X, y, loss=loss, lam=1 / 200, tol=1e-6, method=AdaSDCAPlus(option),
                       max_epochs=500, random_state=1)
-        for option in ("I", "III")
+        for option in ("I", "III", "I+III")
     }  # fmt: skip
-    assert runs["III"].converged
-    assert runs["I"].n_epochs >= 1.5 * runs["III"].n_epochs
+    for option in ("III", "I+III"):
+        assert runs[option].converged
+        assert runs["I"].n_epochs >= 1.5 * runs[option].n_epochs
 
 
-def test_the_option_is_the_packages_own():
-    with pytest.raises(ValueError, match="'III' belongs to the package"):
-        adasdca.register_rule("III", lambda survey: survey.weight)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_mixture_has_half_of_either(loss):
+    X, y = make_data(loss)
+    problem = Problem.checked(X, y, loss=loss, lam=0.05)
+    backend = LocalBackend(problem)
+    backend.restart(make_start(ref.Problem(X, y, loss, lam=0.05)), 0.0)
+    survey = backend.survey(frozenset({"score", "adaptive"}))
+    p = Mixture(problem)(survey)
+    halves = [w / w.sum() for w in (survey.adaptive, StepResidue(problem)(survey))]
+    np.testing.assert_allclose(p / p.sum(), 0.5 * (halves[0] + halves[1]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_the_mixture_keeps_half_of_the_rate_of_the_steps(loss):
+    X, y = make_data(loss)
+    oracle = ref.Problem(X, y, loss, lam=0.05)
+    problem = Problem.checked(X, y, loss=loss, lam=0.05)
+    backend = LocalBackend(problem)
+    backend.restart(make_start(oracle), 0.0)
+    survey = backend.survey(frozenset({"score", "adaptive"}))
+    setting = {"v": survey.curvature * 0.05 * len(y), "lam": 0.05, "gamma": survey.gamma}
+    steps, mixed = StepResidue(problem)(survey), Mixture(problem)(survey)
+    residue = steps / np.sqrt(survey.curvature + survey.gamma)
+    rates = [theta(residue, p / p.sum(), **setting) for p in (mixed, steps)]
+    assert rates[0] >= 0.5 * rates[1] >= 0.5 * theta_star(**setting) * (1 - 1e-9)
+
+
+def test_the_mixture_of_one_with_nothing_is_that_one():
+    X, y = make_data("smoothed_hinge")
+    problem = Problem.checked(X, y, loss="smoothed_hinge", lam=0.05)
+    backend = LocalBackend(problem)
+    survey = backend.survey(frozenset({"score", "adaptive"}))
+    nothing = dataclasses.replace(survey, adaptive=np.zeros(len(y)))
+    np.testing.assert_array_equal(Mixture(problem)(nothing), StepResidue(problem)(survey))
+
+
+@pytest.mark.parametrize("option", ["III", "I+III"])
+def test_the_option_is_the_packages_own(option):
+    with pytest.raises(ValueError, match=f"'{re.escape(option)}' belongs to the package"):
+        adasdca.register_rule(option, lambda survey: survey.weight)

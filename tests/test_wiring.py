@@ -45,6 +45,10 @@ def uniform(problem, survey):
     return np.ones(problem.n)
 
 
+def mixture(problem, survey):
+    return sum(w / w.sum() for w in (ref.relaxed(problem, survey), ref.step(problem, survey)))
+
+
 RULES = {
     "sdca": (SDCA(), uniform),
     "iprox-sdca": (IProxSDCA(), ref.importance),
@@ -56,6 +60,7 @@ RULES = {
     "option I by the tree": (AdaSDCAPlus("I", sampler="tree"), ref.relaxed),
     "option II by the tree": (AdaSDCAPlus("II", sampler="tree"), ref.importance),
     "option III by the tree": (AdaSDCAPlus("III", sampler="tree"), ref.step),
+    "option I+III": (AdaSDCAPlus("I+III"), mixture),
 }
 
 
@@ -68,7 +73,7 @@ def test_the_first_row_has_the_probabilities_of_the_method(name, point):
     weights = rule(oracle, ref.survey(oracle, beta))
     seen = np.bincount(first, minlength=N)
     assert luck(seen, KEYS * weights / weights.sum()) > RARE
-    for other in (uniform, ref.importance, ref.relaxed, ref.step):
+    for other in (uniform, ref.importance, ref.relaxed, ref.step, mixture):
         if other is not rule:
             wrong = other(oracle, ref.survey(oracle, beta))
             assert luck(seen, KEYS * wrong / wrong.sum()) < RARE

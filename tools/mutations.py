@@ -47,6 +47,8 @@ EPOCHS, SCHEDULES = "adasdca/backends/epochs.py", "adasdca/ascent/schedules.py"
 SAMPLING, THEORY = "adasdca/ascent/sampling.py", "adasdca/duality/theory.py"
 CERTIFICATE, VERDICTS = "adasdca/duality/certificate.py", "adasdca_reproduce/verdicts.py"
 CLAIMS, RESULTS = "adasdca_reproduce/claims.py", "adasdca_reproduce/results.py"
+RATES, INSIDE = "adasdca_reproduce/rates.py", "adasdca_reproduce/inside.py"
+WATCHING = "adasdca_reproduce/watching.py"
 TABLES, EXPERIMENTS = "adasdca_reproduce/tables.py", "adasdca_reproduce/experiments.py"
 
 MUTATIONS = (
@@ -78,6 +80,9 @@ MUTATIONS = (
     Mutation(SAMPLING, "            survey.intercept,\n", "            0.0,\n", "step_residue"),
     Mutation(SAMPLING, "            self._weight,\n", "            None,\n", "step_residue"),
     Mutation(SAMPLING, "(distribution < 0).any()", "False", "bad_input"),
+    Mutation(SAMPLING, "survey.adaptive / sums[0] + steps / sums[1]", "steps / sums[1]",
+             "step_residue"),
+    Mutation(SAMPLING, "if min(sums) == 0.0:", "if max(sums) == 0.0:", "step_residue"),
     # theory
     Mutation(THEORY, "kappa[live] ** 2 * (v + stiffness)[live]", "kappa[live] ** 2 * v[live]",
              "theory"),
@@ -132,7 +137,7 @@ MUTATIONS = (
     Mutation(VERDICTS, "and not (self.close or self.tied)", "and not self.close",
              "reproduce_claims"),
     Mutation(VERDICTS, "mine.high == best.high", "mine.low >= best.high", "reproduce_claims"),
-    Mutation(CLAIMS, 'ratio if self.kind == "ratio" else slow - fast', "ratio",
+    Mutation(CLAIMS, 'times if self.kind == "ratio" else slow - fast', "times",
              "reproduce_claims"),
     Mutation(CLAIMS, "grows <= allowed + self.slack", "grows <= allowed + 2 * self.slack",
              "reproduce_claims"),
@@ -145,12 +150,31 @@ MUTATIONS = (
     Mutation(RESULTS, '"quartz", "option II", "adasdca"', '"quartz", "option I", "adasdca"',
              "reproduce_claims"),
     Mutation(RESULTS, "statistics.median(lows)", "min(lows)", "reproduce_claims"),
+    Mutation(VERDICTS, "0.0 if mine.reached else math.inf", "math.inf if mine.reached else 0.0",
+             "reproduce_claims"),
+    # runs watched from inside
+    Mutation(RATES, "(thetas * gaps).sum(axis=0) / gaps.sum(axis=0)", "thetas.mean(axis=0)",
+             "reproduce_theory"),
+    Mutation(RATES, 'if method == "iprox-sdca":', 'if method != "iprox-sdca":',
+             "reproduce_theory"),
+    Mutation(INSIDE, "seen.bound * (1 + 1e-9)", "seen.bound * 2", "reproduce_theory"),
+    Mutation(INSIDE, "ratio >= 1 - 1e-9", "ratio >= 0.5", "reproduce_theory"),
+    Mutation(INSIDE, "share <= SMALL", "share <= 2 * SMALL", "reproduce_theory"),
+    Mutation(INSIDE, "share > 0.5", "share >= 0.5", "reproduce_theory"),
+    Mutation(INSIDE, "left < moved", "left <= moved", "reproduce_theory"),
+    Mutation(INSIDE, "gap > PRECISE * primal", "gap > 0", "reproduce_theory"),
+    Mutation(WATCHING, 'getattr(method, "option", "") == "I"',
+             'getattr(method, "option", "") == "II"', "reproduce_theory"),
+    Mutation(WATCHING, "method.m ** -times", "method.m ** times", "reproduce_theory"),
+    Mutation(WATCHING, "_core.subkey(seed, epoch)", "_core.subkey(seed, epoch + 1)",
+             "reproduce_theory"),
     # what is run, and what the paper says
     Mutation("adasdca_reproduce/paper.py", '_FIXED = ("sdca", "iprox-sdca")', '_FIXED = ("sdca",)',
              "reproduce_paper"),
-    Mutation("adasdca_reproduce/runner.py", "lam=1.0 / n", "lam=10.0 / n", "reproduce_paper"),
-    Mutation("adasdca_reproduce/runner.py", "loss=get_loss(task.loss)",
-             'loss=get_loss(task.loss, gamma=0.5)', "reproduce_paper"),
+    Mutation("adasdca_reproduce/runner.py", '"lam": 1.0 / n', '"lam": 10.0 / n',
+             "reproduce_paper"),
+    Mutation("adasdca_reproduce/runner.py", '"loss": get_loss(task.loss)',
+             '"loss": get_loss(task.loss, gamma=0.5)', "reproduce_paper"),
     Mutation(EXPERIMENTS, '"option II": AdaSDCAPlus(option="II", m=2.0)',
              '"option II": AdaSDCAPlus(option="I", m=2.0)', "reproduce_paper"),
     Mutation(EXPERIMENTS, 'AdaSDCA(rule="relaxed")', 'AdaSDCA(rule="optimal")', "reproduce_paper"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,11 +17,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from adasdca_reproduce import words
+from adasdca_reproduce.figures import NAMES, THEOREMS
+from adasdca_reproduce.inside import PRECISE, TARGET
 from adasdca_reproduce.paper import CLAIMS
 from adasdca_reproduce.questions import QUESTIONS
+from adasdca_reproduce.rates import rates as of_method
 from adasdca_reproduce.results import Results
 from adasdca_reproduce.store import Store
-from adasdca_reproduce.verdicts import summary
+from adasdca_reproduce.topics import OURS, PAPER
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTE = ROOT / "docs" / "note" / "note.tex"
@@ -34,41 +39,62 @@ def escaped(text: str) -> str:
     return "".join(SPECIAL.get(letter, letter) for letter in text)
 
 
-def longtable(
-    caption: str, label: str, columns: str, head: list[str], rows: list[list[str]]
-) -> str:
-    """Return a table that may run over pages."""
+def table(caption: str, label: str, columns: str, head: list[str], rows: list[list[str]]) -> str:
+    """Return a table that floats."""
     lines = [" & ".join(map(escaped, row)) + r" \\" for row in rows]
     top = " & ".join(map(escaped, head)) + r" \\"
     return "\n".join(
         [
-            rf"\begin{{longtable}}{{{columns}}}",
-            rf"\caption{{{caption}}}\label{{{label}}}\\",
+            r"\begin{table}[tp]",
+            r"\centering\footnotesize\setlength{\tabcolsep}{2.5pt}",
+            rf"\caption{{{caption}}}\label{{{label}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             top,
             r"\midrule",
-            r"\endhead",
             *lines,
             r"\bottomrule",
-            r"\end{longtable}",
+            r"\end{tabular}",
+            r"\end{table}",
             "",
         ]
     )
 
 
+#: A column of so many millimetres, with a ragged edge.
+LEFT = r">{{\raggedright\arraybackslash}}p{{{}mm}}"
+
+#: Columns of the table of epochs, and what they are called.
+COLUMNS = {"permutations": "perm.", "I 2": "I", "III 2": "III", "I+III 2": "mix", "I 2 again": "I'"}
+
+
+def loss_name(loss: str) -> str:
+    """Return a loss as the table of epochs has it, which is narrow."""
+    short = loss.replace("epsilon_insensitive", r"$\varepsilon$-insensitive")
+    return short.replace("squared_", "sq. ").replace("_", " ")
+
+
 def epochs() -> str:
-    """Return the epochs by option and m."""
+    """Return the epochs by option at m = 2, the cases in two columns."""
     result: dict[str, Any] = json.loads(EPOCHS.read_text("utf-8"))
-    cap, cases = result["cap"], result["cases"]
-    labels = list(cases[0]["counts"])
+    cap, cases = result["cap"], sorted(result["cases"], key=lambda c: (c["data"], c["loss"]))
     rows = [
-        [case["data"], case["loss"].replace("_", " ")]
-        + [f"$>${cap}" if n is None else f"{n:g}" for n in (case["counts"][k] for k in labels)]
+        [case["data"], loss_name(case["loss"])]
+        + [f"$>${cap}" if n is None else f"{n:g}" for n in (case["counts"][k] for k in COLUMNS)]
         for case in cases
     ]
-    caption = f"Epochs to a relative gap of $10^{{-6}}$; medians of {result['seeds']} seeds."
-    head = ["data", "loss", *("perm." if k == "permutations" else k for k in labels)]
-    return longtable(caption, "epochs", "ll" + "r" * len(labels), head, rows)
+    half = -(-len(rows) // 2)
+    empty = [""] * (2 + len(COLUMNS))
+    pairs = [rows[k] + (rows[k + half] if k + half < len(rows) else empty) for k in range(half)]
+    caption = (
+        f"Epochs to a relative gap of $10^{{-6}}$, $m=2$; medians of {result['seeds']} seeds. "
+        "\\emph{mix} is the mean of options I and III, I$'$ option I with other seeds."
+    )
+    head = ["data", "loss", *COLUMNS.values()]
+    columns = "ll" + "r" * len(COLUMNS)
+    return table(caption, "epochs", f"{columns}@{{\\quad}}{columns}", head * 2, pairs).replace(
+        r"footnotesize\setlength{\tabcolsep}{2.5pt}", r"scriptsize\setlength{\tabcolsep}{1.8pt}"
+    )
 
 
 @cache
@@ -78,19 +104,59 @@ def stored() -> Results:
 
 
 def claims() -> str:
-    """Return how often each claim holds."""
+    """Return how often each claim holds, by the ways to read it."""
+    results = stored()
+    cases = {claim.name: claim.cases(results) for claim in (*CLAIMS, *QUESTIONS)}
+    rows = []
+    for topic in (*PAPER, *OURS):
+        found = {label: cases[name] for label, name in topic.readings.items()}
+        counts = [f"{label}: {words.count(c)}" for label, c in found.items() if words.count(c)]
+        verdict = words.sentence([case for some in found.values() for case in some])
+        rows.append([topic.title, verdict.strip("✓✗~ "), "; ".join(counts)])
+    caption = "Claims of the paper, and below the line questions beyond it, by ways to read them."
+    text = table(
+        caption,
+        "claims",
+        LEFT.format(55) + "l" + LEFT.format(80),
+        ["claim", "verdict", "holds in"],
+        rows,
+    )
+    first = escaped(OURS[0].title)
+    return text.replace(f"\n{first} &", f"\n\\midrule\n{first} &")
+
+
+def rates() -> str:
+    """Return rates and bounds beside what was measured."""
     results = stored()
     rows = []
-    for claim in (*CLAIMS, *QUESTIONS):
-        counts = summary(claim.cases(results))
-        numbers = (counts.holds, counts.fails, counts.close, counts.tied, counts.open)
-        rows.append([claim.reading, *(str(n) if n else "" for n in numbers)])
-    head = ["claim", "holds", "does not", "close", "tied", "open"]
-    return longtable("Claims of the paper, and questions beyond it.", "claims",
-                     "p{85mm}rrrrr", head, rows)  # fmt: skip
+    for problem in results.problems("theory"):
+        for method, losses in THEOREMS.items():
+            seen = of_method(results, problem, method)
+            if seen is None or problem[1] not in losses:
+                continue
+            k = int((seen.gap > TARGET).sum()) if (seen.gap <= TARGET).any() else len(seen.gap) - 1
+            told = seen.gap > PRECISE
+            rows.append(
+                [
+                    problem[0],
+                    problem[1].replace("_", " "),
+                    NAMES[method],
+                    f"{statistics.median(seen.ratio[told]):.2f}",
+                    f"{seen.ratio[told].max():.2f}",
+                    f"{seen.epochs[k]:.0f}",
+                    f"{seen.gap[k]:.0e}",
+                    f"{seen.bound[k]:.0e}",
+                ]
+            )
+    head = ["data", "loss", "method", "median", "largest", "epochs", "gap", "bound"]
+    caption = (
+        r"Rates $\tilde\theta_t/\theta_*$ over a run, and the mean relative gap with its bound at "
+        "the end of the run or when it reaches $10^{-6}$, whichever is first."
+    )
+    return table(caption, "rates", "lllrrrrr", head, rows)
 
 
-TABLES: dict[str, Callable[[], str]] = {"epochs": epochs, "claims": claims}
+TABLES: dict[str, Callable[[], str]] = {"epochs": epochs, "claims": claims, "rates": rates}
 
 
 def main() -> None:

@@ -34,25 +34,6 @@ MODULES = (
 
 #: Why a test does not apply, and the tests, as regular expressions of `module::test[parameters]`.
 REASONS: dict[str, tuple[str, ...]] = {
-    "without a penalty there is no certificate: alpha = 0 and C = inf are refused": (
-        "test_ridge_regression_unpenalized",
-        "test_penalty_none",
-        "test_c_inf_no_warning",
-        "test_logistic_regression_solvers_multiclass_unpenalized",
-        "test_enet_ols_consistency",
-        "test_ridge_individual_penalties",
-        "test_ridge_vs_lstsq",
-        "test_lasso_alpha_warning",
-        "test_quantile_toy_example",
-        "test_quantile_estimates_calibration",
-        "test_equivariance",
-        "test_asymmetric_error",
-        "test_lr_penalty_l1ratio_incompatible",
-    ),
-    "coefficients stay double for float32 rows: the certificate is for the numbers as they are": (
-        "test_dtype_match",
-        "test_enet_float_precision",
-    ),
     "every solver name takes every penalty, so that no combination is an error": (
         "test_check_solver_option",
         "test_elasticnet_l1_ratio_err_helpful",
@@ -85,9 +66,13 @@ REASONS: dict[str, tuple[str, ...]] = {
         "test_logistic_regression_callback_support",
         "test_enet_nonfinite_params",
         "test_lasso_dual_gap",
+        "test_enet_ols_consistency",
     ),
-    "warnings of scikit-learn about its own parameters to come": (
+    "warnings of scikit-learn about its own parameters and solvers": (
+        "test_lasso_alpha_warning",
+        "test_lr_penalty_l1ratio_incompatible",
         "test_penalty_deprecated",
+        "test_penalty_none",
         "test_l1_ratio_None_deprecated",
         "test_logisticregression_warns_with_n_jobs",
     ),
@@ -98,9 +83,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     "Crammer and Singer's machine, and labels of several outputs, are refused": (
         "crammer_singer",
         "test_ridgeclassifier_multilabel",
-    ),
-    "coefficients that are 0 at the optimum are as small as the gap allows, and not exactly 0": (
-        r"test_quantile::test_sparse_input",
     ),
 }
 

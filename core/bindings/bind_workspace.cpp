@@ -374,8 +374,9 @@ void bind_workspace(nb::module_& m) {
             return released(1e18, [&](StopToken& token) {
                 auto at = [&](double b) {
                     const nb::gil_scoped_acquire gil;
-                    const auto found = nb::cast<std::tuple<double, double, double>>(balance(b));
-                    return std::make_from_tuple<Balance>(found);
+                    const auto [sum, slope, mass] =
+                        nb::cast<std::tuple<double, double, double>>(balance(b));
+                    return Balance{sum, slope, mass};
                 };
                 return root_of_balance(at, guess, token);
             });

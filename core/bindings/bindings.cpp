@@ -33,7 +33,7 @@ void bind_inspect(nb::module_& m) {
 }
 
 int supported_level() {
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#ifdef ADASDCA_X86_LEVELS
     __builtin_cpu_init();
     if (__builtin_cpu_supports("x86-64-v4")) return 4;
     if (__builtin_cpu_supports("x86-64-v3")) return 3;
@@ -46,6 +46,7 @@ int supported_level() {
 
 NB_MODULE(ADASDCA_MODULE, m) {
     m.doc() = "Kernels of adasdca.";
+    m.attr("_interface") = interface_digest();
     m.def("supported_level", &supported_level, "The x86-64 level of this processor; 0 elsewhere.");
 
     nb::class_<LossHandle>(m, "Loss", "A loss as the kernels know it.")

@@ -110,6 +110,9 @@ struct LossHandle {
     AnyLoss loss;
 };
 
+// Of the interface that the sources had when this was compiled.
+const char* interface_digest();
+
 // The parts of the module, a file each.
 void bind_classes(nb::module_& m);
 void bind_files(nb::module_& m);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "system/inline.hpp"
+#include "system/compiler.hpp"
 
 namespace adasdca {
 

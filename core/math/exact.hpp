@@ -7,15 +7,17 @@
 
 #include <cmath>
 
+#include "system/compiler.hpp"
+
 namespace adasdca {
 
 // A product as it is rounded: contracted with the addition after it, it would be another number
 // there than the one whose rounding is kept.
 inline double rounded(double x) {
-#if (defined(__GNUC__) || defined(__clang__)) && defined(__x86_64__)
+#if ADASDCA_GNU && defined(__x86_64__)
     __asm__("" : "+x"(x));
     return x;
-#elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
+#elif ADASDCA_GNU && defined(__aarch64__)
     __asm__("" : "+w"(x));
     return x;
 #else

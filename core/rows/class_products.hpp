@@ -116,12 +116,13 @@ ADASDCA_INLINE void multiply(const Real* z, std::int64_t d, const Real* v, Real*
         constexpr std::int64_t part = line * 8 <= bytes ? 8 : line * 4 <= bytes ? 4 : 2;
         for (std::int64_t first = 0; first < many; first += part) {
             Real sum[part][Lanes::value] = {};
-            for (std::int64_t j = 0; j < d; ++j)
-#pragma GCC unroll 8
+            for (std::int64_t j = 0; j < d; ++j) {
+                ADASDCA_UNROLL(8)
                 for (std::int64_t r = 0; r < part; ++r)
 #pragma omp simd
                     for (std::int64_t l = 0; l < Lanes::value; ++l)
                         sum[r][l] += z[(first + r) * d + j] * v[j * Lanes::value + l];
+            }
             for (std::int64_t r = 0; r < part; ++r)
                 for (std::int64_t l = 0; l < lanes; ++l) s[(first + r) * lanes + l] += sum[r][l];
         }
@@ -141,7 +142,7 @@ ADASDCA_INLINE void spread(const Real* z, std::int64_t d, const Real* s, Real* o
         Real* line = out + j * lanes;
         if constexpr (fixed_lanes<Lanes>) {
             Real sum[Lanes::value] = {};
-#pragma GCC unroll 8
+            ADASDCA_UNROLL(8)
             for (std::int64_t r = 0; r < many; ++r)
 #pragma omp simd
                 for (std::int64_t l = 0; l < Lanes::value; ++l)

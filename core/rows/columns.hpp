@@ -98,7 +98,9 @@ struct Columns {
 
     template <class T>
     void fill(const Iterate& it, const std::vector<std::int64_t>& count, StopToken& token) {
-        auto& [full, values] = entries.emplace<ColumnEntries<T>>();
+        auto& filled = entries.emplace<ColumnEntries<T>>();
+        auto& full = filled.full;
+        auto& values = filled.values;
         const std::int64_t n = it.problem->n,
                            blocks = (n + probability_block - 1) / probability_block;
         for (std::size_t j = 0; j < place.size(); ++j) {

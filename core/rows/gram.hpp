@@ -25,7 +25,7 @@ inline void add_panels(const double* z, std::int64_t panels, std::int64_t width,
             double sum[tile][tile] = {};
             for (std::int64_t r = 0; r < panels; ++r) {
                 const double *za = z + r * width + a, *zb = z + r * width + b;
-#pragma GCC unroll 8
+                ADASDCA_UNROLL(8)
                 for (std::int64_t i = 0; i < tile; ++i)
 #pragma omp simd
                     for (std::int64_t k = 0; k < tile; ++k) sum[i][k] += za[i] * zb[k];
@@ -83,7 +83,10 @@ void write_gram(const Rows& rows, const GramColumns& columns, const GramTerms& t
                 StopToken& token) {
     using Entry = GramPart::Entry;
     constexpr std::int64_t panels = GramPart::panels;
-    auto& [panel, square, mixed, factor, sums, others, start] = part;
+    auto &panel = part.panel, &square = part.square, &mixed = part.mixed, &factor = part.factor,
+         &sums = part.sums;
+    auto& others = part.others;
+    auto& start = part.start;
     const auto d = static_cast<std::int64_t>(columns.slot.size());
     const std::int64_t width = columns.width, spare = panels * width, factors = terms.factors;
     const bool whole = columns.others.empty();

@@ -86,22 +86,22 @@ template <class T, class F>  // T: double or Twofold
 bool reduce_features(const Problem& problem, int threads, StopToken& token, T* out, F&& f,
                      int sides = 1) {
     const std::int64_t n = problem.n, d = sides * problem.d;
-    const auto [chunk, chunks] = Chunks(problem);
-    Buffer<T> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks - 1, 0) * d), T{});
+    const Chunks chunks(problem);
+    Buffer<T> parts(static_cast<std::size_t>(std::max<std::int64_t>(chunks.count - 1, 0) * d), T{});
     std::fill(out, out + d, T{});
     // Blocks between two looks at the clock: at most a few hundred thousand entries.
     const std::int64_t stride =
         std::clamp<std::int64_t>((n << 10) / std::max<std::int64_t>(problem.nnz, 1), 1, 64);
     threads = worthwhile(pass_time(problem), threads);
-    for_each_piece(chunks, threads, token, [&](std::int64_t k) {
+    for_each_piece(chunks.count, threads, token, [&](std::int64_t k) {
         T* part = k == 0 ? out : parts.data() + (k - 1) * d;
-        const std::int64_t end = std::min(n, (k + 1) * chunk);
-        for (std::int64_t begin = k * chunk; begin < end; begin += block_rows) {
+        const std::int64_t end = std::min(n, (k + 1) * chunks.rows);
+        for (std::int64_t begin = k * chunks.rows; begin < end; begin += block_rows) {
             if (begin / block_rows % stride == 0 && token.stop()) return;
             f(begin, std::min(end, begin + block_rows), part);
         }
     });
-    for (std::int64_t k = 1; k < chunks; ++k) {
+    for (std::int64_t k = 1; k < chunks.count; ++k) {
         const T* part = parts.data() + (k - 1) * d;
         for (std::int64_t j = 0; j < d; ++j) out[j] += part[j];
     }

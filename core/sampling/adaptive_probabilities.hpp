@@ -21,9 +21,9 @@ enum class Measure { residue, share, step };
 // measure is multiplied by, with the sign of the label: one array less.
 // Not inlined: inside its callers GCC 12 does not vectorise it for all losses.
 template <Measure kind, bool margin, class LossType>
-[[gnu::noinline]] double weigh_block(const LossType& given, const double* score, double bias,
-                                     const double* b, const double* size, const double* target,
-                                     const double* q, double* out) {
+ADASDCA_NOINLINE double weigh_block(const LossType& given, const double* score, double bias,
+                                    const double* b, const double* size, const double* target,
+                                    const double* q, double* out) {
     const LossType loss = given;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)

@@ -34,7 +34,7 @@ constexpr std::size_t lanes = 4;
 // place[l] = the number of keys less than key[k + l]; `key` and `place` are aligned to the lanes.
 inline void count_less(const std::int32_t* key, std::size_t size, std::size_t k,
                        std::int32_t* place) {
-#ifdef __GNUC__
+#if ADASDCA_GNU
     // (The loop below keeps its sums in memory with AVX2: 3 ns a ring more.)
     typedef std::int32_t Vector __attribute__((vector_size(4 * lanes), may_alias));
     const Vector mine = *reinterpret_cast<const Vector*>(key + k);

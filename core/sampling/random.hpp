@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "math/elementary.hpp"
+#include "system/compiler.hpp"
 
 namespace adasdca {
 
@@ -37,8 +38,7 @@ inline double exponential(std::uint64_t key, std::uint64_t counter) {
 
 // Below n, by the high half of a product (Lemire, 2019); the bias is n / 2**64.
 inline std::uint64_t uniform_below(std::uint64_t n, std::uint64_t key, std::uint64_t counter) {
-    return static_cast<std::uint64_t>(
-        (static_cast<unsigned __int128>(random_bits(key, counter)) * n) >> 64);
+    return high_product(random_bits(key, counter), n);
 }
 
 // 31 random bits, for loops in single precision: they are twice as wide as those above. The rounds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.named import get_backend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
@@ -38,6 +40,7 @@ def certify(
     intercept_scaling: float | None = None,
     dual_coef: Any = None,
     epochs: int = 0,
+    backend: str | Callable[[Problem], Any] | None = None,
 ) -> Certificate:
     """Certify any linear model: its objective, a lower bound on the least one, and the gap.
 
@@ -60,7 +63,9 @@ def certify(
     epochs : int, default 0
         Epochs of dual ascent to spend on a better bound. Losses with a kink need some: at a kink
         the slope of the loss says little about the dual. Where there is no ascent, with
-        l1_ratio = 1 or a penalty factor of 0, they are rounds of `solve`.
+        l1_ratio = 1, a penalty factor of 0 or on a device, they are rounds of `solve`.
+    backend : "cuda" or callable, optional
+        Where the rows live, as in `solve`.
 
     Returns
     -------
@@ -87,8 +92,9 @@ def certify(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
+        device=backend == "cuda",
     )
-    n, d = problem.rows.shape
+    d = problem.rows.shape[1]
     value: Any = intercept
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ValueError(
@@ -107,21 +113,22 @@ def certify(
     if problem.bounds is not None and not _within(w, problem.bounds):
         raise ValueError("coef violates the bounds, so its objective is infinite; clip it first.")
     epochs = check_count("epochs", epochs, 0)
-    backend = LocalBackend(problem, pack=epochs > 0)
-    workspace = backend.workspace
-    scores = np.empty(n)
-    workspace.scores(w, scores, 1)
-    # The slope's dual point; with an intercept the best b for these scores makes it feasible.
-    best = workspace.best_intercept(scores, b, 1) if problem.fit_intercept else 0.0
+    rows: Any
+    if backend is None:
+        rows = LocalBackend(problem, pack=epochs > 0)
+    else:
+        rows = get_backend(backend)(problem)
     # A product too small for doubles is 0; a point too large for them gets no certificate.
     with np.errstate(all="ignore"):
-        candidates = [-problem.loss.slope(scores + best, problem.y)]
+        # The slope's dual point; with an intercept the best b for these scores makes it feasible.
+        best, duals = rows.slope_point(w, b)
+        candidates = [duals]
         if dual_coef is not None:
-            candidates.append(_check_dual(dual_coef, problem))
-        found = [_best_multiple(backend, w, b, beta) for beta in candidates]
+            candidates.append(rows.scatter(_check_dual(dual_coef, problem)))
+        found = [_best_multiple(rows, w, b, beta) for beta in candidates]
         certificate, beta = min(found, key=lambda pair: pair[0].gap)
-        if epochs > 0 and backend.facts.ascends:
-            ascended = _ascended(backend, w, b, beta, best, epochs)
+        if epochs > 0 and rows.facts.ascends:
+            ascended = _ascended(rows, w, b, beta, best, epochs)
             certificate = min(certificate, ascended, key=lambda each: each.gap)
         elif epochs > 0:
             solved = solve(
@@ -138,20 +145,21 @@ def certify(
                 tol=1e-6,
                 max_epochs=epochs,
                 random_state=0,
+                backend=backend,
             )
-            other, _ = _best_multiple(backend, w, b, _check_dual(solved.dual_coef, problem))
+            other, _ = _best_multiple(
+                rows, w, b, rows.scatter(_check_dual(solved.dual_coef, problem))
+            )
             certificate = min(certificate, other, key=lambda each: each.gap)
     return certificate
 
 
-def _best_multiple(
-    backend: LocalBackend, w: Array, b: float, beta: Array
-) -> tuple[Certificate, Array]:
+def _best_multiple(backend: Any, w: Array, b: float, beta: Any) -> tuple[Certificate, Any]:
     """Return the best certificate over the dual points tβ, 0 ≤ t ≤ 1, and that point."""
 
     def gap(t: float) -> float:
         try:
-            return backend.certify(w, b, t * beta).gap
+            return float(backend.certify(w, b, t * beta).gap)
         except CertificateError:
             return math.inf  # outside the domain of the conjugate
 

@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.cuda.device import copied
+from adasdca.backends.named import get_backend
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.engine.stop import Callback
 from adasdca.frames import as_html, to_frame
 from adasdca.methods import Method, get_method
 from adasdca.predictor import Track
+from adasdca.problem.data import CheckedRows
+from adasdca.problem.device_rows import in_kind, is_on_device
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from adasdca.solution import Solution, State, Status
-from adasdca.solver import solve
+from adasdca.solver import solution_in_kind, solve
 
 Array = NDArray[np.float64]
 
@@ -146,6 +150,7 @@ def path(
     screen: bool = True,
     callback: Callback | None = None,
     n_threads: int = 1,
+    backend: str | None = None,
 ) -> Path:
     """Solve along C, each time from a forecast by the last solutions, with safe screening.
 
@@ -154,6 +159,8 @@ def path(
     X, y, loss, l1_ratio, bounds, penalty_factors, sample_weight, fit_intercept, \
             intercept_scaling, method, random_state, callback, n_threads
         As in `solve`. The callback's True, as Ctrl-C, stops the whole path.
+    backend : "cuda", optional
+        As in `solve`: X is copied to the device once. There is no screening there.
     Cs : int or array-like, default 10
         LIBLINEAR's C, lam = 1/(C·N): the values, or how many on a logarithmic scale from 1e-4 to
         1e4.
@@ -186,10 +193,16 @@ def path(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
+        device=backend == "cuda",
     )
-    grid = _check_grid(Cs)
-    X = problem.rows.matrix
+    grid, given = _check_grid(Cs), X
+    if backend is None:
+        X = problem.rows.matrix
+    else:
+        get_backend(backend)  # an unknown one is told before anything is copied
+        X, screen = CheckedRows(copied(problem.rows)), False
     options: dict[str, Any] = {
+        "backend": backend,
         "method": method,
         "tol": tol,
         "max_epochs": max_epochs,
@@ -221,7 +234,12 @@ def path(
             track.learn(mu, solution.coef, solution.intercept, solution.state)
             if solution.status is Status.INTERRUPTED:
                 break
-        return _gathered(problem, grid, lams, descents, solutions)
+        found = _gathered(problem, grid, lams, descents, solutions)
+    if not is_on_device(given):
+        return found
+    solutions = [solution_in_kind(each, given) for each in found.solutions]
+    coefs, intercepts = in_kind(found.coefs, given), in_kind(found.intercepts, given)
+    return replace(found, coefs=coefs, intercepts=intercepts, solutions=solutions)
 
 
 def _gathered(
@@ -281,7 +299,7 @@ class Descent:
         self, problem: Problem, X: Any, options: dict[str, Any], around: Interruption
     ) -> None:
         self.whole, self.part = (problem, X), (problem, X)
-        self.rows, self.features = (np.arange(k) for k in X.shape)
+        self.rows, self.features = (np.arange(k) for k in problem.rows.shape)
         self.options = options
         self.n_epochs = 0
         self._around = around

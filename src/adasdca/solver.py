@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.methods import Method, get_method
 from adasdca.problem.data import CheckedRows
+from adasdca.problem.device_rows import in_kind, is_on_device
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
 from adasdca.solution import Guess, History, Record, Solution, State, Status, as_beta
@@ -129,8 +131,9 @@ def solve(
     backend : "cuda" or callable, optional
         Where the rows live. By default they stay in the memory of this process; `n_threads` and
         `pack` are for that one alone. ``"cuda"`` copies them to a CUDA device, unless X is an array
-        or CSR matrix of CuPy, or another array that is on the device and speaks DLPack. A callable
-        makes a `Backend` of the checked problem.
+        or CSR matrix of CuPy, or another array that is on the device and speaks DLPack: `coef` and
+        `dual_coef` are then arrays of the same library there. A callable makes a `Backend` of the
+        checked problem.
     memory_limit : int or str, optional
         Bytes, or a text such as ``"2 GB"``, that the solve may take beside what is there when it
         begins. X stays on the disk then, and is read in blocks: an array of ``numpy.load(path,
@@ -191,7 +194,7 @@ def solve(
     if not isinstance(pack, bool) and pack != "auto":
         raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     threads = check_threads(n_threads)
-    return solve_problem(
+    found = solve_problem(
         problem,
         make or (lambda checked: LocalBackend(checked, threads, pack)),
         method=method,
@@ -206,6 +209,15 @@ def solve(
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
     )
+    return solution_in_kind(found, X)
+
+
+def solution_in_kind(solution: Solution, X: Any) -> Solution:
+    """Return coefficients and duals as arrays of the library of X, where X is on a device."""
+    if not is_on_device(X):
+        return solution
+    coef, dual = in_kind(solution.coef, X), in_kind(solution.dual_coef, X)
+    return replace(solution, coef=coef, dual_coef=dual)
 
 
 def check_threads(n_threads: Any) -> int:

@@ -3,7 +3,8 @@
 Needs the extra `adasdca[cli]`. One way through:
 
     experiments ─► grid (tasks) ─► runner ─► store (JSON lines) ─► results ─► figures, claims
-                                                                                    └─► page
+                                  watching                          rates          └─► page
 
-Everything right of the store is a function of the stored lines alone.
+Everything right of the store is a function of the stored lines alone. `topics` has the sections of
+the page, `paper` and `questions` the claims that are judged in them.
 """

@@ -15,6 +15,7 @@ from adasdca_reproduce.verdicts import (
     best_of,
     case_of_first,
     first,
+    ratio,
     shown,
 )
 
@@ -177,7 +178,8 @@ class Alike:
                 words = shown(one, self.measure), shown(two, self.measure)
                 note = ", ".join(f"{p} {w}" for p, w in zip(self.pair, words, strict=True))
                 brief = " : ".join(words)
-                found.append(Case(problem, gap, alike(one, two), note=note, brief=brief))
+                verdict, apart = alike(one, two), ratio(one, two)
+                found.append(Case(problem, gap, verdict, note=note, brief=brief, ratio=apart))
         return found
 
 
@@ -234,8 +236,8 @@ class Greatest:
             needs = results.needs(self.experiment, problem, gap, self.measure)
             if set(self.pair) <= needs.keys() and all(needs[p].reached for p in self.pair):
                 fast, slow = (needs[p].high for p in self.pair)
-                ratio = slow / fast if fast > 0 else 1.0
-                apart[problem] = ratio if self.kind == "ratio" else slow - fast
+                times = slow / fast if fast > 0 else 1.0
+                apart[problem] = times if self.kind == "ratio" else slow - fast
         if self.problem not in results.problems(self.experiment):
             return Case(self.problem, gap, Verdict.MISSING)
         if self.problem not in apart:

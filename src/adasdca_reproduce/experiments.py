@@ -101,6 +101,8 @@ class Experiment:
         Data sets of a quick run.
     quick_budget : float
         Most seconds of a run in a quick run.
+    watched : bool
+        Whether the runs are watched from inside, see `watching`.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Experiment:
     costs: dict[str, dict[str, float]] = field(default_factory=dict)
     quick: tuple[str, ...] = ("mushrooms", "dorothea", "ijcnn1")
     quick_budget: float = 3.0
+    watched: bool = False
 
     def budget(self, data: str, method: str) -> float | None:
         """Return the seconds of a run, None if the method does not take part on these data."""
@@ -205,6 +208,23 @@ EXPERIMENTS: dict[str, Experiment] = {
             },
             quick=_QUICK,
             quick_budget=6.0,
+        ),
+        Experiment(
+            "theory",
+            "Runs watched from inside",
+            dict.fromkeys(DATA, 60.0),
+            (
+                *("iprox-sdca", "option I", with_m("I", "50"), with_m("II", "50")),
+                *("adasdca", "adasdca, optimal"),
+            ),
+            max_epochs=60,
+            costs={
+                "adasdca": {"w8a": 60.0, "dorothea": 30.0, "mushrooms": 60.0, "ijcnn1": 60.0},
+                "adasdca, optimal": {"dorothea": 30.0, "mushrooms": 60.0},
+            },
+            quick=_QUICK,
+            quick_budget=1.0,
+            watched=True,
         ),
         Experiment(
             "samplers",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,9 @@ import numpy as np
 
 from adasdca.plotting import COLORS, METHODS, Look, series
 from adasdca.storage import write_whole
-from adasdca_reproduce.experiments import EXPERIMENTS, MS, with_m
+from adasdca_reproduce.experiments import EXPERIMENTS, LOSSES, MS, with_m
 from adasdca_reproduce.paper import FIGURES
+from adasdca_reproduce.rates import rates
 from adasdca_reproduce.results import Measure, Problem, Results, Run
 from adasdca_reproduce.tables import epoch_costs
 
@@ -66,18 +68,24 @@ class Picture:
         File name without suffix.
     experiment : str
         Where its runs come from.
-    problem : (str, str)
-        Data set and loss.
     caption : str
         What it shows, and which figures of the paper it stands for.
+    paint : callable
+        Draws it into an empty figure.
+    size : (float, float)
+        Inches.
+    problem : (str, str)
+        Data set and loss; empty if it shows several.
     panels : tuple of Panel
-        What to draw.
+        The curves of gaps in it.
     """
 
     name: str
     experiment: str
-    problem: Problem
     caption: str
+    paint: Callable[[Figure], None]
+    size: tuple[float, float]
+    problem: Problem = ("", "")
     panels: tuple[Panel, ...] = ()
 
 
@@ -86,14 +94,17 @@ def pictures(results: Results) -> list[Picture]:
     found = []
     if epoch_costs(results):
         words = "Time of an epoch of AdaSDCA and others on synthetic data; the paper's Table 1"
-        found.append(Picture("table1", "table1", ("synthetic", "squared"), words))
-    for experiment in EXPERIMENTS:
-        if experiment != "table1":
-            found += [_picture(results, experiment, p) for p in results.problems(experiment)]
+        costs = partial(_draw_costs, results=results)
+        found.append(Picture("table1", "table1", words, costs, _size(2)))
+    for name, experiment in EXPERIMENTS.items():
+        if experiment.watched:
+            found += [_theory(results, name, p) for p in results.problems(name)]
+        elif name != "table1":
+            found += [_picture(results, name, p) for p in results.problems(name)]
     return found
 
 
-def draw(picture: Picture, results: Results, path: Path) -> None:
+def draw(picture: Picture, path: Path) -> None:
     """Draw a picture into an SVG file, the same bytes for the same runs."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -101,16 +112,16 @@ def draw(picture: Picture, results: Results, path: Path) -> None:
     settings: Any = {"svg.hashsalt": picture.name, "svg.fonttype": "none", "font.size": 8.5}
     settings["font.family"] = ["DejaVu Sans", "sans-serif"]
     with mpl.rc_context(settings):
-        count = len(picture.panels) or 2
-        figure = Figure(figsize=(3.1 * count + 1.7, 3.0), layout="constrained")
-        if picture.panels:
-            _draw_panels(figure, picture.panels)
-        else:
-            _draw_costs(figure, results)
+        figure = Figure(figsize=picture.size, layout="constrained")
+        picture.paint(figure)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, _shortened(text.getvalue()))
+
+
+def _size(panels: int) -> tuple[float, float]:
+    return 3.1 * panels + 1.7, 3.0
 
 
 def _shortened(svg: str) -> str:
@@ -147,7 +158,34 @@ def _picture(results: Results, experiment: str, problem: Problem) -> Picture:
         # A Newton step of `auto` is no epoch of updates: it is drawn against time alone.
         by_epochs = {m: runs for m, runs in curves.items() if m != "auto"}
         panels = (Panel("", "epochs", by_epochs), Panel("", "seconds", curves))
-    return Picture(f"{experiment}-{data}-{loss}", experiment, problem, words + numbers, panels)
+    return Picture(
+        f"{experiment}-{data}-{loss}",
+        experiment,
+        words + numbers,
+        partial(_draw_panels, panels=panels),
+        _size(len(panels)),
+        problem,
+        panels,
+    )
+
+
+#: Methods whose rates are drawn, and the losses that their theorems cover.
+THEOREMS = {
+    "iprox-sdca": LOSSES,
+    "option I": (),
+    "adasdca": ("squared",),
+    "adasdca, optimal": ("smoothed_hinge",),
+}
+
+
+def _theory(results: Results, experiment: str, problem: Problem) -> Picture:
+    data, loss = problem
+    words = (
+        f"{data}, {loss.replace('_', ' ')} loss; gaps with their bounds (thin, without markers), "
+        "and rates over that of importance sampling"
+    )
+    paint = partial(_draw_rates, results=results, problem=problem)
+    return Picture(f"{experiment}-{data}-{loss}", experiment, words, paint, _size(2), problem)
 
 
 def _numbers(*names: tuple[str, str, str]) -> str:
@@ -169,7 +207,7 @@ def _draw_panels(figure: Figure, panels: Sequence[Panel]) -> None:
             pair.set_xscale("log")
         pair.set_xlabel("epochs (iterations / n)" if panel.measure == "epochs" else "seconds")
         pair.set_title(panel.title, fontsize="medium")
-        _tidy(pair)
+        tidy(pair)
     axes[0].set_ylabel("relative duality gap")
     axes[0].set_ylim(1e-15, 2.0)
     figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
@@ -191,6 +229,27 @@ def _draw_curve(axes: Axes, label: str, runs: Sequence[Run], measure: Measure) -
     return line
 
 
+def _draw_rates(figure: Figure, results: Results, problem: Problem) -> None:
+    left, right = figure.subplots(1, 2)
+    handles: dict[str, Any] = {}
+    for method, covered in THEOREMS.items():
+        seen = rates(results, problem, method)
+        if seen is None:
+            continue
+        style = STYLES[method] | {"linewidth": 1.3, "markersize": 3.6, "markevery": 0.13}
+        (line,) = left.plot(seen.epochs, seen.gap, **style)
+        handles[NAMES[method]] = line
+        if problem[1] in covered:
+            left.plot(seen.epochs, seen.bound, color=style["color"], linewidth=0.8)
+        right.plot(seen.epochs, seen.ratio, **style)
+    left.set(yscale="log", xlabel="epochs", ylabel="relative duality gap, mean")
+    right.set(xlabel="epochs", ylabel="θ̃ : θ*")
+    right.set_ylim(bottom=0.0)
+    for axes in (left, right):
+        tidy(axes)
+    figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
+
+
 def _draw_costs(figure: Figure, results: Results) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     handles: dict[str, Any] = {}
@@ -208,12 +267,13 @@ def _draw_costs(figure: Figure, results: Results) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(label)
-        _tidy(axes)
+        tidy(axes)
     left.set_ylabel("seconds of an epoch")
     figure.legend(handles.values(), handles, loc="outside right center", frameon=False)
 
 
-def _tidy(axes: Axes) -> None:
+def tidy(axes: Axes) -> None:
+    """Leave two sides and a light grid."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.minorticks_off()

@@ -1,18 +1,22 @@
-"""The page: what was run, each claim of the paper with its verdict, and each figure beside them."""
+"""The page: the findings on one screen, a section for each claim of the paper, the settings."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from adasdca.storage import write_whole
-from adasdca_reproduce import words
+from adasdca_reproduce import dots, words
 from adasdca_reproduce.claims import GAPS, Claim
 from adasdca_reproduce.document import (
     Block,
+    Details,
+    Glance,
     Heading,
     Image,
+    Line,
     Listing,
     Paragraph,
     Quote,
@@ -20,7 +24,7 @@ from adasdca_reproduce.document import (
     as_html,
     as_markdown,
 )
-from adasdca_reproduce.experiments import EXPERIMENTS, MS, with_m
+from adasdca_reproduce.experiments import MS, with_m
 from adasdca_reproduce.figures import NAMES, Picture, draw, pictures
 from adasdca_reproduce.paper import CLAIMS
 from adasdca_reproduce.questions import QUESTIONS
@@ -33,7 +37,8 @@ from adasdca_reproduce.tables import (
     m_ratios,
     shapes,
 )
-from adasdca_reproduce.verdicts import Case, Verdict, shown, summary
+from adasdca_reproduce.topics import OURS, PAPER, Topic
+from adasdca_reproduce.verdicts import Case, Verdict, shown
 
 FOLDER = "figures"
 SHORT = {
@@ -42,18 +47,19 @@ SHORT = {
     Verdict.OPEN: "open",
     Verdict.MISSING: "not run",
 }
+Judged = Mapping[str, tuple[Claim, list[Case]]]
 
 
 def write(
     results: Results, folder: Path, see: Callable[[Picture], None] = lambda picture: None
 ) -> list[Path]:
     """Draw all pictures and write the page as `index.html` and `index.md`; return the files."""
-    drawn = pictures(results)
-    judged = [(claim, claim.cases(results)) for claim in (*CLAIMS, *QUESTIONS)]
+    judged = {claim.name: (claim, claim.cases(results)) for claim in (*CLAIMS, *QUESTIONS)}
+    drawn = {topic: topic_pictures(topic, results, judged) for topic in (*PAPER, *OURS)}
     files = []
-    for picture in drawn:
+    for picture in (p for found in drawn.values() for p in found):
         path = folder / FOLDER / f"{picture.name}.svg"
-        draw(picture, results, path)
+        draw(picture, path)
         files.append(path)
         see(picture)
     blocks = assemble(results, drawn, judged)
@@ -67,43 +73,39 @@ def write(
     return files
 
 
+def topic_pictures(topic: Topic, results: Results, judged: Judged) -> list[Picture]:
+    """Return the pictures of a section: its claims at a glance, then those of its experiments."""
+    found = []
+    readings = {label: judged[name][1] for label, name in topic.readings.items()}
+    readings = {label: cases for label, cases in readings.items() if dots.draws(cases)}
+    if readings:
+        paint = partial(dots.draw_ratios, readings=readings)
+        size = dots.size(len(readings))
+        found.append(Picture(f"claim-{topic.name}", "", words.RATIOS, paint, size))
+    if topic.name == "residues" and results.of("theory"):
+        paint = partial(dots.draw_visits, results=results)
+        found.append(Picture("visits", "theory", words.VISITS, paint, (7.9, 3.0)))
+    return found + [p for p in pictures(results) if p.experiment in topic.experiments]
+
+
 def assemble(
-    results: Results, drawn: Sequence[Picture], judged: Sequence[tuple[Claim, list[Case]]]
+    results: Results, drawn: Mapping[Topic, Sequence[Picture]], judged: Judged
 ) -> list[Block]:
-    """Return the page: what was found, then the experiments, then how the runs were made."""
+    """Return the page: what was found, then the claims, then how the runs were made."""
     blocks: list[Block] = [
         Heading(1, "The paper's experiments, run again"),
-        Paragraph(words.OPENING),
-        Heading(2, "What holds"),
-        _findings(judged, paper=True),
+        Paragraph(
+            words.finding(
+                _lines(PAPER, judged), {name: cases for name, (_, cases) in judged.items()}
+            )
+        ),
+        _glance("what the paper says", PAPER, judged),
+        _glance("what we asked beyond it", OURS, judged),
         Paragraph(words.FINDINGS),
-        Heading(2, "What we asked beyond the paper"),
-        _findings(judged, paper=False),
-        Heading(2, "The same, gap by gap"),
-        Paragraph(words.HOW_TO_READ),
-        _overview(judged),
+        Paragraph(words.OPENING),
     ]
-    for name, experiment in EXPERIMENTS.items():
-        if not results.of(name):
-            continue
-        mine = [(claim, cases) for claim, cases in judged if claim.experiment == name]
-        blocks += [Heading(2, experiment.title), Paragraph(words.ABOUT[name])]
-        if name == "table1":
-            blocks.append(_costs(results))
-        if name == "table2":
-            blocks.append(_shapes(results))
-        if name == "methods":
-            blocks.append(_gains(results))
-        if name == "m":
-            blocks.append(_choices(results))
-        said: list[Block] = []
-        for claim, cases in mine:
-            # What several claims share is said once.
-            said += [b for b in _claim(claim, cases) if isinstance(b, Table) or b not in said]
-        blocks += said
-        for picture in drawn:
-            if picture.experiment == name:
-                blocks += _figure(picture, results, mine)
+    for topic in (*PAPER, *OURS):
+        blocks += _section(topic, results, drawn[topic], judged)
     blocks.append(Heading(2, "How the runs were made"))
     blocks += [Paragraph(text) for text in words.protocol(results)]
     gone = words.not_run(results)
@@ -112,55 +114,77 @@ def assemble(
     return blocks
 
 
-def _findings(judged: Sequence[tuple[Claim, list[Case]]], *, paper: bool) -> Table:
-    """Return a line for each claim: what came out, and in a few words why it does not hold."""
-    rows = []
-    for claim, cases in judged:
-        if bool(claim.quote) is not paper:
+def _lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
+    """Return a line for each topic that was run: what came out, and in a few words why not."""
+    lines = []
+    for topic in topics:
+        readings = {label: judged[name] for label, name in topic.readings.items()}
+        parts = [(words.count(cases), label, cases) for label, (_, cases) in readings.items()]
+        parts = [part for part in parts if part[0]]
+        if not parts:
             continue
-        decided = [case for case in cases if case.decided]
-        why = [e.short for e in claim.explanations if e.short and e.applies(decided)]
-        rows.append((words.sentence(cases), claim.reading, _count(cases), "; ".join(why)))
-    return Table(("verdict", "claim", "cases", "why"), tuple(rows), left=4)
+        why = dict.fromkeys(
+            e.short
+            for claim, cases in readings.values()
+            for e in claim.explanations
+            if e.short and e.applies([case for case in cases if case.decided])
+        )
+        chips = tuple(f"{words.sign(cases)} {label}: {count}" for count, label, cases in parts)
+        verdict = words.sentence([case for _, _, cases in parts for case in cases])
+        lines.append(Line(verdict, topic.title, chips, "; ".join(why)))
+    return lines
 
 
-def _overview(judged: Sequence[tuple[Claim, list[Case]]]) -> Table:
-    """Return a line for each claim: how often it holds at each gap."""
-    rows = []
-    for claim, cases in judged:
-        if not any(case.gap is not None for case in cases):
-            continue
-        by_gap = [_count([c for c in cases if c.gap == gap]) for gap in GAPS]
-        rows.append((claim.reading, "paper" if claim.quote else "ours", *by_gap))
-    head = ("claim", "whose", *(f"gap {gap:.0e}" for gap in GAPS))
-    return Table(head, tuple(rows), left=2)
+def _glance(title: str, topics: Sequence[Topic], judged: Judged) -> Glance:
+    return Glance(title, tuple(_lines(topics, judged)))
 
 
-def _count(cases: list[Case]) -> str:
-    """Say how many cases hold, of how many that are decided; close, tied and open ones follow."""
-    counts = summary(cases)
-    if not counts.total:
-        return ""
-    decided = counts.holds + counts.fails
-    rest = (("close", counts.close), ("tied", counts.tied), ("open", counts.open))
-    parts = [f"{counts.holds} of {decided}"] if decided else []
-    return ", ".join(parts + [f"{count} {word}" for word, count in rest if count])
+def _section(
+    topic: Topic, results: Results, drawn: Sequence[Picture], judged: Judged
+) -> list[Block]:
+    """Return a claim: the paper's words, what is judged, why, and the pictures."""
+    mine = [(label, *judged[name]) for label, name in topic.readings.items()]
+    if not drawn and not any(words.count(cases) for _, _, cases in mine):
+        return []
+    blocks: list[Block] = [Heading(2, topic.title)]
+    quotes = dict.fromkeys(claim.quote for _, claim, _ in mine if claim.quote)
+    blocks += [Quote(text) for text in quotes]
+    asked = "Judged here" if quotes else "Asked beyond the paper"
+    own = [p for p in drawn if not p.problem[0]]
+    reasons: dict[str, None] = {}
+    numbers: list[Block] = []
+    for label, claim, cases in mine:
+        if words.count(cases):
+            blocks.append(Paragraph(f"{asked}: {claim.reading} {words.verdict(cases)}"))
+            reasons |= dict.fromkeys(e.text for e in claim.explanations if e.applies(cases))
+            numbers += [Paragraph(f"*{label}*"), _numbers_of(cases)]
+    blocks += [Image(f"{FOLDER}/{p.name}.svg", p.caption) for p in own]
+    blocks += [Paragraph(text) for text in reasons]
+    for experiment in topic.experiments:
+        if results.of(experiment):
+            blocks += [Paragraph(words.ABOUT[experiment]), *_table_of(experiment, results)]
+    if numbers and "table2" not in topic.experiments:  # which is shown as a whole already
+        blocks.append(Details("The verdicts, case by case", tuple(numbers)))
+    for picture in drawn:
+        if picture.problem[0]:
+            blocks += _figure(picture, results)
+    return blocks
 
 
-def _claim(claim: Claim, cases: list[Case]) -> list[Block]:
-    """Return a claim: the quotation, what is judged, the verdict in sum, and why."""
-    blocks: list[Block] = [Quote(claim.quote)] if claim.quote else []
-    asked = "Judged here" if claim.quote else "Asked beyond the paper"
-    blocks.append(Paragraph(f"{asked}: {claim.reading} {words.verdict(cases)}"))
+def _table_of(experiment: str, results: Results) -> list[Block]:
+    known = {"table1": _costs, "table2": _shapes, "methods": _gains, "m": _choices}
+    return [known[experiment](results)] if experiment in known else []
+
+
+def _numbers_of(cases: list[Case]) -> Table:
+    """Return the cases of a claim, by problem and gap where they have two numbers each."""
     if any(case.brief for case in cases):
-        blocks.append(_matrix(cases))
-    elif cases and claim.experiment != "table2":  # which is shown as a whole already
-        rows = [
-            (words.problem(c.problem), words.gap(c.gap), SHORT[c.verdict] + _mark(c), c.note)
-            for c in cases
-        ]
-        blocks.append(Table(("where", "gap", "verdict", "numbers"), tuple(rows), left=4))
-    return blocks + [Paragraph(e.text) for e in claim.explanations if e.applies(cases)]
+        return _matrix(cases)
+    rows = [
+        (words.problem(c.problem), words.gap(c.gap), SHORT[c.verdict] + _mark(c), c.note)
+        for c in cases
+    ]
+    return Table(("where", "gap", "verdict", "numbers"), tuple(rows), left=4)
 
 
 def _matrix(cases: list[Case]) -> Table:
@@ -176,28 +200,14 @@ def _matrix(cases: list[Case]) -> Table:
     return Table(("problem", *(f"gap {gap:.0e}" for gap in GAPS)), rows)
 
 
-def _figure(
-    picture: Picture, results: Results, judged: Sequence[tuple[Claim, list[Case]]]
-) -> list[Block]:
-    """Return a picture with the verdicts on its problem and the numbers behind them."""
-    blocks: list[Block] = []
-    if picture.panels:
-        title = EXPERIMENTS[picture.experiment].title
-        blocks.append(Heading(3, f"{title}: {picture.caption.partition(';')[0]}"))
-    blocks.append(Image(f"{FOLDER}/{picture.name}.svg", picture.caption))
-    rows = []
-    for claim, cases in judged:
-        here = {case.gap: case for case in cases if case.problem == picture.problem}
-        if any(gap in here for gap in GAPS):
-            verdicts = [SHORT[here[g].verdict] + _mark(here[g]) if g in here else "" for g in GAPS]
-            rows.append((("" if claim.quote else "(ours) ") + claim.reading, *verdicts))
+def _figure(picture: Picture, results: Results) -> list[Block]:
+    """Return a picture with the numbers behind it."""
+    image = Image(f"{FOLDER}/{picture.name}.svg", picture.caption)
+    measures: tuple[Measure, ...] = tuple(dict.fromkeys(p.measure for p in picture.panels))
     heads = tuple(f"gap {gap:.0e}" for gap in GAPS)
-    if rows:
-        blocks.append(Table(("claim", *heads), tuple(rows)))
-    if picture.panels:
-        measures: tuple[Measure, ...] = tuple(dict.fromkeys(p.measure for p in picture.panels))
-        blocks += [_numbers(picture, results, measure, heads) for measure in measures]
-    return blocks
+    tables = tuple(_numbers(picture, results, measure, heads) for measure in measures)
+    title = picture.caption.partition(";")[0]
+    return [image, *([Details(f"Medians: {title}", tables)] if tables else [])]
 
 
 def _numbers(picture: Picture, results: Results, measure: Measure, heads: tuple[str, ...]) -> Table:

@@ -16,7 +16,27 @@ from adasdca_reproduce.claims import (
     Within,
 )
 from adasdca_reproduce.experiments import DATA, LOSSES, with_m
-from adasdca_reproduce.reasons import ALL_MATTER, SAME_NORMS, SURVEY, THINNING, WIDE
+from adasdca_reproduce.inside import (
+    OfRates,
+    OfVisits,
+    below_bound,
+    faster_rate,
+    probabilities_follow,
+    rarely_repeat,
+    residues_fall,
+)
+from adasdca_reproduce.reasons import (
+    ALL_MATTER,
+    BETTER_RATE,
+    DISTURBED,
+    LEFT_OUT,
+    NORMS_APART,
+    SAME_NORMS,
+    SURVEY,
+    THINNING,
+    VISITED,
+    WIDE,
+)
 from adasdca_reproduce.results import Measure
 from adasdca_reproduce.verdicts import Verdict
 
@@ -31,6 +51,10 @@ _OPTIONS: tuple[tuple[str, Measure, tuple[Explanation, ...]], ...] = (
     ("II", "own seconds", (THINNING, SAME_NORMS)),
 )
 _MS = ("2", "10", "50")
+_BOUND = (
+    "E[P(w^t) − D(α^t)] ≤ (1/θ̃_t) Π_k (1 − θ̃_k) (D(α^*) − D(α^0)) (Theorems 1 and 3; the product "
+    "here up to t − 1, as proved)"
+)
 _KINDS: tuple[Literal["difference", "ratio"], ...] = ("difference", "ratio")
 _I_BEFORE_II: tuple[tuple[Measure, tuple[Explanation, ...]], ...] = (
     ("epochs", (WIDE, ALL_MATTER)),
@@ -229,6 +253,20 @@ CLAIMS: tuple[Claim, ...] = (
         )
         for option in ("I", "II")
     ),
+    *(
+        OfVisits(
+            f"large-m-repeats-{option}",
+            f"In the median epoch of option {option} with m = 50, at most 5 % of the draws go to a "
+            "row that was drawn before.",
+            with_m(option, "50"),
+            rarely_repeat,
+            quote="If m is too large, the probability of sampling the same coordinate twice during "
+            "an epoch will be very small. This will result in a random permutation through all "
+            "coordinates every epoch.",
+            explanations=why,
+        )
+        for option, why in (("II", (NORMS_APART,)), ("I", (LEFT_OUT,)))
+    ),
     Alike(
         "large-m-permutation",
         "m",
@@ -240,14 +278,71 @@ CLAIMS: tuple[Claim, ...] = (
         "epoch will be very small. This will result in a random permutation through all "
         "coordinates every epoch.",
         other_of="methods",
-        explanations=(
-            Explanation(
-                "Where the norms of rows differ by more than the divisor, long rows are visited "
-                "again while short ones wait.",
-                data="w8a",
-                short="the norms of w8a differ by more than m",
+        explanations=(NORMS_APART,),
+    ),
+    OfVisits(
+        "residues-fall",
+        "Of the rows that the median epoch of option I visits, more than half end it with a "
+        "smaller residue.",
+        "option I",
+        residues_fall,
+        quote="After i is sampled and the dual coordinate α_i is updated, the residue κ_i "
+        "naturally decreases.",
+        explanations=(VISITED,),
+    ),
+    OfVisits(
+        "probabilities-follow",
+        "At the end of the median epoch of option I, the probabilities as divided by m = 2 are "
+        "nearer to those of the new residues, in total variation, than those of its beginning.",
+        "option I",
+        probabilities_follow,
+        quote="By doing this we avoid the computation of κ at each iteration […] while following "
+        "closely the changes of the dual residue κ.",
+        explanations=(DISTURBED,),
+    ),
+    *(
+        OfRates(
+            f"bound-{name}",
+            f"The gap of {words} stays below the bound after every epoch: means over the seeds.",
+            name,
+            losses,
+            below_bound,
+            quote=quote,
+        )
+        for name, words, losses, quote in (
+            (
+                "iprox-sdca",
+                "IProx-SDCA",
+                LOSSES,
+                "E[P(w^t) − D(α^t)] ≤ (1/θ_*) (1 − θ_*)^t (D(α^*) − D(α^0)) (Theorem 2)",
             ),
-        ),
+            ("adasdca", "AdaSDCA with the squared loss", ("squared",), _BOUND),
+            (
+                "adasdca, optimal",
+                "AdaSDCA with the constrained-optimal probabilities and the smoothed hinge",
+                ("smoothed_hinge",),
+                _BOUND,
+            ),
+        )
+    ),
+    *(
+        OfRates(
+            f"rate-{name}",
+            f"The rate of {words} is at no survey below that of importance sampling.",
+            name,
+            losses,
+            faster_rate,
+            quote="(a:esdfdf) holds and θ̃_t ≥ θ_* for all t ≥ 0 (Corollaries 1 and 2)",
+            explanations=(BETTER_RATE,),
+        )
+        for name, words, losses in (
+            ("adasdca", "AdaSDCA with the squared loss", ("squared",)),
+            (
+                "adasdca, optimal",
+                "AdaSDCA with the constrained-optimal probabilities and the smoothed hinge",
+                ("smoothed_hinge",),
+            ),
+        )
     ),
     First(
         "corollary-1",

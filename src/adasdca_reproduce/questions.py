@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from adasdca_reproduce.claims import Alike, Claim, Explanation, First
-from adasdca_reproduce.experiments import with_m
-from adasdca_reproduce.reasons import ALL_MATTER, WIDE
+from adasdca_reproduce.experiments import LOSSES, with_m
+from adasdca_reproduce.inside import OfRates, bound_tells
+from adasdca_reproduce.reasons import ALL_MATTER, WIDE, WORST_CASE
 from adasdca_reproduce.results import Measure
 from adasdca_reproduce.verdicts import Verdict
 
@@ -24,8 +25,8 @@ QUESTIONS: tuple[Claim, ...] = (
             explanations=(
                 Explanation(
                     "A large m makes an epoch close to a permutation of the rows that have a "
-                    "residue. Where the residues are of similar size, or rows hardly disturb each "
-                    "other, that is what is wanted.",
+                    "residue. Where the residues are of similar size, or have saturated, that is "
+                    "what is wanted.",
                     short="a permutation suits rows that matter alike",
                 ),
             ),
@@ -103,6 +104,26 @@ QUESTIONS: tuple[Claim, ...] = (
         for kind, words, relaxed, optimal in (
             ("adasdca", "AdaSDCA", "adasdca", "adasdca, optimal"),
             ("adasdca+", "AdaSDCA+", "option I", "adasdca+, optimal"),
+        )
+    ),
+    *(
+        OfRates(
+            f"tells-{method}",
+            f"When the relative gap of {words} arrives at 1e-6, or its run ends, its bound is "
+            "below the gap of the beginning.",
+            method,
+            losses,
+            bound_tells,
+            explanations=(WORST_CASE,),
+        )
+        for method, words, losses in (
+            ("iprox-sdca", "IProx-SDCA", LOSSES),
+            ("adasdca", "AdaSDCA with the squared loss", ("squared",)),
+            (
+                "adasdca, optimal",
+                "AdaSDCA with the constrained-optimal probabilities and the smoothed hinge",
+                ("smoothed_hinge",),
+            ),
         )
     ),
     Alike(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adasdca_reproduce.claims import Explanation
+from adasdca_reproduce.verdicts import Verdict
 
 WIDE = Explanation(
     "Residues saturate. On dorothea a row's curvature is hundreds of times γ, so that one visit "
@@ -42,4 +43,37 @@ ALL_MATTER = Explanation(
     "be made up for in the next.",
     loss="squared",
     short="with the squared loss all rows matter",
+)
+NORMS_APART = Explanation(
+    "Where the norms of rows differ by more than the divisor, long rows are visited again while "
+    "short ones wait.",
+    data="w8a",
+    short="the norms of w8a differ by more than m",
+)
+LEFT_OUT = Explanation(
+    "Option I gives rows without a residue no probability. The n draws of an epoch go to the "
+    "others, round after round where these are few: an epoch is some permutations of the rows "
+    "that matter, not one of all.",
+    short="rows without a residue are left out",
+)
+VISITED = Explanation(
+    "The step itself takes the residue to 0: it ends where the dual variable is that of the score. "
+    "What is left at the end of the epoch is what the visits of other rows have brought back.",
+    Verdict.HOLDS,
+)
+DISTURBED = Explanation(
+    "The visits of other rows change a residue, too, and they are not counted: rows that were not "
+    "visited have new residues as well.",
+    short="visits of other rows change residues, too",
+)
+WORST_CASE = Explanation(
+    "A bound is for the worst data with such norms, and for all of its directions. The gap arrives "
+    "while the bound is still above where the gap began: the theory explains the order of the "
+    "methods, not their speed.",
+    short="a bound is for the worst data with such norms",
+)
+BETTER_RATE = Explanation(
+    "The rate is that of importance sampling where residues are alike, and grows as few rows come "
+    "to hold most of them.",
+    Verdict.HOLDS,
 )

@@ -34,6 +34,8 @@ class Case:
         The numbers behind the verdict.
     brief : str
         The same in the least space: what the claim is about, against the best of the others.
+    ratio : float or None
+        The first of these two numbers over the second, 0 or infinite if only one is known.
     """
 
     problem: Problem
@@ -43,6 +45,7 @@ class Case:
     tied: bool = False
     note: str = ""
     brief: str = ""
+    ratio: float | None = None
 
     @property
     def decided(self) -> bool:
@@ -105,7 +108,16 @@ def case_of_first(
     entries = {claimant: mine} | dict(others)
     note = ", ".join(f"{name} {shown(n, measure)}" for name, n in entries.items())
     brief = f"{shown(mine, measure)} : {shown(best, measure)}"
-    return Case(problem, gap, verdict, close, tied, note, brief)
+    return Case(problem, gap, verdict, close, tied, note, brief, ratio(mine, best))
+
+
+def ratio(mine: Need, other: Need) -> float | None:
+    """Return what one method needs over what another does; None if neither is known."""
+    if not (mine.reached or other.reached):
+        return None
+    if not (mine.reached and other.reached):
+        return 0.0 if mine.reached else math.inf
+    return mine.high / other.high if other.high > 0 else None
 
 
 def best_of(needs: Iterable[Need]) -> Need:

@@ -13,6 +13,8 @@ import importlib.util
 import os
 from types import ModuleType
 
+from adasdca._core._interface import DIGEST
+
 _VARIABLE = "ADASDCA_ISA"
 _LEVELS = ("v2", "v3", "v4")
 
@@ -28,6 +30,15 @@ def _built() -> list[str]:
 
 def _version(level: str) -> ModuleType:
     return importlib.import_module(f"{__name__}._{level}")
+
+
+def _check(core: ModuleType) -> None:
+    """Refuse a core that was compiled from sources with another interface."""
+    if getattr(core, "_interface", None) != DIGEST:
+        raise ImportError(
+            "the compiled core of adasdca is not of the same age as its Python sources. "
+            "Run `make build` in the checkout, or install the package anew."
+        )
 
 
 def _choose(forced: str | None) -> str:
@@ -66,6 +77,7 @@ def _choose(forced: str | None) -> str:
 
 
 LEVEL: str = _choose(os.environ.get(_VARIABLE))
+_check(_version(LEVEL))
 _public = {name: value for name, value in vars(_version(LEVEL)).items() if not name.startswith("_")}
 globals().update(_public)
 __all__ = ["LEVEL", *_public]

@@ -152,9 +152,10 @@ class AdaSDCAPlus:
 
     Parameters
     ----------
-    option : "I", "II", "III", the name of a registered rule, or a callable
+    option : "I", "II", "III", "I+III", the name of a registered rule, or a callable
         The probabilities at the start of an epoch: by the residues (I), importance (II), by the
-        gains of the exact steps (III), or your own function from a survey to weights.
+        gains of the exact steps (III), the mean of I and III, or your own function from a survey
+        to weights.
     m : float or "auto", default 2.0
         How much less likely a row becomes after a visit, above 1. ``"auto"`` follows the decay of
         the residues seen from survey to survey.

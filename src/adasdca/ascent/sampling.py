@@ -83,8 +83,39 @@ class StepResidue:
         return weights
 
 
+class Mixture:
+    """Option I+III: the mean of the probabilities of options I and III.
+
+    Each row has at least half of the probability that either gives it, so that neither starves a
+    row that the other visits, and half of either's rate is left.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem whose rows are drawn.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._step = StepResidue(problem)
+
+    def __call__(self, survey: Survey) -> Array:
+        """Return the weights of all rows."""
+        assert survey.adaptive is not None
+        steps = self._step(survey)
+        sums = float(survey.adaptive.sum()), float(steps.sum())
+        # Rounding may leave the one without a row while the other has some.
+        if min(sums) == 0.0:
+            return steps if sums[0] == 0.0 else survey.adaptive
+        return np.asarray(survey.adaptive / sums[0] + steps / sums[1])
+
+
 #: By name. A class is made into a rule by the problem.
-RULES: dict[str, Rule | type[StepResidue]] = {"I": adaptive, "II": importance, "III": StepResidue}
+RULES: dict[str, Rule | type[StepResidue | Mixture]] = {
+    "I": adaptive,
+    "II": importance,
+    "III": StepResidue,
+    "I+III": Mixture,
+}
 
 
 @overload
@@ -102,7 +133,7 @@ def register_rule(name: str, rule: Any = None) -> Any:
         ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
         with all its arrays. Rows of weight 0 are not visited in the coming epoch.
     """
-    check_name(name, ("I", "II", "III"))
+    check_name(name, ("I", "II", "III", "I+III"))
     if rule is None:
         return decorator(register_rule, name)
     if not callable(rule):
@@ -113,7 +144,7 @@ def register_rule(name: str, rule: Any = None) -> Any:
     return None
 
 
-def get_rule(option: str | Rule) -> Rule | type[StepResidue]:
+def get_rule(option: str | Rule) -> Rule | type[StepResidue | Mixture]:
     """Return the rule of that name; a callable is its own rule."""
     if callable(option):
         return option

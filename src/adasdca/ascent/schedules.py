@@ -20,7 +20,7 @@ from adasdca.ascent.plans import (
     ThinnedDraws,
     Visits,
 )
-from adasdca.ascent.sampling import Rule, StepResidue, check_probabilities, get_rule
+from adasdca.ascent.sampling import Mixture, Rule, StepResidue, check_probabilities, get_rule
 from adasdca.ascent.survey import Survey
 from adasdca.problem.problem import Problem
 
@@ -149,9 +149,14 @@ class AdaptiveSchedule:
         self._intercept = problem.fit_intercept
         self._option = option
         rule = get_rule(option)
-        self._rule: Rule = rule(problem) if rule is StepResidue else rule
+        self._rule: Rule = rule(problem) if rule in (StepResidue, Mixture) else rule
         self._m, self._epoch, self._tree = m, epoch, sampler == "tree"
-        builtin: dict[object, set[str]] = {"I": {"adaptive"}, "II": set(), "III": {"score"}}
+        builtin: dict[object, set[str]] = {
+            "I": {"adaptive"},
+            "II": set(),
+            "III": {"score"},
+            "I+III": {"adaptive", "score"},
+        }
         needs = builtin.get(option, {"adaptive", "score", "residue", "share"})
         self.needs = frozenset(needs | ({"adaptive"} if m == "auto" else set()))
 

@@ -18,7 +18,7 @@ class Policy:
     adaptive_rows : int
         On fewer rows the drawing of an adaptive epoch costs more than its visits.
     wide : float
-        Data are wide from so many features a row on. Their rows hardly disturb each other, and
+        Data are wide from so many features a row on. Residues of long rows saturate there, and
         adaptive probabilities save no visits (dorothea: 8 epochs of permutations against 10 to 23).
     slow : float
         Unless they are sparse and permutations have more than so many epochs to go: where rows

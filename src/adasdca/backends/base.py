@@ -83,6 +83,29 @@ class Gram(NamedTuple):
     product: Callable[[Array], Array] | None = None
 
 
+class Preconditioned(NamedTuple):
+    """The numbers of a step's equations for conjugate gradients, vectors where the rows are.
+
+    Attributes
+    ----------
+    own, scale : (d,) array
+        The diagonal that is not the rows', or a number, and the diagonal of the whole matrix.
+    right, balance : (d,) array, float
+        The right-hand sides.
+    mass : float
+        Σ_i h_i, or 1 without an intercept.
+    free : bool
+        Whether there is an intercept.
+    """
+
+    own: Any
+    scale: Any
+    right: Any
+    balance: float
+    mass: float
+    free: bool
+
+
 class RowTerm(Protocol):
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
@@ -159,6 +182,15 @@ class RowTerm(Protocol):
 
         The former may be an array of a device that NumPy's functions go on to. Conjugate gradients
         then keep their vectors there, and `curve` is given them.
+        """
+
+    def iterate(
+        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
+    ) -> Any:
+        """Solve a step's equations by conjugate gradients where the rows are.
+
+        Return the two unknowns, the number of iterations and whether they were enough; None if time
+        ran out, and NotImplemented where `curve` is all that is made there.
         """
 
     def solve_by_rows(

@@ -88,6 +88,18 @@ class LocalBackend:
         part = self.problem.restrict(features)
         return LocalBackend(part, self._threads, pack=False)
 
+    def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
+        """Return the best intercept for w, begun at b, and the dual point −φ' there."""
+        scores = np.empty(self.workspace.n)
+        self.workspace.scores(w, scores, self._threads)
+        if self.problem.fit_intercept:
+            b = self.workspace.best_intercept(scores, b, self._threads)
+        return b, -self.problem.loss.slope(scores + b, self.problem.y)
+
+    def scatter(self, beta: Array) -> Array:
+        """Return n numbers as a dual point."""
+        return beta
+
     def survey(
         self, needs: frozenset[str], seconds: float = FOREVER, enough: float = 0.0
     ) -> Survey | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
-from adasdca.backends.base import Derivatives, Gram, RowSlope
+from adasdca.backends.base import Derivatives, Gram, Preconditioned, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
 from adasdca.problem.data import DenseRows
@@ -277,6 +278,12 @@ class CpuTerm:
         squares = np.empty(self.workspace.d)
         self.workspace.squares(self.curvature, squares, self.threads)
         return squares, float(self.curvature.sum())
+
+    def iterate(
+        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
+    ) -> Any:
+        """Leave iterations to whoever asks for products."""
+        return NotImplemented
 
     def solve_by_rows(
         self,

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Facts, Gram, RowSlope
+from adasdca.backends.base import Derivatives, Facts, Gram, Preconditioned, RowSlope
 from adasdca.backends.teams import PartVector, columns, sums
 from adasdca.problem.problem import Problem
 
@@ -145,6 +145,12 @@ class PartsTerm:
         """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
         vector, numbers = columns(self._backend.stream("diagonal", self._number))
         return vector, math.fsum(numbers)
+
+    def iterate(
+        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
+    ) -> Any:
+        """Leave iterations to whoever asks for products."""
+        return NotImplemented
 
     def solve_by_rows(
         self,

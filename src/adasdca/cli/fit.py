@@ -16,7 +16,7 @@ import typer
 
 import adasdca
 from adasdca import models, plotting
-from adasdca.cli import inputs, options, search
+from adasdca.cli import blocks, inputs, options, search
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     Kept,
@@ -106,6 +106,14 @@ def fit(
     threads: Annotated[
         int, typer.Option(help="Classes, or folds, fitted at the same time.", min=1)
     ] = 1,
+    memory_limit: Annotated[
+        str,
+        typer.Option(
+            metavar="BYTES",
+            help="Memory for data and fit, e.g. 2GB; what would take more is read in blocks.",
+            show_default="what is free",
+        ),
+    ] = inputs.AUTO,
     target: options.Target = None,
     columns: options.Columns = None,
     drop: options.Drop = None,
@@ -155,8 +163,10 @@ def fit(
     with blame("--method"):
         get_method(method)
     how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
-    source = inputs.read_data(inputs.chosen_data(data), how)
+    source = inputs.read_data(inputs.chosen_data(data), how, memory_limit)
     table = source.table
+    if source.limit is not None:
+        recipe = _in_blocks(recipe, cv=cv, search=search_wanted, report=report, bias=bias)
     y = inputs.labels(table, chosen)
     if weight and chosen.kind == "regression":
         raise refusal("there are no classes in regression.", "--weight")
@@ -170,8 +180,11 @@ def fit(
     with stoppable():
         kind = "regression" if classes is None else f"{len(classes)} classes"
         note(f"{table.source}: {facts['n']} rows, {facts['d']} features, {kind}")
+        if source.limit is not None and classes is not None and len(classes) > 2:
+            note("In blocks each class is fitted against the rest.")
         with Progress(tol) as progress:
-            done = train(table.X, y, recipe, weights, progress.follow("fit"), validation)
+            follow = progress.follow("fit")
+            done = train(table.X, y, recipe, weights, follow, validation, source.limit)
         fitted = dataclasses.replace(
             done.model,
             provenance=_provenance(facts, recipe, done),
@@ -190,7 +203,8 @@ def fit(
         for line in _summary(recipe, done, fitted, kept):
             note(line)
         if validation is not None:
-            note(search.scores_in_words(done.estimator))
+            # Asked for, so that it is said even with --quiet.
+            (note if search_wanted or as_json else emit)(search.scores_in_words(done.estimator))
         note(f"on these rows: {in_words(result)}")
         for line in remarks(result, recipe.intercept or bias is not None):
             note(line)
@@ -215,6 +229,16 @@ def fit(
         if done.status is not Status.CONVERGED:
             note(_advice(done.status, recipe))
             raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
+
+
+def _in_blocks(recipe: Any, **others: Any) -> Any:
+    """Return the recipe as it is possible for rows that stay on the disk."""
+    blocks.refuse_others(
+        **others,
+        method=recipe.method != "auto",
+        multi_class=recipe.multi_class == "multinomial",
+    )
+    return dataclasses.replace(recipe, multi_class="ovr", threads=1)
 
 
 def _check_outputs(

@@ -14,11 +14,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import datasets
+from adasdca.cli import blocks
 from adasdca.cli.output import busy, note, plain
 from adasdca.cli.refusals import blame, refusal
 from adasdca.files import FORMATS, Table, read
 from adasdca.files.columns import Columns
+from adasdca.files.packed import HEADER
 from adasdca.problem.losses import LOSSES, Loss, get_loss
+
+#: The limit that is the memory which is free.
+AUTO = "auto"
 
 
 def chosen_loss(name: str, **parameters: float | None) -> Loss:
@@ -48,6 +53,7 @@ class Source:
 
     table: Table
     sha256: str
+    limit: int | None = None  # of the memory of a solve, where the rows stay on the disk
 
     def describe(self) -> dict[str, Any]:
         """Return what JSON documents and models say of the data."""
@@ -112,8 +118,11 @@ def _piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
 
 
-def read_data(data: str, how: Reading) -> Source:
-    """Read a file, or load the data set of that name if there is no such file."""
+def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Source:
+    """Read a file, or load the data set of that name if there is no such file.
+
+    With a limit, even if it is "auto", rows that would not fit into memory stay on the disk.
+    """
     if how.file_format is not None and how.file_format not in FORMATS:
         raise refusal(
             f"{how.file_format!r} is unknown; choose one of {', '.join(FORMATS)}.", "--format"
@@ -128,6 +137,23 @@ def read_data(data: str, how: Reading) -> Source:
             "DATA",
         )
     with blame("DATA"), busy(f"Reading {data}"):
+        limit = None
+        if is_file and not piped and memory_limit is not None:
+            asked = None if memory_limit == AUTO else memory_limit
+            limit = blocks.limit_for(data, how.file_format, asked)
+        if limit is not None:
+            blocks.refuse_others(
+                columns=how.columns,
+                drop=how.drop,
+                one_hot=how.one_hot,
+                missing=how.missing != "refuse",
+            )
+            table = blocks.packed_table(
+                data, how.file_format, how.target, how.features, how.zero_based
+            )
+            # The header of a packed folder has the checksums of all the rest.
+            told = os.path.join(data, HEADER) if blocks.is_packed(data) else data
+            return Source(table, _digest_of_file(told), limit)
         if is_file:
             table = how.read(data)
             # A pipe is empty by now.

@@ -22,6 +22,8 @@ _WORDS = tuple(
         (r"\b(beyond|where|raise|or) n_features\b", r"\1 --features"),
         (r"^target = (?=')", "--target "),
         (r"(?<=e\.g\. )target='(.*)'(?=\.$)", r"--target \1"),
+        (r"\((drop|missing|target)=\)", r"(--\1)"),
+        (r"\(one_hot=\)", "(--one-hot)"),
         (r", or pass a (Loss|method) object such as .*\)(?=\.$)", ""),
     )
 )

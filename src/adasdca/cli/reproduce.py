@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FAILED, INTERRUPTED = 1, 130
 #: The experiments, for the help: their own package is imported only when the command runs.
-EXPERIMENTS = ("table1", "table2", "full", "methods", "m", "optimal", "samplers")
+EXPERIMENTS = ("table1", "table2", "full", "methods", "m", "optimal", "theory", "samplers")
 
 
 def reproduce(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from adasdca.cli.checks import check_problem
 from adasdca.cli.output import certificate, plain
-from adasdca.cli.refusals import above_0, refusal
+from adasdca.cli.refusals import above_0, blame, refusal
 from adasdca.duality.certificate import Certificate
 from adasdca.estimators import (
     AdaSDCAClassifier,
@@ -171,31 +172,39 @@ def train(
     weights: dict[Any, float] | None,
     callback: Callable[[Record], Any],
     search: Search | None = None,
+    memory_limit: int | None = None,
 ) -> Fit:
-    """Fit a model; one that is interrupted or reaches a limit is returned as well."""
+    """Fit a model; one that is interrupted or reaches a limit is returned as well.
+
+    With a memory limit X is in files mapped into memory, and is looked at block by block.
+    """
     total = float(len(y))
     if weights is not None:
         labels, counts = np.unique(y, return_counts=True)
         total = float(sum(weights[k] * n for k, n in zip(labels.tolist(), counts, strict=True)))
     C = 1.0 if recipe.C is None else recipe.C
     lam = 1.0 / (C * total) if recipe.lam is None else recipe.lam
-    check_problem(
-        X,
-        y,
-        loss=recipe.loss,
-        lam=lam,
-        l1_ratio=recipe.l1_ratio,
-        intercept=recipe.intercept,
-        method=recipe.method,
-    )
+    if memory_limit is None:
+        check_problem(
+            X,
+            y,
+            loss=recipe.loss,
+            lam=lam,
+            l1_ratio=recipe.l1_ratio,
+            intercept=recipe.intercept,
+            method=recipe.method,
+        )
     C = 1.0 / (lam * total) if recipe.C is None else recipe.C
     estimator = recipe.estimator(C, weights, callback, search)
+    if memory_limit is not None:
+        estimator._memory_limit = memory_limit
     began = time.perf_counter()
     try:
         # The rows have been looked at: once is enough. The status says what a warning would.
         with config_context(assume_finite=True), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            estimator.fit(X, y)
+            with nullcontext() if memory_limit is None else blame():
+                estimator.fit(X, y)
     except KeyboardInterrupt:
         if not hasattr(estimator, "certificate_"):
             raise

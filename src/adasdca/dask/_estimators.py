@@ -16,6 +16,9 @@ from adasdca.duality.error_bounds import Region
 from adasdca.estimators import _classifier, _regressor
 from adasdca.estimators._labels import balance
 from adasdca.estimators._progress import watched
+from adasdca.multinomial.part import ClassTask
+from adasdca.multinomial.parts import PartedMultinomial
+from adasdca.multinomial.solver import solve_posed
 
 Array = NDArray[np.float64]
 
@@ -81,10 +84,11 @@ class _OnWorkers:
 
     def _task(self, rows: Rows, **more: Any) -> Any:
         model: Any = self
-        if model.intercept_scaling is not None or model.warm_start:
+        if model.intercept_scaling is not None or model.warm_start or model.device is not None:
             raise ValueError(
                 f"intercept_scaling = {model.intercept_scaling!r}, warm_start = "
-                f"{model.warm_start!r}: neither is there for rows on workers; leave them out."
+                f"{model.warm_start!r}, device = {model.device!r}: none of them is there for rows "
+                "on workers; leave them out."
             )
         factors = more.get("factors")
         total = rows.weight
@@ -105,9 +109,8 @@ class _OnWorkers:
 class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
     """`adasdca.AdaSDCAClassifier` for collections of Dask.
 
-    Parameters and attributes are the same. More than two classes are fitted one against the rest.
-    The dual variables stay on the workers: `dual_coef_` is empty. Predictions of collections are
-    lazy; of arrays they need no cluster.
+    Parameters and attributes are the same. The dual variables stay on the workers: `dual_coef_` is
+    empty. Predictions of collections are lazy; of arrays they need no cluster.
     """
 
     def fit(
@@ -118,10 +121,6 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
             super().fit(X, y, sample_weight)
             return self
         self._validate_params()
-        if self.multi_class == "multinomial":
-            raise ValueError(
-                "multi_class='multinomial' is not there for rows on workers; choose 'ovr'."
-            )
         blocks = Blocks.of(X, y, sample_weight)
         team = DaskTeam(find_client(client), blocks)
         rows = Rows.of(team)
@@ -142,14 +141,53 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
             factors = {
                 label: float(self.class_weight.get(label, 1.0)) for label in classes.tolist()
             }
-        self.classes_, self._joint, self._states = classes, False, None
+        self.classes_, self._states = classes, None
+        self._joint = len(classes) > 2 and self._multinomial()
+        if blocks.names is not None:
+            self.feature_names_in_ = np.array(blocks.names, dtype=object)
+        if self._joint:
+            self._fit_jointly(team, rows, factors)
+            return self
         positives = classes[1:].tolist() if len(classes) == 2 else classes.tolist()
         names = [""] if len(classes) == 2 else [f" class {label!r}" for label in positives]
         tasks = [self._task(rows, positive=label, factors=factors) for label in positives]
         self._fit_on_workers(team, rows, tasks, names)
-        if blocks.names is not None:
-            self.feature_names_in_ = np.array(blocks.names, dtype=object)
         return self
+
+    def _fit_jointly(self, team: DaskTeam, rows: Rows, factors: dict[Any, float] | None) -> None:
+        """Fit a multinomial model."""
+        model: Any = self
+        whole = self._task(rows, factors=factors, positive=self.classes_[0])
+        labels = self.classes_.tolist()
+        task = ClassTask(labels, whole.lam, whole.whole, whole.fit_intercept, factors)
+        shape = len(labels), rows.d
+        self.n_features_in_ = rows.d
+
+        def posed() -> PartedMultinomial:
+            team.begin(task)
+            return PartedMultinomial(
+                team, rows.d, len(labels), task.lam, task.whole, task.fit_intercept
+            )
+
+        with watched(model, [""], None, None) as monitor:
+            solution = solve_posed(
+                posed,
+                shape,
+                0,
+                task.lam,
+                tol=self.tol,
+                max_epochs=self.max_iter,
+                max_time=self.max_time,
+                warm_start=None,
+                callback=monitor.of(0),
+                start=time.perf_counter(),
+            )
+        self.coef_, self.intercept_ = solution.coef, solution.intercept
+        # Without a pass over the rows nothing bounds an intercept that is not penalised.
+        slack = np.full(len(labels), np.inf if self.fit_intercept else 0.0)
+        self._region = Region(np.full(len(labels), solution.radius / np.sqrt(2.0)), slack)
+        self._adopt([solution], None)
+        self._conclude([solution], [""], monitor)
 
     def predict(self, X: Any) -> Any:
         """Return the labels; lazily for collections."""

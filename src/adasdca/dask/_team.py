@@ -16,12 +16,16 @@ from distributed import CancelledError, Client, TimeoutError, wait  # noqa: A004
 from distributed.client import Future
 
 from adasdca import _core
-from adasdca.backends.part import OF_TERMS, PASSES
+from adasdca.backends import part
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._worker import Summary, Task, WorkerPart
+from adasdca.multinomial import part as class_part
+from adasdca.multinomial.part import ClassTask
 
+#: Commands that go through the rows.
+PASSES = part.PASSES | part.OF_TERMS | class_part.PASSES
 #: Commands after which a part is another one.
-CHANGES = frozenset(
+CHANGES = class_part.CHANGES | frozenset(
     (
         "restrict",
         "forget",
@@ -104,7 +108,7 @@ class DaskTeam:
         self._actors = [self._actor(future) for future in futures]
         self.summaries: list[Summary] = [actor.summary().result() for actor in self._actors]
         self.kept = [k for k, summary in enumerate(self.summaries) if summary.n]
-        self._task: Task | None = None
+        self._task: Task | ClassTask | None = None
         self._lost = 0
         #: Rounds asked, passes over the rows among them, and bytes of arrays told and heard.
         self.rounds = self.passes = self.bytes = 0
@@ -165,7 +169,7 @@ class DaskTeam:
 
     # -- a problem
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: Task | ClassTask) -> None:
         """Let all parts take a problem up."""
         self._task = task
         self._clear()
@@ -258,7 +262,7 @@ class DaskTeam:
             for k, more in zip(self.kept, mores, strict=True)
         ]
         self.rounds += 1
-        self.passes += command in PASSES or command in OF_TERMS
+        self.passes += command in PASSES
         self.bytes += _size(args) * len(futures)
         for k, future, more in zip(self.kept, futures, mores, strict=True):
             said = self._said(k, future, "do", command, *args, *more)

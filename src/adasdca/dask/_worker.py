@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca.backends.part import Part
+from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.problem.data import as_doubles, check_rows
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
@@ -99,7 +100,7 @@ class WorkerPart:
             self._rows = check_rows(together if len(rows) > 1 else rows[0])
             self._y = np.concatenate(targets)
             self._weight = None if weight is None else np.concatenate(weights)
-        self._part: Part | None = None
+        self._part: Part | ClassPart | None = None
 
     def summary(self) -> Summary:
         """Say what the rows are."""
@@ -115,13 +116,17 @@ class WorkerPart:
         total = float(weight.sum())
         return Summary(n, d, str(self._rows.values.dtype), labels, total, self._widths)
 
-    def begin(self, task: Task) -> None:
-        """Take a problem up, at β = 0."""
+    def begin(self, task: Task | ClassTask) -> None:
+        """Take a problem up, at its beginning."""
         assert self._rows is not None
         y, weight = self._y, self._weight
         if task.factors is not None:
             each = np.array([task.factors[label] for label in y.tolist()])
             weight = each if weight is None else weight * each
+        if isinstance(task, ClassTask):
+            codes = np.searchsorted(np.array(task.classes), y)
+            self._part = ClassPart(self._rows, codes, weight, task)
+            return
         if task.positive is not None:
             y = np.where(y == task.positive, 1.0, -1.0)
         problem = Problem(
@@ -139,7 +144,7 @@ class WorkerPart:
         self._part = Part(problem, self._threads)
 
     def do(self, command: str, *args: Any) -> Any:
-        """Carry a command of `Part` out."""
+        """Carry a command of `Part`, or of `ClassPart`, out."""
         assert self._part is not None
         return self._part.do(command, *args)
 

@@ -66,7 +66,7 @@ class Region:
         ----------
         solutions : list of Solution
             The certified models.
-        X : (n, d) array or CSR matrix
+        X : (n, d) array, CSR matrix, or products with such
             The training rows.
         targets : list of (n,) arrays
             The targets, one vector a model.
@@ -104,7 +104,7 @@ class Region:
 
         Parameters
         ----------
-        X : (n, d) array or CSR matrix
+        X : (n, d) array, CSR matrix, or products with such
             Rows.
         coef : (k, d) array
             Coefficients of these models.
@@ -115,7 +115,7 @@ class Region:
         -------
         (n, k) array
         """
-        rows = RowProducts(X)
+        rows = products_of(X)
         lengths = _lengths(rows)
         if self.centre is None:
             apart = np.hypot(lengths, self.constant)
@@ -140,9 +140,8 @@ class Cloud:
 
     @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
-        self.rows = RowProducts(X)
-        some = X[:: -(-X.shape[0] // CENTRE)]
-        self.centre = np.asarray(some.mean(axis=0, dtype=np.float64)).ravel()
+        self.rows = products_of(X)
+        self.centre = self.rows.mean_of_some(CENTRE)
         self.lengths = _lengths(self.rows)
         self.apart = distances(self.rows, self.lengths, self.centre)
         self.reach = float(self.apart.max())
@@ -170,6 +169,11 @@ class Cloud:
         blur = float(rounding(self.lengths, coef[None], intercept).max())
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach
+
+
+def products_of(X: Any) -> Any:
+    """Return products with rows; what has such already, as rows on a device do, is returned."""
+    return X if hasattr(X, "norms") else RowProducts(X)
 
 
 def _lengths(rows: RowProducts) -> Array:

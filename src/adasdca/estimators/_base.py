@@ -28,18 +28,26 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from adasdca import _core
-from adasdca.backends.cuda.device import copied
 from adasdca.certification import certify
 from adasdca.duality.error_bounds import Region
 from adasdca.engine.interruption import Interruption, interruption
+from adasdca.estimators._device import (
+    checked_on_device,
+    device_of,
+    device_rows,
+    products_with,
+    rows_to_solve,
+    stand_in,
+)
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._registered import packed, unpack
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
 from adasdca.problem.data import refuse_masked
-from adasdca.problem.device_rows import is_on_device
+from adasdca.problem.device_rows import from_device, is_on_device, to_numpy
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
+from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Solution, Status
 from adasdca.solver import solve, unsolved
 from adasdca.storage import write_whole
@@ -192,6 +200,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _solve(
         self,
         X: Any,
+        rows: Any,
         loss: Loss,
         targets: Sequence[Array],
         weight: Array | None,
@@ -201,13 +210,14 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     ) -> list[Any]:
         """Solve for each vector of targets, in parallel if asked, all on the same rows.
 
+        `rows` are those of X, where the solves are made.
+
         What is not begun before an end of the whole has the certificate of the model 0, or of that
         next to it within the bounds.
         """
         count = len(targets)
-        device = getattr(self, "device", None)
+        device = device_of(self, X)
         jobs = 1 if device else min(effective_n_jobs(self.n_jobs), count)
-        rows = copied(X) if device and count > 1 and self.intercept_scaling is None else X
         limit = None if self.max_time is None else began + self.max_time
         seed = self.random_state
         if not isinstance(seed, Integral):
@@ -269,6 +279,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         warm_start=starts[k],
                         callback=monitor.of(k),
                         backend=device,
+                        memory_limit=getattr(self, "_memory_limit", None),
                     )
             except KeyboardInterrupt:
                 around.wish()
@@ -299,15 +310,15 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         `began` is when the fit began, on the clock of `time.perf_counter`.
         """
         loss, constant = self._loss(), self._constant(X)
-        starts = self._starts(len(targets), X.shape[0])
+        starts, rows = self._starts(len(targets), X.shape[0]), rows_to_solve(self, X)
         with watched(self, names, X, y) as monitor:
-            solutions = self._solve(X, loss, targets, weight, monitor, starts, began)
+            solutions = self._solve(X, rows, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
             if not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
             else:
                 self._region = bounded(
-                    lambda: Region.of_models(solutions, X, targets, weight, loss),
+                    lambda: Region.of_models(solutions, products_with(rows), targets, weight, loss),
                     Region(radius, np.full_like(radius, np.inf)),
                 )
             self.coef_ = np.array([s.coef for s in solutions])
@@ -373,15 +384,11 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     def _checked(self, X: Any, y: Any, **options: Any) -> Any:
         """Return the rows and the targets, checked."""
         if is_on_device(X):
-            raise ValueError(
-                f"X, a {type(X).__name__}, is in the memory of a CUDA device; estimators copy X "
-                "there by themselves (device='cuda'): pass X.get() or X.cpu(), or call "
-                "adasdca.solve(X, y, backend='cuda')."
-            )
+            return checked_on_device(self, X, y, **options)
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         with interruption() as around, around.opened():
-            return validate_data(
+            found = validate_data(
                 self,
                 X,
                 y,
@@ -391,22 +398,34 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 order="C",
                 **options,
             )
+        return tuple(each if sp.issparse(each) else np.asarray(each) for each in found)
 
     def _weights(self, sample_weight: Any, X: Any) -> Array | None:
         if sample_weight is None:
             return None
         refuse_masked(sample_weight, "sample_weight")
+        if is_on_device(sample_weight):
+            sample_weight = from_device(sample_weight)
         weight: Array = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            sample_weight, stand_in(X), dtype=np.float64, ensure_non_negative=True
         )
         return weight
 
     def _rows_to_predict(self, X: Any) -> Any:
+        """Return products with the rows, checked."""
         check_is_fitted(self)
+        if is_on_device(X):
+            return products_with(device_rows(self, X, reset=False))
         refuse_masked(X, "X")
-        return validate_data(
+        rows = validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
         )
+        return RowProducts(rows if sp.issparse(rows) else np.asarray(rows))
+
+    def _scored(self, X: Any) -> Array:
+        """Return the scores of all models, a column each."""
+        scores = self._rows_to_predict(X).times(self._dense_coef())
+        return np.asarray(scores + to_numpy(self.intercept_))
 
     def report(
         self,
@@ -444,7 +463,15 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         """
         from adasdca.estimators._report import report  # what it draws with is slow to import
 
-        X = self._rows_to_predict(X)
+        if is_on_device(X):
+            raise ValueError(
+                f"X, a {type(X).__name__}, is in the memory of a CUDA device, where no report "
+                "reads it; pass X.get() or X.cpu()."
+            )
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
+        )
         y = np.asarray(y)
         page = report(self, X, y, feature_names=feature_names, title=title, command=command)
         if path is not None:
@@ -452,5 +479,5 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         return page
 
     def _dense_coef(self) -> Array:
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else self.coef_
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else to_numpy(self.coef_)
         return np.atleast_2d(coef)

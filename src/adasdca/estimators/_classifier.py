@@ -13,13 +13,14 @@ from sklearn.utils._param_validation import StrOptions
 
 from adasdca.duality.error_bounds import Region
 from adasdca.estimators._base import LinearModel, LossNames, bounded
+from adasdca.estimators._device import adopt_kind, device_of, products_with, rows_to_solve
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
 from adasdca.methods import Method
 from adasdca.multinomial.solver import solve_multinomial
-from adasdca.problem.data import check_rows
+from adasdca.problem.data import CheckedRows, check_rows
 from adasdca.problem.losses import Logistic, Loss
 from adasdca.solution import Record
 
@@ -88,8 +89,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     gamma : float, default=1.0
         Length over which ``"smoothed_hinge"`` rounds the corner.
     device : {"cuda"} or None, default=None
-        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once. All
-        else, and every prediction, stays in this process. There are no multinomial models there.
+        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once, unless
+        it is there. Predictions are made where their rows are.
 
     Attributes
     ----------
@@ -214,7 +215,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         -------
         self
         """
-        began = time.perf_counter()
+        began, given = time.perf_counter(), X
         X, y = self._checked(X, y)
         classes, codes = encoded(y)
         weight = class_weights(self, classes, codes, self._weights(sample_weight, X))
@@ -225,11 +226,13 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         self._joint = count > 2 and self._multinomial()
         if self._joint:
             self._fit_multinomial(X, codes, weight, began)
+            adopt_kind(self, given)
             return self
         positives = range(1, 2) if count == 2 else range(count)
         targets = OneAgainstOthers(codes, positives)
         names = [""] if count == 2 else [f" class {label!r}" for label in classes.tolist()]
         self._fit_targets(X, y, targets, names, weight, began)
+        adopt_kind(self, given)
         return self
 
     def _multinomial(self) -> bool:
@@ -245,11 +248,6 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 f"l1_ratio={self.l1_ratio!r}, positive={self.positive!r}, bounds={self.bounds!r}, "
                 f"penalty_factors={self.penalty_factors!r}; choose multi_class='ovr' for these."
             )
-        if possible and self.multi_class != "ovr" and self.device is not None:
-            raise ValueError(
-                f"device = {self.device!r} has no multinomial model, and multi_class = "
-                f"{self.multi_class!r} asks for one; choose multi_class='ovr', or device=None."
-            )
         return possible and self.multi_class != "ovr"
 
     def _fit_multinomial(self, X: Any, codes: Any, weight: Array | None, began: float) -> None:
@@ -257,10 +255,12 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         if limit is not None:
             limit = max(0.0, limit - (time.perf_counter() - began))
         constant = self._constant(X)
-        rows = check_rows(X).with_constant(constant).matrix if constant else X
+        rows = rows_to_solve(self, X)
+        if constant:
+            rows = CheckedRows(check_rows(X, device=True).with_constant(constant))
         free = self.fit_intercept and not constant
         start = getattr(self, "_states", None) if self.warm_start else None
-        if start is not None and start[0].shape[1] != rows.shape[1]:
+        if start is not None and start[0].shape[1] != X.shape[1] + bool(constant):
             start = None
         with watched(self, [""], X, codes) as monitor:
             solution = solve_multinomial(
@@ -275,13 +275,15 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 max_time=limit,
                 warm_start=start,
                 callback=monitor.of(0),
+                backend=device_of(self, X),
             )
             self.coef_, self.intercept_ = solution.coef, solution.intercept
             if constant:
                 self.coef_, self.intercept_ = solution.coef[:, :-1], constant * solution.coef[:, -1]
             unknown = np.full(len(solution.coef), np.inf)
             self._region = bounded(
-                lambda: Region.of_multinomial(solution, X, free, constant), Region(unknown, unknown)
+                lambda: Region.of_multinomial(solution, products_with(rows), free, constant),
+                Region(unknown, unknown),
             )
             self._adopt([solution], (solution.coef, solution.intercept))
         self._conclude([solution], [""], monitor)

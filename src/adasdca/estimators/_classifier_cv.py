@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search
+from adasdca.estimators._device import adopt_kind
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import balance, encoded
 from adasdca.estimators._progress import with_callbacks
@@ -58,6 +60,9 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         ``adasdca``; 2: progress bars for the final fit (needs rich).
     gamma : float, default=1.0
         Length over which ``"smoothed_hinge"`` rounds the corner.
+    device : {"cuda"} or None, default=None
+        ``"cuda"``: all solves are made on a CUDA device, to which X is copied once, one fold after
+        the other.
 
     Attributes
     ----------
@@ -127,6 +132,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         callback: Callable[[Record], Any] | None = None,
         verbose: int = 0,
         gamma: float = 1.0,
+        device: str | None = None,
     ) -> None:
         self.Cs = Cs
         self.l1_ratios = l1_ratios
@@ -149,6 +155,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         self.callback = callback
         self.verbose = verbose
         self.gamma = gamma
+        self.device = device
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -172,6 +179,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         -------
         self
         """
+        given = X
         X, y = self._checked(X, y)
         check_classification_targets(y)
         weight = self._weights(sample_weight, X)
@@ -182,5 +190,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
             classes, codes = encoded(y)
             factor = balance(np.bincount(codes, weights=weight))
             changes["class_weight"] = dict(zip(classes.tolist(), factor.tolist(), strict=True))
-        self._search_and_fit(X, y, weight, params, **changes)
+        with config_context(array_api_dispatch=False):  # scores are of NumPy's arrays
+            self._search_and_fit(X, y, weight, params, **changes)
+        adopt_kind(self, given)
         return self

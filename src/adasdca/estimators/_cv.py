@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 
 from adasdca.engine.interruption import interruption
+from adasdca.estimators._device import device_of, rows_to_split, stand_in, taken
 from adasdca.estimators._progress import logger
 from adasdca.methods import get_method
 from adasdca.predictor import POWERS, Forecast, Track
@@ -120,7 +121,10 @@ class Search:
         self, X: Any, y: Any, sample_weight: Any, params: dict[str, Any], **changes: Any
     ) -> None:
         cs, ratios = self._grid()
-        folds = self._split(X, y, params)
+        device = device_of(self, X)
+        if device is not None:
+            X, changes = rows_to_split(self, X), {**changes, "device": device}
+        folds = self._split(stand_in(X), y, params)
         jobs = [(fold, ratio) for fold in folds for ratio in ratios.tolist()]
         context = None
         if getattr(self, "_skl_callbacks", None):
@@ -142,7 +146,7 @@ class Search:
 
         with interruption() as around:
             # Threads share X, and the wish to stop; the kernels run without the GIL.
-            workers = Parallel(self.n_jobs, require="sharedmem")
+            workers = Parallel(self.n_jobs if device is None else 1, require="sharedmem")
             found = list(workers(delayed(walk_of)(k) for k in range(len(jobs))))
             around.check()
         walks = [walk for walk in found if walk is not None]
@@ -191,7 +195,7 @@ class Search:
     ) -> Walk:
         """Fit a fold's training rows for each C, from the last solution; score its test rows."""
         train, test = fold
-        X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
+        X_train, X_test, y_train, y_test = taken(X, train), taken(X, test), y[train], y[test]
         weight_train = weight_test = None
         if sample_weight is not None:
             weight_train, weight_test = sample_weight[train], sample_weight[test]

@@ -14,11 +14,12 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from adasdca.estimators._base import LinearModel, LossNames
+from adasdca.estimators._device import adopt_kind, told_in_kind
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import with_callbacks
 from adasdca.methods import Method
+from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import Loss
-from adasdca.problem.products import RowProducts
 from adasdca.solution import Record
 
 Array = NDArray[np.float64]
@@ -85,8 +86,8 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     delta : float, default=1.35
         Where ``"huber"`` turns from a parabola into a line, in units of y.
     device : {"cuda"} or None, default=None
-        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once. All
-        else, and every prediction, stays in this process. There are no multinomial models there.
+        ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once, unless
+        it is there. Predictions are made where their rows are.
 
     Attributes
     ----------
@@ -208,7 +209,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         -------
         self
         """
-        began = time.perf_counter()
+        began, given = time.perf_counter(), X
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
@@ -217,9 +218,10 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         if y.ndim == 1:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
             self.dual_coef_ = self.dual_coef_[0]
+        adopt_kind(self, given)
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Return the predictions x·w + b.
 
         Parameters
@@ -231,11 +233,10 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         -------
         (n_samples,) or (n_samples, n_targets) array
         """
-        X = self._rows_to_predict(X)
-        scores = RowProducts(X).times(self._dense_coef()) + self.intercept_
-        return np.asarray(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores)
+        scores = self._scored(X)
+        return told_in_kind(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores, X)
 
-    def certified_error(self, X: Any) -> Array:
+    def certified_error(self, X: Any) -> Any:
         """Return a bound on the difference between each prediction and the exact optimum's.
 
         Parameters
@@ -247,6 +248,6 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         -------
         (n_samples,) or (n_samples, n_targets) array
         """
-        X = self._rows_to_predict(X)
-        errors = self._region.errors(X, self._dense_coef(), np.atleast_1d(self.intercept_))
-        return errors[:, 0] if np.ndim(self.intercept_) == 0 else errors
+        b = np.atleast_1d(to_numpy(self.intercept_))
+        errors = self._region.errors(self._rows_to_predict(X), self._dense_coef(), b)
+        return told_in_kind(errors[:, 0] if np.ndim(self.intercept_) == 0 else errors, X)

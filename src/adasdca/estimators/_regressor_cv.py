@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import _fit_context
 
 from adasdca.estimators._cv import Search
+from adasdca.estimators._device import adopt_kind
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import with_callbacks
 from adasdca.estimators._regressor import AdaSDCARegressor
@@ -55,6 +57,9 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         ``adasdca``; 2: progress bars for the final fit (needs rich).
     gamma, epsilon, quantile, delta : float
         Parameters of the losses, as in `AdaSDCARegressor`.
+    device : {"cuda"} or None, default=None
+        ``"cuda"``: all solves are made on a CUDA device, to which X is copied once, one fold after
+        the other.
 
     Attributes
     ----------
@@ -123,6 +128,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         epsilon: float = 0.1,
         quantile: float = 0.5,
         delta: float = 1.35,
+        device: str | None = None,
     ) -> None:
         self.Cs = Cs
         self.l1_ratios = l1_ratios
@@ -146,6 +152,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         self.epsilon = epsilon
         self.quantile = quantile
         self.delta = delta
+        self.device = device
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -169,7 +176,10 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         -------
         self
         """
+        given = X
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
-        self._search_and_fit(X, y, self._weights(sample_weight, X), params)
+        with config_context(array_api_dispatch=False):  # scores are of NumPy's arrays
+            self._search_and_fit(X, y, self._weights(sample_weight, X), params)
+        adopt_kind(self, given)
         return self

@@ -11,8 +11,9 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
 from adasdca.duality.error_bounds import Region
+from adasdca.estimators._device import told_in_kind
+from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import Logistic, ModifiedHuber
-from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 
@@ -35,8 +36,9 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
 
     _joint: bool  # whether the classes make one multinomial model
     _region: Region
+    classes_: Any
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any) -> Any:
         """Return the scores x·w + b.
 
         Parameters
@@ -49,13 +51,29 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         scores : (n_samples,) or (n_samples, n_classes) array
             With two classes, above 0 means ``classes_[1]``.
         """
-        X = self._rows_to_predict(X)
-        scores = RowProducts(X).times(self._dense_coef()) + self.intercept_
-        return np.asarray(scores.ravel() if scores.shape[1] == 1 else scores)
+        scores = self._scored(X)
+        return told_in_kind(scores.ravel() if scores.shape[1] == 1 else scores, X)
+
+    def predict(self, X: Any) -> Any:
+        """Return the labels: those of the largest scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        (n_samples,) array
+        """
+        scores = self._scored(X)
+        one = scores.shape[1] == 1
+        codes = (scores[:, 0] > 0).astype(np.intp) if one else scores.argmax(axis=1)
+        return told_in_kind(self.classes_[codes], X)
 
     @available_if(_gives_probabilities)
     @np.errstate(under="ignore")  # a probability too small for doubles is 0
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes, for the logistic and the modified Huber loss.
 
         Logistic: the logistic function of the scores, or their softmax for a multinomial model.
@@ -70,19 +88,22 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         -------
         (n_samples, n_classes) array
         """
-        scores = self.decision_function(X)
+        return told_in_kind(self._chances(X), X)
+
+    def _chances(self, X: Any) -> Array:
+        scores = self._scored(X)
         logistic = isinstance(self._loss(), Logistic)
         if self._joint:
             return np.asarray(softmax(scores, axis=1))
         p = expit(scores) if logistic else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0
-        if p.ndim == 1:
+        if p.shape[1] == 1:
             return np.column_stack([1.0 - p, p])
         total = p.sum(axis=1, keepdims=True)
         # Where no class has any probability, all have the same.
         return np.asarray(np.where(total > 0, p, 1.0) / np.where(total > 0, total, p.shape[1]))
 
     @available_if(_gives_probabilities)
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithms of the probabilities of the classes.
 
         Parameters
@@ -94,10 +115,10 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         -------
         (n_samples, n_classes) array
         """
-        with np.errstate(divide="ignore"):  # log 0 = −∞ is the answer
-            return np.asarray(np.log(self.predict_proba(X)))
+        with np.errstate(divide="ignore", under="ignore"):  # log 0 = −∞ is the answer
+            return told_in_kind(np.log(self._chances(X)), X)
 
-    def certified_margin(self, X: Any) -> Array:
+    def certified_margin(self, X: Any) -> Any:
         """Return how safe each prediction is: above 0, the exact optimum predicts the same.
 
         The margin is the lead of the predicted class in score, less what the scores of the exact
@@ -113,14 +134,13 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         -------
         (n_samples,) array
         """
-        X = self._rows_to_predict(X)
-        coef = self._dense_coef()
-        scores = RowProducts(X).times(coef) + self.intercept_
-        errors = self._region.errors(X, coef, self.intercept_)
+        products, coef, b = self._rows_to_predict(X), self._dense_coef(), to_numpy(self.intercept_)
+        scores = products.times(coef) + b
+        errors = self._region.errors(products, coef, b)
         if scores.shape[1] == 1:
-            return np.asarray(np.abs(scores[:, 0]) - errors[:, 0])
+            return told_in_kind(np.abs(scores[:, 0]) - errors[:, 0], X)
         rows, best = np.arange(len(scores)), scores.argmax(axis=1)
         low = scores[rows, best] - errors[rows, best]
         rivals = scores + errors
         rivals[rows, best] = -np.inf
-        return np.asarray(low - rivals.max(axis=1))
+        return told_in_kind(low - rivals.max(axis=1), X)

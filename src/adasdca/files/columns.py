@@ -26,12 +26,15 @@ class Columns:
         Of a column that is one-hot: its values, a feature for each.
     fill : dict of str to float or str
         Of a column: what stands for a missing value.
+    left_out : list of str
+        The columns that were there and are no features, so that later rows may have them too.
     """
 
     target: str | None
     names: list[str]
     categories: dict[str, list[str]] = field(default_factory=dict)
     fill: dict[str, float | str] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def features(self) -> list[str]:
@@ -59,13 +62,16 @@ class Columns:
             "names",
             "categories",
             "fill",
+            "left_out",
         }
         if valid:
             target, names = given.get("target"), given.get("names")
             kinds, fill = given.get("categories", {}), given.get("fill", {})
+            left_out = given.get("left_out", [])
             valid = (
                 (target is None or isinstance(target, str))
                 and _texts(names)
+                and _texts(left_out)
                 and isinstance(kinds, dict)
                 and all(_texts(values) and values for values in kinds.values())
                 and isinstance(fill, dict)
@@ -74,10 +80,10 @@ class Columns:
             )
         if not valid:
             raise FileError(
-                "columns must be a dictionary of target, names, categories and fill; fit the model "
-                "again."
+                "columns must be a dictionary of target, names, categories, fill and left_out; fit "
+                "the model again."
             )
-        return cls(target, names, kinds, fill)
+        return cls(target, names, kinds, fill, left_out)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def encoded(
     if frame.width == 0:
         raise FileError(f"{path} has no columns besides the target; it needs a feature at least.")
     columns = choice.known or _learned(path, frame, choice, target)
-    _check_numbers(path, [s for s in frame if s.name not in columns.categories])
+    _check_numbers(path, [s for s in frame if s.name not in columns.categories], target)
     if columns.plain:
         return _matrix(path, frame), columns
     blocks: list[Any] = []
@@ -139,13 +139,14 @@ def _one_hot(path: Path, column: pl.Series, values: list[str], lenient: bool) ->
     return sp.csr_matrix((ones, (rows, code[known])), shape=(len(words), len(values)))
 
 
-def _check_numbers(path: Path, columns: Sequence[pl.Series]) -> None:
+def _check_numbers(path: Path, columns: Sequence[pl.Series], target: str | None) -> None:
     pl = polars()
     wrong = [s for s in columns if not (s.dtype.is_numeric() or s.dtype == pl.Boolean)]
     if wrong:
         shown = "; ".join(_describe(s) for s in wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
         raise FileError(
-            f"{path}: {len(wrong)} feature column(s) hold no numbers: {shown}. Leave them out "
+            f"{path}: {len(wrong)} feature column(s) hold no numbers: {shown}. "
+            f"{'Name the target (target=), leave' if target is None else 'Leave'} them out "
             "(drop=), make a feature of each category (one_hot=), or correct the values."
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,9 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
             f"n_features = {n_features} were asked for; choose the file or n_features that fits."
         )
     X, columns = encoded(path, features, choice, chosen)
+    if choice.known is None:
+        left_out = [name for name in frame.columns if name not in (chosen, *features.columns)]
+        columns = replace(columns, left_out=left_out)
     return Table(X, y, columns.features, str(path), columns)
 
 
@@ -181,7 +185,7 @@ def _features(path: Path, frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
                 f"{path} lacks the column {lost[0]!r} ({len(lost)} in all), which the model was "
                 "fitted on."
             )
-        extra = sorted(set(frame.columns) - {*known.names, known.target})
+        extra = sorted(set(frame.columns) - {*known.names, *known.left_out, known.target})
         if extra and not choice.lenient:
             raise FileError(
                 f"{path} has the column {extra[0]!r} ({len(extra)} in all), which the model was "

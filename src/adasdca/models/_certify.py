@@ -14,6 +14,7 @@ from adasdca.models._model import Model, ModelError, UnknownLoss
 from adasdca.models._objectives import Objective, UnknownObjectiveError, objective_of
 from adasdca.models._posed import Posed
 from adasdca.problem.data import check_weights
+from adasdca.problem.device_rows import to_numpy
 
 Array = NDArray[np.float64]
 
@@ -25,7 +26,13 @@ EPOCHS = 20
 def certify(X: Any, y: Any, coef: Any, *, loss: Any, lam: float, **problem: Any) -> Certificate: ...
 @overload
 def certify(
-    estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, epochs: int = EPOCHS
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    epochs: int = EPOCHS,
+    backend: str | None = None,
 ) -> Certificate | list[Certificate]: ...
 def certify(*args: Any, **options: Any) -> Any:
     """Certify any linear model: its objective, a lower bound on the least one, and the gap.
@@ -51,6 +58,8 @@ def certify(*args: Any, **options: Any) -> Any:
         Epochs of dual ascent to spend on a better bound, 20 by default for an estimator and 0 for
         coefficients. Losses with a kink need some: at a kink the slope of the loss says little
         about the dual.
+    backend : "cuda", optional
+        Where the rows live, as in `adasdca.solve`.
     coef : (d,) array
         Coefficients w.
     **problem
@@ -100,7 +109,13 @@ def certify(*args: Any, **options: Any) -> Any:
 
 
 def certify_model(
-    model: Any, X: Any, y: Any, *, sample_weight: Any = None, epochs: int = 0
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    epochs: int = 0,
+    backend: str | None = None,
 ) -> list[Certificate]:
     """Certify a model, or a fitted estimator, on data: one certificate for each of its problems.
 
@@ -116,6 +131,8 @@ def certify_model(
         The weights of the fit.
     epochs : int, default 0
         Epochs of dual ascent for a better bound; see `adasdca.certify`.
+    backend : "cuda", optional
+        Where the rows live, as in `adasdca.solve`.
 
     Returns
     -------
@@ -125,12 +142,12 @@ def certify_model(
     if not isinstance(model, Model):
         model, X, y = _innermost(model, X, y)
     posed = problems_of(model, y, sample_weight)
-    return [each.certify(X, epochs) for each in posed]
+    return [each.certify(X, epochs, backend) for each in posed]
 
 
 def problems_of(model: Any, y: Any, sample_weight: Any = None) -> list[Posed]:
     """Return the problems that a model, or a fitted linear estimator, solves on these targets."""
-    y = np.asarray(y)
+    y = to_numpy(y)
     weight = check_weights(sample_weight, len(y))
     if isinstance(model, Model):
         return _of_model(model, y, weight)
@@ -190,13 +207,13 @@ def _of_model(model: Model, y: NDArray[Any], weight: Array | None) -> list[Posed
 def _of_estimator(
     model: Any, objective: Objective, y: NDArray[Any], weight: Array | None
 ) -> list[Posed]:
-    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_)
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else to_numpy(model.coef_)
     coef = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
     intercept = np.zeros(len(coef))
     if objective.fit_intercept:
-        intercept += np.ravel(model.intercept_)
+        intercept += np.ravel(to_numpy(model.intercept_))
     duals = getattr(model, "dual_coef_", None)
-    duals = [None] * len(coef) if duals is None else np.atleast_2d(duals)
+    duals = [None] * len(coef) if duals is None else np.atleast_2d(to_numpy(duals))
     classes = getattr(model, "classes_", None)
     if classes is None:
         targets = [*np.atleast_2d(np.asarray(y, dtype=np.float64).T)]

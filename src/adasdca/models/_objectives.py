@@ -79,10 +79,18 @@ class Objective:
     multinomial: bool = False
     signs: bool = False
 
+    def strength_of(self, k: int) -> float:
+        """Return C or alpha of problem k."""
+        values = np.atleast_1d(np.asarray(self.strength, dtype=np.float64))
+        return float(values[k if len(values) > 1 else 0])
+
+    def penalised(self, k: int = 0) -> bool:
+        """Whether problem k has a penalty at all."""
+        return self.strength_of(k) != (np.inf if self.unit == "C" else 0.0)
+
     def lam(self, n: int, total: float, k: int = 0) -> float:
         """Return lam of problem k, for n rows of that total weight."""
-        values = np.atleast_1d(np.asarray(self.strength, dtype=np.float64))
-        value = float(values[k if len(values) > 1 else 0])
+        value = self.strength_of(k)
         if self.unit == "C":
             lam = 1.0 / (value * total)
         else:
@@ -142,11 +150,6 @@ def _own(m: Any) -> Objective:
 def _l1_share(m: Any) -> float:
     """Return the share of the L1 term from `penalty`, which newer versions leave to l1_ratio."""
     penalty = getattr(m, "penalty", "deprecated")
-    if penalty is None or penalty == "none":
-        raise UnknownObjectiveError(
-            f"{type(m).__name__}(penalty=None) is a problem without a penalty: nothing bounds how "
-            "far its optimum is, so there is no certificate; fit with some regularisation."
-        )
     if penalty in ("l1", "l2"):
         return float(penalty == "l1")
     ratio = _chosen(m, "l1_ratio")
@@ -157,7 +160,7 @@ def _logistic(m: Any) -> Objective:
     liblinear = m.solver == "liblinear"
     return Objective(
         Logistic(),
-        np.ravel(_chosen(m, "C"))[0],
+        np.inf if getattr(m, "penalty", "") is None else np.ravel(_chosen(m, "C"))[0],
         "C",
         l1_ratio=_l1_share(m),
         fit_intercept=m.fit_intercept,

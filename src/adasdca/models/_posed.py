@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adasdca.certification import certify
 from adasdca.duality.certificate import Certificate
 from adasdca.multinomial.certification import certify_multinomial
-from adasdca.problem.data import check_rows
+from adasdca.problem.data import CheckedRows, check_rows
 from adasdca.problem.losses import Loss
 
 Array = NDArray[np.float64]
@@ -48,10 +48,10 @@ class Posed:
     intercept_scaling: float | None = None
     dual_coef: Any = None
 
-    def certify(self, X: Any, epochs: int) -> Certificate:
+    def certify(self, X: Any, epochs: int, backend: str | None = None) -> Certificate:
         """Certify it on these rows, with that many epochs for a better bound."""
         if self.coef.ndim == 2:
-            return self._jointly(X)
+            return self._jointly(X, backend)
         fits = self.dual_coef is not None and np.shape(self.dual_coef) == self.targets.shape
         return certify(
             X,
@@ -68,21 +68,23 @@ class Posed:
             intercept_scaling=self.intercept_scaling,
             dual_coef=self.dual_coef if fits else None,
             epochs=epochs,
+            backend=backend,
         )
 
-    def _jointly(self, X: Any) -> Certificate:
-        rows = check_rows(X)
+    def _jointly(self, X: Any, backend: str | None) -> Certificate:
+        rows = check_rows(X, device=backend == "cuda")
         coef, intercept, constant = self.coef, self.intercept, self.intercept_scaling
         if constant is not None:
             rows = rows.with_constant(constant)
             coef = np.column_stack([coef, intercept / constant])
             intercept = np.zeros(len(coef))
         return certify_multinomial(
-            rows.matrix,
+            CheckedRows(rows),
             self.targets,
             coef,
             intercept,
             lam=self.lam,
             sample_weight=self.weight,
             fit_intercept=self.fit_intercept and constant is None,
+            backend=backend,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.backends.base import to_host
 from adasdca.problem.data import DenseRows, Rows
 
 Array = NDArray[np.float64]
@@ -21,19 +22,51 @@ Block = NDArray[Any]
 LANES = 8
 
 
-class ClassBlocks:
+class Layout:
+    """Blocks and what they hold.
+
+    Parameters
+    ----------
+    n_classes : int
+        The number of classes.
+    lanes : int, optional
+        The width of a block; by default one that the core takes.
+    xp : module, optional
+        NumPy, or the one like it whose arrays blocks are.
+    """
+
+    def __init__(self, n_classes: int, lanes: int | None = None, xp: Any = np) -> None:
+        self.n_classes, self.xp = n_classes, xp
+        self.lanes = lanes or -(-n_classes // LANES) * LANES
+
+    def block(self, values: Array, real: Any = np.float64) -> Block:
+        """Return an array with a class in each row as a block."""
+        out: Block = self.xp.zeros((values.shape[1], self.lanes), dtype=real)
+        out[:, : self.n_classes] = self.xp.asarray(values).T
+        return out
+
+    def line(self, values: Array, real: Any = np.float64) -> Block:
+        """Return a number for each class as a line of a block."""
+        out: Block = self.xp.zeros(self.lanes, dtype=real)
+        out[: self.n_classes] = self.xp.asarray(values)
+        return out
+
+    def classes(self, block: Block) -> Array:
+        """Return a block as an array of this process with a class in each row."""
+        return np.ascontiguousarray(to_host(block).T[: self.n_classes], dtype=np.float64)
+
+
+class ClassBlocks(Layout):
     """The rows, if dense less their mean, as factors of blocks.
 
     Attributes
     ----------
-    lanes : int
-        The width of a block.
     apart : (d,) array
         The part of the mean that is still in the rows: that of sparse ones, else 0.
     """
 
     def __init__(self, rows: Rows, n_classes: int, centre: Array) -> None:
-        self.n_classes, self.lanes = n_classes, -(-n_classes // LANES) * LANES
+        super().__init__(n_classes)
         if isinstance(rows, DenseRows):
             self._rows = _core.ClassRows.dense(rows.values, centre if centre.any() else None)
             self.apart = np.zeros_like(centre)
@@ -41,22 +74,6 @@ class ClassBlocks:
             self._rows = _core.ClassRows.csr(rows.values, rows.columns, rows.start, rows.shape[1])
             self.apart = centre
         self.shape = rows.shape
-
-    def block(self, values: Array, real: Any = np.float64) -> Block:
-        """Return an array with a class in each row as a block."""
-        out = np.zeros((values.shape[1], self.lanes), dtype=real)
-        out[:, : self.n_classes] = values.T
-        return out
-
-    def line(self, values: Array, real: Any = np.float64) -> Block:
-        """Return a number for each class as a line of a block."""
-        out = np.zeros(self.lanes, dtype=real)
-        out[: self.n_classes] = values
-        return out
-
-    def classes(self, block: Block) -> Array:
-        """Return a block as an array with a class in each row."""
-        return np.ascontiguousarray(block.T[: self.n_classes], dtype=np.float64)
 
     def times(self, coef: Array) -> Array:
         """Return the scores of all rows, a class in each row."""

@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 
 from adasdca.duality.certificate import Certificate
 from adasdca.multinomial.intercept import LONGEST, InterceptObjective, flow, hard_cost
-from adasdca.multinomial.margins import Multinomial, RowLosses, blocks
+from adasdca.multinomial.margins import ROUNDOFF, DualPoint, Multinomial, RowLosses
 from adasdca.newton.newton import minimise
 
 Array = NDArray[np.float64]
 
-#: Unit roundoff.
-ROUNDOFF = 2.0**-53
 #: The intercept may cost this share of the gap asked for,
 SHARE = 1e-2
 #: and this share of the objective is below what double precision shows of the gap.
@@ -40,7 +38,7 @@ class Feasible(NamedTuple):
 
     Attributes
     ----------
-    alpha : (K, n) array
+    point : DualPoint
         The point.
     shift : (K,) array
         How far b was moved.
@@ -52,7 +50,7 @@ class Feasible(NamedTuple):
         What rounding may add to the cost, and to `moved`.
     """
 
-    alpha: Array
+    point: DualPoint
     shift: Array
     cost: float = 0.0
     moved: float = 0.0
@@ -63,33 +61,26 @@ class Feasible(NamedTuple):
 def feasible(problem: Multinomial, losses: RowLosses, enough: float, deadline: float) -> Feasible:
     """Move b to its best place, but for `enough`, and return a dual point there."""
     if not problem.fit_intercept:
-        return Feasible(losses.alpha(), np.zeros(problem.n_classes))
+        return Feasible(losses.dual(), np.zeros(problem.n_classes))
     objective = InterceptObjective(problem, losses)
     minimise(objective, enough, deadline, MOST_STEPS)
-    alpha, shift, cost = objective.alpha, objective.shift, objective.cost()
-    k, n = alpha.shape
-    unit = ROUNDOFF * (math.log2(n) + k + 8.0)
+    dual, shift, cost = objective.dual, objective.shift, objective.cost()
+    unit = ROUNDOFF * (math.log2(problem.rows.shape[0]) + problem.n_classes + 8.0)
     if math.isfinite(cost):
-        before, alpha, step = alpha, np.empty_like(alpha), objective.flow.step[:, None]
-        for part in blocks(n):
-            here = before[:, part]
-            bend = losses.curved(np.broadcast_to(step, here.shape), part)
-            np.subtract(here, bend, out=alpha[:, part])
-        left = np.abs(alpha.sum(axis=1)) + unit * np.abs(alpha).sum(axis=1)
+        dual = dual.moved(losses, objective.flow.step)
+        left = np.abs(dual.sums()) + unit * dual.sizes()
         # Another move of this kind would take the rest away.
         rest = flow(objective.coupling, left)
         if rest.exact and float(np.ptp(rest.step)) <= 0.5 * LONGEST:
             slip = 2.0 * (rest.energy + math.sqrt(rest.energy * cost))
-            moment = problem.sum(problem.lengths**2)
-            return Feasible(
-                alpha, shift, cost, 0.0, slip, math.sqrt(moment * rest.energy) / problem.mu
-            )
+            drift = math.sqrt(problem.moment * rest.energy) / problem.mu
+            return Feasible(dual, shift, cost, 0.0, slip, drift)
     else:
         cost = hard_cost(losses, objective.balance)
-        left = unit * np.abs(alpha).sum(axis=1)
-    longest = float(problem.lengths.max()) / problem.mu
-    moved = longest * float(np.abs(alpha.sum(axis=1)).sum())
-    return Feasible(alpha, shift, cost, moved, hard_cost(losses, left), longest * float(left.sum()))
+        left = unit * dual.sizes()
+    longest = problem.longest / problem.mu
+    moved = longest * float(np.abs(dual.sums()).sum())
+    return Feasible(dual, shift, cost, moved, hard_cost(losses, left), longest * float(left.sum()))
 
 
 @dataclass(frozen=True)
@@ -102,7 +93,7 @@ class Point:
         The model.
     losses : RowLosses
         The rows' part there.
-    alpha, u : (K, n) array, (K, d) array
+    dual, u : DualPoint, (K, d) array
         The dual point.
     travel, hops : float, int
         The way of W from 0, on which scores were summed up, and its steps.
@@ -117,7 +108,7 @@ class Point:
     coef: Array
     intercept: Array
     losses: RowLosses
-    alpha: Array
+    dual: DualPoint
     u: Array
     travel: float
     hops: int
@@ -138,34 +129,26 @@ def certified(
     deadline: float,
 ) -> Point:
     """Certify a model; its intercept is moved to the best place, and its losses with it."""
-    n, d = problem.rows.shape
-    mu, total = problem.mu, problem.total
+    d, mu, total = problem.rows.shape[1], problem.mu, problem.total
     penalty = 0.5 * mu * float(np.vdot(coef, coef))
     enough = max(SHARE * tol, LEAST) * (losses.value() + penalty)
     dual = feasible(problem, losses, enough, deadline)
     intercept = intercept + dual.shift
     intercept = intercept - intercept.mean()
-    u = problem.combined(dual.alpha) / mu
+    u = dual.point.combined() / mu
     apart = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
     lost = apart + dual.cost
-    # How far scores can be from the truth, row by row.
-    size = np.maximum(losses.margins.max(axis=0), -losses.margins.min(axis=0))
-    size += np.abs(intercept).max()
-    size *= (4.0 + hops) * math.sqrt(problem.n_classes)
-    error = ROUNDOFF * ((0.5 * d + 8.0) * travel * problem.lengths + size)
-    square = problem.sum(error**2)
+    off_by = dual.point.rounding(losses, travel, hops, float(np.abs(intercept).max()))
     # |U − truth|.
-    sizes = np.sqrt((dual.alpha**2).sum(axis=0))
-    mass = float(sizes @ problem.lengths)
-    chain = n + problem.n_classes + 8.0
-    drift = dual.drift + 2.0 * ROUNDOFF * chain * mass / mu
+    chain = problem.rows.chain + problem.n_classes + 8.0
+    drift = dual.drift + 2.0 * ROUNDOFF * chain * off_by.mass / mu
     off = math.sqrt(2.0 * mu * apart) * drift + 0.5 * mu * drift**2
     relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
     # Half the square, for the slope of the loss varies by half of what the scores do.
-    slip = dual.slip + math.sqrt(2.0 * square * dual.cost) + 0.5 * square
+    slip = dual.slip + math.sqrt(2.0 * off_by.square * dual.cost) + 0.5 * off_by.square
     rounding = 1.001 * (slip + off + relative * lost)
     value = losses.value() + penalty
-    blur = 1.001 * (float(sizes @ error) + 0.5 * square + relative * value)
+    blur = 1.001 * (off_by.reach + 0.5 * off_by.square + relative * value)
     certificate = Certificate.of(
         value / total, (lost + rounding) / total, rounding / total, blur / total, problem.lam
     )
@@ -173,12 +156,12 @@ def certified(
         coef,
         intercept,
         copy(losses),
-        dual.alpha,
+        dual.point,
         u,
         travel,
         hops,
         lost,
         dual.cost,
-        mass,
+        off_by.mass,
         certificate,
     )

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate
 from adasdca.multinomial.certificate import certified
-from adasdca.multinomial.margins import Multinomial, RowLosses
+from adasdca.multinomial.device import RowMaker, row_maker
+from adasdca.multinomial.margins import Multinomial
 from adasdca.problem.data import check_rows, check_weights
 
 Array = NDArray[np.float64]
@@ -26,6 +27,7 @@ def certify_multinomial(
     lam: float,
     sample_weight: Any = None,
     fit_intercept: bool = False,
+    backend: str | RowMaker | None = None,
 ) -> Certificate:
     """Certify a multinomial logistic model; the objective is that of `solve_multinomial`.
 
@@ -40,13 +42,14 @@ def certify_multinomial(
         Classes 0 … K−1.
     coef, intercept : (K, d) array, (K,) array
         The model.
-    lam, sample_weight, fit_intercept
+    lam, sample_weight, fit_intercept, backend
         The problem, as in `solve_multinomial`.
     """
     weight = check_weights(sample_weight, len(codes))
     with np.errstate(all="ignore"), one_thread():
-        problem = Multinomial(check_rows(X), codes, weight, lam, len(coef), fit_intercept)
-        losses = RowLosses(problem, problem.margins(coef, intercept))
+        rows = row_maker(backend)(check_rows(X, device=backend == "cuda"), len(coef))
+        problem = Multinomial(rows, codes, weight, lam, len(coef), fit_intercept)
+        losses = problem.losses(coef, intercept)
         penalty = 0.5 * problem.mu * float(np.vdot(coef, coef))
         own = (losses.value() + penalty) / problem.total
         travel = 1.25 * float(np.linalg.norm(coef))

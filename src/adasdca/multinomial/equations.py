@@ -12,13 +12,12 @@ the second line with an intercept only.
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
+from adasdca.backends.base import to_host
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import Multinomial, RowLosses
 from adasdca.newton.equations import Map, conjugate_gradients, damped_solve
@@ -79,7 +78,8 @@ class StepEquations:
         self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
     ) -> Step | None:
         """Use conjugate gradients; a product with the matrix is one pass over the rows."""
-        real = np.float32 if accuracy >= SINGLE else np.float64
+        single = accuracy >= SINGLE and self.problem.rows.single
+        real = np.float32 if single else np.float64
         size = float(np.abs(right).max())
         found = None
         if size > 0:
@@ -97,32 +97,27 @@ class StepEquations:
         accuracy: float,
         deadline: float,
     ) -> Step | None:
-        problem, count = self.problem, 0
-        blocks, free = problem.blocks, problem.fit_intercept
-        p, centre = blocks.block(losses.at.p, real), blocks.apart.astype(real)
-        shifted = bool(centre.any())
+        problem, rows, count = self.problem, self.problem.rows, 0
+        layout, free, xp = rows.layout, problem.fit_intercept, rows.xp
+        curve = losses.curvature(real)
 
-        def product(v: Block, b: Array) -> tuple[Block, Array]:
+        def product(v: Block, b: Block) -> tuple[Block, Block]:
             nonlocal count
             count += 1
-            problem.rows.passes += 1
-            shift = b - centre @ v if shifted else b
-            image, sums = blocks.curve(v, shift, p, problem.codes, problem.weight)
-            if shifted:
-                image -= np.outer(centre, sums.astype(real))
+            image, sums = curve(v, b)
             image += real(mu) * v
-            return image, sums if free else np.zeros_like(sums)
+            return image, sums if free else xp.zeros_like(sums)
 
         precondition = by_average(problem, losses, mu, real, deadline) if self._average else None
         if precondition is None:
             precondition = by_diagonal(problem, losses, mu, real)
-        right_sides = blocks.block(right, real), np.zeros(blocks.lanes)
+        right_sides = layout.block(right, real), xp.zeros(layout.lanes)
         found = conjugate_gradients(product, precondition, right_sides, accuracy, deadline)
         self.formed = count > self._patience
         if found is None:
             return None
-        dw, db = found[0]
-        return blocks.classes(dw), db[: blocks.n_classes]
+        dw, db = found[:2]
+        return layout.classes(dw), np.asarray(to_host(db))[: problem.n_classes]
 
 
 def solve_formed(
@@ -131,29 +126,9 @@ def solve_formed(
     """Form the matrix and factorise it."""
     k, d = right.shape
     wide = d + problem.fit_intercept
-    p = losses.at.p
-    # p(1 − p) with the digits of 1 − p.
-    rest = 1.0 - p
-    rest[problem.own] = losses.at.short
-    rest *= p
-    rest, root = problem.weighted(rest), np.ones(p.shape[1])
-    if problem.weight is not None:
-        root = np.sqrt(problem.weight)
-    cross = np.zeros((k * wide, k * wide), order="F")
-    blocks = np.zeros((k, wide, wide))
-    for part, rows in problem.rows.dense_blocks(k * wide):
-        if time.perf_counter() >= deadline:
-            return None
-        z = np.ones((len(rows), wide))
-        np.subtract(rows, problem.centre, out=z[:, :d])
-        spread = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
-        cross = dsyrk(-1.0, spread.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
-        for a in range(k):
-            blocks[a] += z.T @ (rest[a, part, None] * z)
-    matrix = np.asarray(cross).T  # the upper triangle in Fortran order is the lower one in C order
-    for a in range(k):
-        own = slice(a * wide, (a + 1) * wide)
-        matrix[own, own] = blocks[a]
+    matrix = losses.formed(deadline)
+    if matrix is None:
+        return None
     diagonal = np.full((k, wide), mu)
     if problem.fit_intercept:
         diagonal[:, d] = 0.0
@@ -186,21 +161,23 @@ def by_average(
     np.fill_diagonal(mean, -mean.sum(axis=1))
     if basis is None or not np.isfinite(mean).all():
         return None
+    layout, xp = problem.rows.layout, problem.rows.xp
     squares, directions = basis
     directions = directions.astype(real, copy=False)
-    k, lanes = len(mean), problem.blocks.lanes
+    k, lanes = len(mean), layout.lanes
     values, vectors = np.linalg.eigh(mean)
     values = np.maximum(values, 0.0)
     inverse = np.where(values > 1e-14 * values[-1], 1.0 / np.maximum(values, 1e-300), 0.0)
-    scale, turn = np.ones((len(squares), lanes), real), np.zeros((lanes, lanes), real)
-    scale[:, :k] = np.outer(squares, values / problem.total) + mu
-    turn[:k, :k] = vectors
+    scale, turn = xp.ones((len(squares), lanes), real), xp.zeros((lanes, lanes), real)
+    scale[:, :k] = xp.outer(squares, xp.asarray(values / problem.total)) + mu
+    turn[:k, :k] = xp.asarray(vectors)
+    inner = xp.asarray((vectors * inverse) @ vectors.T)
 
-    def precondition(r: Block, t: Array) -> tuple[Block, Array]:
+    def precondition(r: Block, t: Block) -> tuple[Block, Block]:
         turned = directions.T @ (r @ turn)
         turned /= scale
-        shift = np.zeros_like(t)
-        shift[:k] = vectors @ (inverse * (vectors.T @ t[:k]))
+        shift = xp.zeros_like(t)
+        shift[:k] = inner @ t[:k]
         return directions @ (turned @ turn.T), shift
 
     return precondition
@@ -208,22 +185,15 @@ def by_average(
 
 def by_diagonal(problem: Multinomial, losses: RowLosses, mu: float, real: Any) -> Map:
     """Precondition by the diagonal."""
-    blocks, k = problem.blocks, problem.n_classes
-    spread = problem.weighted(losses.at.p * (1.0 - losses.at.p))
-    mass = spread.sum(axis=1)
-    problem.rows.passes += 1
-    scale = blocks.gather(spread, real, squared=True)
-    if blocks.apart.any():
-        problem.rows.passes += 1
-        centre = blocks.apart.astype(real)[:, None]
-        moved = blocks.gather(spread, real)
-        scale += centre * (centre * blocks.line(mass, real) - 2.0 * moved)
-    np.maximum(scale, 0.0, out=scale)
+    rows, k = problem.rows, problem.n_classes
+    xp = rows.xp
+    scale, mass = losses.spreads(real)
+    xp.maximum(scale, 0.0, out=scale)
     scale += real(mu)
-    mass = np.where(mass > 0, mass, 1.0)
+    mass = xp.asarray(np.where(mass > 0, mass, 1.0))
 
-    def precondition(r: Block, t: Array) -> tuple[Block, Array]:
-        z = np.zeros_like(t)
+    def precondition(r: Block, t: Block) -> tuple[Block, Block]:
+        z = xp.zeros_like(t)
         z[:k] = t[:k] / mass
         z[:k] -= z[:k].mean()
         return r / scale, z

@@ -9,6 +9,7 @@ rounding, and they stay probabilities as long as |δ| ≤ 1/2. That costs Σ_i c
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -82,8 +83,8 @@ class InterceptObjective:
         self._derive()
 
     def _derive(self) -> None:
-        self.alpha = self.losses.alpha()
-        self.balance = self.alpha.sum(axis=1)
+        self.dual = self.losses.dual()
+        self.balance = self.dual.sums()
         self.coupling = self.losses.coupling()
         # Beyond the margins there is nothing to be found.
         self.flow = flow(self.coupling, self.balance, self.losses.spread() + 10.0)
@@ -102,9 +103,9 @@ class InterceptObjective:
 
     def aim(self, deadline: float) -> float | None:
         """Choose the line of the Newton step; return the slope at its beginning."""
-        if (np.abs(self.balance) <= NOISE * np.abs(self.alpha).sum(axis=1)).all():
+        if (np.abs(self.balance) <= NOISE * self.dual.sizes()).all():
             return 0.0
-        self.losses.aim(self.problem.shifts(self.flow.step))
+        self.losses.aim(None, self.flow.step)
         return -self.flow.energy
 
     def slope(self, length: float) -> Slope:
@@ -119,12 +120,13 @@ class InterceptObjective:
 
     def keep(self) -> None:
         """Remember this point as the best so far."""
-        self._best = self.losses.margins, self.losses.at, self.shift
+        self._best = copy(self.losses), self.shift
 
     def recall(self) -> None:
         """Go back to the best point."""
-        if self._best[2] is not self.shift:
-            self.losses.margins, self.losses.at, self.shift = self._best
+        if self._best[1] is not self.shift:
+            self.losses.restore(self._best[0])
+            self.shift = self._best[1]
             self._derive()
 
 

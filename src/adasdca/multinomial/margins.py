@@ -2,37 +2,29 @@
 
 A row's own margin is 0, its loss is log Σ_k exp t_ik. Written so, the loss, 1 − p of the own class
 and all slopes are sums of terms of one sign: they keep their digits where classes are separated.
-Arrays are (K, n), a class a row: sums over the classes are then sums of long vectors.
+Arrays are (K, n), a class a row: sums over the classes are then sums of long vectors. They are
+where the rows are; what leaves are numbers, and arrays of features and classes.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import ssyrk
 
 from adasdca import _core
-from adasdca.multinomial.blocks import ClassBlocks
+from adasdca.backends.base import to_host
+from adasdca.multinomial.blocks import Block
+from adasdca.multinomial.rows import ClassRows
 from adasdca.newton.line import Slope
-from adasdca.problem.data import CsrRows, Rows
-from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 
-#: Rows that are taken at a time: their arrays fit a cache, and a solve can be left between two.
-BLOCK = 1 << 14
-
-
-def blocks(n: int) -> Iterator[slice]:
-    """Yield the rows in blocks, as long as nobody wants the solve to end."""
-    for first in range(0, n, BLOCK):
-        _core.check()
-        yield slice(first, min(n, first + BLOCK))
+#: Unit roundoff.
+ROUNDOFF = 2.0**-53
 
 
 class Multinomial:
@@ -46,88 +38,94 @@ class Multinomial:
         The mean of the rows with an intercept, else 0.
     lengths : (n,) array
         ‖x_i‖.
+    longest, moment : float
+        The largest of them, and Σ_i c_i ‖x_i‖².
     """
 
     def __init__(
         self,
-        data: Rows,
+        rows: ClassRows,
         codes: NDArray[np.intp],
         weight: Array | None,
         lam: float,
         n_classes: int,
         fit_intercept: bool,
     ) -> None:
-        rows = RowProducts(data.matrix)
-        self.rows, self.weight, self.lam = rows, weight, lam
+        xp = rows.xp
+        self.rows, self.lam = rows, lam
+        self.weight = None if weight is None else xp.asarray(weight)
         self.n_classes, self.fit_intercept = n_classes, fit_intercept
         self.total = float(len(codes) if weight is None else math.fsum(weight))
         self.mu = lam * self.total
-        self.codes = codes
-        self._basis: tuple[Array, NDArray[np.float32]] | None = None
-        self.own = codes, np.arange(len(codes))
+        self.codes = xp.asarray(codes)
+        self._basis: tuple[Any, Any] | None = None
+        self.own = self.codes, xp.arange(len(codes))
         self.lengths = rows.norms()
+        self.longest, self.moment = float(self.lengths.max()), self.sum(self.lengths**2)
         self.centre = np.zeros(rows.shape[1])
         if fit_intercept:
-            ones = np.ones((len(codes), 1)) if weight is None else weight[:, None]
-            self.centre = rows.transposed(ones)[0] / self.total
-        self._sparse = isinstance(data, CsrRows)
-        self.blocks = ClassBlocks(data, n_classes, self.centre)
+            self.centre = rows.column_sums(self.weight) / self.total
+        rows.centre_at(self.centre)
 
-    def weighted(self, values: Array) -> Array:
+    def join(self, total: float, centre: Array, fit_intercept: bool) -> None:
+        """Become a part of a problem: with the N of all rows, their mean, and their intercept."""
+        self.total, self.mu, self.fit_intercept = total, self.lam * total, fit_intercept
+        self.centre = centre
+        self.rows.centre_at(centre)
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield the rows in blocks, as long as nobody wants the solve to end."""
+        n, height = len(self.codes), self.rows.height
+        for first in range(0, n, height):
+            _core.check()
+            yield slice(first, min(n, first + height))
+
+    def weighted(self, values: Any) -> Any:
         """Return c_i times column i."""
         return values if self.weight is None else values * self.weight
 
-    def sum(self, values: Array) -> float:
+    def sum(self, values: Any) -> float:
         """Return Σ c_i values_i."""
-        return float(values.sum() if self.weight is None else self.weight @ values)
+        return self.rows.sum(values, self.weight)
 
-    def margins(self, coef: Array, intercept: Array) -> Array:
+    def losses(self, coef: Array, intercept: Array) -> RowLosses:
+        """Return the losses of a model."""
+        return RowLosses(self, self.margins(coef, intercept))
+
+    def margins(self, coef: Array, intercept: Array) -> Any:
         """Return the margins of a model."""
-        if self._sparse:
-            self.rows.passes += 1
-            scores = self.blocks.times(coef)
-        else:
-            scores = np.ascontiguousarray(self.rows.times(coef).T)
-        scores += intercept[:, None]
+        if not coef.any():
+            return self.shifts(intercept)
+        scores = self.rows.scores(coef)
+        scores += self.rows.xp.asarray(intercept)[:, None]
         scores -= scores[self.own]
         return scores
 
-    def shifts(self, intercept: Array) -> Array:
+    def shifts(self, intercept: Array) -> Any:
         """Return the margins of an intercept alone."""
-        out = np.empty((self.n_classes, len(self.codes)))
-        for part in blocks(len(self.codes)):
-            np.subtract(intercept[:, None], intercept[self.codes[part]], out=out[:, part])
+        xp = self.rows.xp
+        out, b = xp.empty((self.n_classes, len(self.codes))), xp.asarray(intercept)
+        for part in self.blocks():
+            xp.subtract(b[:, None], b[self.codes[part]], out=out[:, part])
         return out
 
-    def basis(self, sample: int, deadline: float) -> tuple[Array, NDArray[np.float32]] | None:
+    def basis(self, sample: int, deadline: float) -> tuple[Any, Any] | None:
         """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out.
 
-        They are of single precision, and of no more rows than `sample`.
+        They are of no more rows than `sample`, and where the rows are.
         """
         if self._basis is None:
-            n, d = self.rows.shape
-            gram = np.zeros((d, d), order="F", dtype=np.float32)
-            rows, root = self.rows, np.ones(n) if self.weight is None else np.sqrt(self.weight)
-            if sample < n:
-                chosen = np.sort(np.random.default_rng(0).permutation(n)[:sample])
-                rows, root = rows.some(chosen), math.sqrt(n / sample) * root[chosen]
-            for part, block in rows.dense_blocks(d):
-                if time.perf_counter() >= deadline:
-                    return None
-                z = (block - self.centre) * root[part, None]
-                gram = ssyrk(1.0, z.astype(np.float32).T, beta=1.0, c=gram, overwrite_c=1)
-            if not np.isfinite(gram).all():
-                return None
-            values, vectors = np.linalg.eigh(gram.T, UPLO="L")
-            self._basis = np.maximum(values.astype(np.float64), 0.0), vectors
+            gram = self.rows.sample_gram(self.weight, sample, deadline)
+            self._basis = None if gram is None else basis_of(gram, self.rows.xp)
         return self._basis
 
-    def combined(self, alpha: Array) -> Array:
-        """Return Σ_i α_i x_iᵀ."""
-        if not self._sparse:
-            return self.rows.transposed(alpha.T)
-        self.rows.passes += 1
-        return self.blocks.classes(self.blocks.gather(alpha))
+
+def basis_of(gram: Any, xp: Any) -> tuple[Any, Any] | None:
+    """Return the eigenvalues and eigenvectors of a matrix; None if it is not finite."""
+    if not bool(xp.isfinite(gram).all()):
+        return None
+    values, vectors = xp.linalg.eigh(gram, UPLO="L")
+    return xp.maximum(values.astype(np.float64), 0.0), vectors
 
 
 class Chances(NamedTuple):
@@ -143,35 +141,35 @@ class Chances(NamedTuple):
         The losses.
     """
 
-    p: Array
-    short: Array
-    loss: Array
+    p: Any
+    short: Any
+    loss: Any
 
 
-def chances(problem: Multinomial, margins: Array) -> Chances:
+def chances(problem: Multinomial, margins: Any) -> Chances:
     """Return probabilities and losses at some margins."""
-    n = margins.shape[1]
-    found = Chances(np.empty_like(margins), np.empty(n), np.empty(n))
-    for part in blocks(n):
+    n, xp = margins.shape[1], problem.rows.xp
+    found = Chances(xp.empty_like(margins), xp.empty(n), xp.empty(n))
+    for part in problem.blocks():
         t, codes = margins[:, part], problem.codes[part]
-        own = codes, np.arange(len(codes))
+        own = codes, xp.arange(len(codes))
         top = t.max(axis=0)
-        p = np.exp(t - top)
+        p = xp.exp(t - top)
         first = p[own]  # exp(−top): 1 where the own class is the likeliest
         p[own] = 0.0
         others = p.sum(axis=0)
         p[own] = first
         whole = others + first
-        np.divide(p, whole, out=found.p[:, part])
-        np.divide(others, whole, out=found.short[part])
-        found.loss[part] = top + np.log1p(others + np.expm1(-top))
+        xp.divide(p, whole, out=found.p[:, part])
+        xp.divide(others, whole, out=found.short[part])
+        found.loss[part] = top + xp.log1p(others + xp.expm1(-top))
     return found
 
 
 class RowLosses:
     """Σ_i c_i log Σ_k exp t_ik at margins that it remembers, and along a line from there."""
 
-    def __init__(self, problem: Multinomial, margins: Array) -> None:
+    def __init__(self, problem: Multinomial, margins: Any) -> None:
         self.problem, self.margins = problem, margins
         self.at = chances(problem, margins)
 
@@ -186,41 +184,52 @@ class RowLosses:
     def coupling(self) -> Array:
         """Return Σ_i c_i p_ik p_ij for classes k ≠ j, and 0 for k = j."""
         p = self.at.p
-        coupling = np.asarray(self.problem.weighted(p) @ p.T)
+        coupling = np.array(to_host(self.problem.weighted(p) @ p.T))
         np.fill_diagonal(coupling, 0.0)
         return coupling
 
-    def alpha(self) -> Array:
+    def dual(self) -> DualPoint:
         """Return α: c_i (e_{k_i} − p_i), a column each."""
-        alpha = np.empty_like(self.at.p)
-        for part in blocks(alpha.shape[1]):
-            np.negative(self.at.p[:, part], out=alpha[:, part])
-        alpha[self.problem.own] = self.at.short
-        return self.problem.weighted(alpha)
+        problem, xp = self.problem, self.problem.rows.xp
+        alpha = xp.empty_like(self.at.p)
+        for part in problem.blocks():
+            xp.negative(self.at.p[:, part], out=alpha[:, part])
+        alpha[problem.own] = self.at.short
+        return DualPoint(problem, problem.weighted(alpha))
 
-    def aim(self, change: Array) -> None:
-        """Choose the line, by its margins."""
-        self.change = change
-        self._tried: tuple[float, Array, Chances] | None = None
+    def restore(self, other: RowLosses) -> None:
+        """Go to where a copy of this was."""
+        self.margins, self.at = other.margins, other.at
 
-    def _try(self, length: float) -> tuple[float, Array, Chances]:
+    # -- the line
+
+    def aim(self, coef: Array | None, intercept: Array) -> None:
+        """Choose the line, by a change of the model; without coefficients, of its intercept."""
+        problem = self.problem
+        self.change = (
+            problem.shifts(intercept) if coef is None else problem.margins(coef, intercept)
+        )
+        self._tried: tuple[float, Any, Chances] | None = None
+
+    def _try(self, length: float) -> tuple[float, Any, Chances]:
         if self._tried is None or self._tried[0] != length:
-            margins = np.empty_like(self.margins)
-            for part in blocks(margins.shape[1]):
-                np.add(self.margins[:, part], length * self.change[:, part], out=margins[:, part])
+            xp = self.problem.rows.xp
+            margins = xp.empty_like(self.margins)
+            for part in self.problem.blocks():
+                xp.add(self.margins[:, part], length * self.change[:, part], out=margins[:, part])
             self._tried = length, margins, chances(self.problem, margins)
         return self._tried
 
     def slope(self, length: float) -> Slope:
         """Return the slope along the line."""
-        p, change = self._try(length)[2].p, self.change
-        mean, size, bend = (np.empty(p.shape[1]) for _ in range(3))
-        for part in blocks(len(mean)):
+        p, change, xp = self._try(length)[2].p, self.change, self.problem.rows.xp
+        mean, size, bend = (xp.empty(p.shape[1]) for _ in range(3))
+        for part in self.problem.blocks():
             pull = p[:, part] * change[:, part]
             pull.sum(axis=0, out=mean[part])
-            np.abs(pull).sum(axis=0, out=size[part])
+            xp.abs(pull).sum(axis=0, out=size[part])
             pull *= change[:, part]
-            bend[part] = np.maximum(pull.sum(axis=0) - mean[part] ** 2, 0.0)
+            bend[part] = xp.maximum(pull.sum(axis=0) - mean[part] ** 2, 0.0)
         return Slope(*map(self.problem.sum, (mean, bend, size)))
 
     def move(self, length: float) -> None:
@@ -228,14 +237,117 @@ class RowLosses:
         _, self.margins, self.at = self._try(length)
         self._tried = None
 
-    def curved(self, scores: Array, part: slice) -> Array:
-        """Return c_i (diag p_i − p_i p_iᵀ) times the columns of `scores`, for some rows."""
-        p, weight = self.at.p[:, part], self.problem.weight
-        # From the own class on, differences keep their digits.
-        codes = self.problem.codes[part]
-        out = scores - scores[codes, np.arange(len(codes))]
-        out -= (p * out).sum(axis=0)
-        out *= p
-        if weight is not None:
-            out *= weight[part]
-        return out
+    # -- the curvature
+
+    def curvature(self, real: Any) -> Callable[[Block, Block], tuple[Block, Block]]:
+        """Return the map of v and a shift to Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift.
+
+        Here z_i are the rows less their centre.
+        """
+        problem, rows, xp = self.problem, self.problem.rows, self.problem.rows.xp
+        p, apart = rows.lined_up(self.at.p, real), xp.asarray(rows.apart.astype(real))
+        if not rows.apart.any():
+            return lambda v, shift: rows.curve(v, shift, p, problem.codes, problem.weight)
+
+        def curve(v: Block, shift: Block) -> tuple[Block, Block]:
+            moved = shift - apart @ v
+            image, sums = rows.curve(v, moved, p, problem.codes, problem.weight)
+            image -= xp.outer(apart, sums.astype(real))
+            return image, sums
+
+        return curve
+
+    def spreads(self, real: Any) -> tuple[Block, Array]:
+        """Return sums of c p (1 − p) times squares of z_i, but for rounding, and alone."""
+        rows = self.problem.rows
+        spread = self.problem.weighted(self.at.p * (1.0 - self.at.p))
+        mass, squares = rows.sums(spread), rows.gather(spread, real, squared=True)
+        if rows.apart.any():
+            apart = rows.xp.asarray(rows.apart.astype(real))[:, None]
+            moved = rows.gather(spread, real)
+            squares += apart * (apart * rows.layout.line(mass, real) - 2.0 * moved)
+        return squares, mass
+
+    def formed(self, deadline: float) -> Array | None:
+        """Return the lower triangle of the matrix of a step; None if time ran out."""
+        problem, p = self.problem, self.at.p
+        # p(1 − p) with the digits of 1 − p.
+        rest = 1.0 - p
+        rest[problem.own] = self.at.short
+        rest *= p
+        rest = problem.weighted(rest)
+        return problem.rows.formed(p, rest, problem.weight, problem.fit_intercept, deadline)
+
+
+class Rounding(NamedTuple):
+    """What bounds of rounding are made of.
+
+    Attributes
+    ----------
+    square : float
+        Σ_i c_i e_i², e_i how far the scores of row i can be from the truth.
+    mass, reach : float
+        Σ_i ‖α_i‖‖x_i‖ and Σ_i ‖α_i‖ e_i.
+    """
+
+    square: float
+    mass: float
+    reach: float
+
+
+class DualPoint:
+    """Dual variables α, (K, n) numbers where the rows are."""
+
+    def __init__(self, problem: Multinomial, alpha: Any) -> None:
+        self.problem, self.alpha = problem, alpha
+
+    def sums(self) -> Array:
+        """Return Σ_i α_i."""
+        return self.problem.rows.sums(self.alpha)
+
+    def sizes(self) -> Array:
+        """Return Σ_i |α_i|, class by class."""
+        return self.problem.rows.sums(abs(self.alpha))
+
+    def combined(self) -> Array:
+        """Return Σ_i α_i x_iᵀ."""
+        return self.problem.rows.combined(self.alpha)
+
+    def gather(self) -> Array:
+        """Return α in this process."""
+        return np.asarray(to_host(self.alpha))
+
+    def moved(self, losses: RowLosses, step: Array) -> DualPoint:
+        """Return α − c_i (diag p_i − p_i p_iᵀ) step, with the probabilities of these losses."""
+        xp = self.problem.rows.xp
+        alpha, shift = xp.empty_like(self.alpha), xp.asarray(step)[:, None]
+        for part in self.problem.blocks():
+            here, weight = self.alpha[:, part], self.problem.weight
+            bend = xp.broadcast_to(shift, here.shape)
+            part_weight = None if weight is None else weight[part]
+            bend = curved(xp, bend, losses.at.p[:, part], self.problem.codes[part], part_weight)
+            xp.subtract(here, bend, out=alpha[:, part])
+        return DualPoint(self.problem, alpha)
+
+    def rounding(self, losses: RowLosses, travel: float, hops: int, shift: float) -> Rounding:
+        """Say how far scores can be from the truth, margins being shifted by a number at most."""
+        problem, xp = self.problem, self.problem.rows.xp
+        size = xp.maximum(losses.margins.max(axis=0), -losses.margins.min(axis=0))
+        size += shift
+        size *= (4.0 + hops) * math.sqrt(problem.n_classes)
+        depth = problem.rows.depth + 8.0
+        error = ROUNDOFF * (depth * travel * problem.lengths + size)
+        sizes = xp.sqrt((self.alpha**2).sum(axis=0))
+        mass, reach = float(sizes @ problem.lengths), float(sizes @ error)
+        return Rounding(problem.sum(error**2), mass, reach)
+
+
+def curved(xp: Any, scores: Any, p: Any, codes: Any, weight: Any) -> Any:
+    """Return c_i (diag p_i − p_i p_iᵀ) times the columns of `scores`."""
+    # From the own class on, differences keep their digits.
+    out = scores - scores[codes, xp.arange(len(codes))]
+    out -= (p * out).sum(axis=0)
+    out *= p
+    if weight is not None:
+        out *= weight
+    return out

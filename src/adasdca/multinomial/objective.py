@@ -56,10 +56,8 @@ class MultinomialObjective:
         self._begin(coef, intercept)
 
     def _begin(self, coef: Array, intercept: Array) -> None:
-        problem = self.problem
-        margins = problem.margins(coef, intercept) if coef.any() else problem.shifts(intercept)
-        travel = 1.25 * float(np.linalg.norm(coef))
-        self._arrive(coef, intercept, RowLosses(problem, margins), travel, 0)
+        losses = self.problem.losses(coef, intercept)
+        self._arrive(coef, intercept, losses, 1.25 * float(np.linalg.norm(coef)), 0)
 
     def _arrive(
         self, coef: Array, intercept: Array, losses: RowLosses, travel: float, hops: int
@@ -109,7 +107,7 @@ class MultinomialObjective:
             return 0.0
         self._noise = 1e-3 * at.mass * float(np.linalg.norm(self._dw))
         self._losses = copy(at.losses)
-        self._losses.aim(self.problem.margins(self._dw, self._db))
+        self._losses.aim(self._dw, self._db)
         return -float(np.vdot(right, self._dw))
 
     def slope(self, length: float) -> Slope:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,11 +30,12 @@ from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import GRACE
 from adasdca.engine.stop import Callback, StopRule
 from adasdca.multinomial.continuation import descend
+from adasdca.multinomial.device import RowMaker, row_maker
 from adasdca.multinomial.margins import Multinomial
 from adasdca.multinomial.objective import MultinomialObjective
+from adasdca.multinomial.rows import ClassRows
 from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_rows, check_weights
-from adasdca.problem.products import RowProducts
 from adasdca.solution import History, Record, Solved, Status
 from adasdca.solver import FIRST
 
@@ -92,6 +94,7 @@ def solve_multinomial(
     max_time: float | None = None,
     warm_start: tuple[Array, Array] | None = None,
     callback: Callback | None = None,
+    backend: str | RowMaker | None = None,
 ) -> MultinomialSolution:
     """Fit a multinomial logistic model; see the head of this module for the objective.
 
@@ -111,6 +114,8 @@ def solve_multinomial(
         Most Newton steps.
     warm_start : (coef, intercept), optional
         Where to begin.
+    backend : "cuda" or callable, optional
+        Where the rows live, as in `solve`. A callable makes `ClassRows` of the checked rows and K.
 
     Returns
     -------
@@ -118,21 +123,65 @@ def solve_multinomial(
     """
     start = time.perf_counter()
     weight = check_weights(sample_weight, len(codes))
+    make, rows = row_maker(backend), check_rows(X, device=backend == "cuda")
+
+    def problem() -> Multinomial:
+        placed = make(rows, n_classes)
+        return Multinomial(placed, codes, weight, lam, n_classes, fit_intercept)
+
+    return solve_posed(
+        problem,
+        (n_classes, rows.shape[1]),
+        len(codes),
+        lam,
+        tol=tol,
+        max_epochs=max_epochs,
+        max_time=max_time,
+        warm_start=warm_start,
+        callback=callback,
+        start=start,
+    )
+
+
+def solve_posed(
+    make: Callable[[], Any],
+    shape: tuple[int, int],
+    n: int,
+    lam: float,
+    *,
+    tol: float,
+    max_epochs: int,
+    max_time: float | None,
+    warm_start: tuple[Array, Array] | None,
+    callback: Callback | None,
+    start: float,
+) -> MultinomialSolution:
+    """Solve a problem that is still to be made; the options are those of `solve_multinomial`.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the problem: `Multinomial`, or one whose rows are in parts.
+    shape, n, lam
+        Numbers of classes, features and rows, and the strength of the regularisation.
+    tol, max_epochs, max_time, warm_start, callback
+        As they were given.
+    start : float
+        When the solve began, on the clock of `time.perf_counter`.
+    """
     # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
     # for each other. Underflow is no error of the softmax, and what is not finite is found by the
     # certificate.
     with interruption() as around, np.errstate(all="ignore"), one_thread():
         stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
-        rows = check_rows(X)
-        shape = (n_classes, X.shape[1])
-        coef, intercept = warm_start or (np.zeros(shape), np.zeros(n_classes))
+        coef, intercept = warm_start or (np.zeros(shape), np.zeros(shape[0]))
         try:
             with around.heeded(max(stop.seconds_left(), 0.0) + FIRST):
                 _core.check()
-                problem = Multinomial(rows, codes, weight, lam, n_classes, fit_intercept)
+                problem = make()
                 objective = MultinomialObjective(problem, coef, intercept, tol, stop.deadline)
         except _core.Expired:
-            return _unsolved(shape, len(codes), lam)
+            return _unsolved(shape, n, lam)
         watch = Watch(objective, stop, problem.rows)
         try:
             with around.heeded(stop.seconds_left() + GRACE):
@@ -172,7 +221,7 @@ def _unsolved(shape: tuple[int, int], n: int, lam: float) -> MultinomialSolution
 class Watch:
     """Records every step, remembers the best point, and says when to stop."""
 
-    def __init__(self, objective: MultinomialObjective, stop: StopRule, rows: RowProducts) -> None:
+    def __init__(self, objective: MultinomialObjective, stop: StopRule, rows: ClassRows) -> None:
         self.objective, self.stop, self.rows = objective, stop, rows
         self.best = objective.point
         self.records: list[Record] = []
@@ -189,7 +238,7 @@ class Watch:
             found.primal,
             found.dual,
             found.gap,
-            len(point.alpha.T),
+            self.rows.shape[0],
         )
         self.records.append(record)
         if found.gap < self.best.certificate.gap:
@@ -205,7 +254,7 @@ class Watch:
         return MultinomialSolution(
             coef=point.coef,
             intercept=point.intercept,
-            dual_coef=point.alpha,
+            dual_coef=point.dual.gather(),
             certificate=point.certificate,
             status=status,
             n_epochs=self.records[-1].epoch,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Gram, RowTerm, to_host
+from adasdca.backends.base import Gram, Preconditioned, RowTerm, to_host
 from adasdca.backends.blas import cholesky
 
 Array = NDArray[np.float64]
@@ -100,7 +100,7 @@ def _refined(formed: Gram, diagonal: float | Array, right: Array, deadline: floa
         deadline,
         MOST_REFINED,
     )
-    return None if found is None else found[0][0]
+    return None if found is None else found[0]
 
 
 def damped_solve(matrix: Array, diagonal: float | Array, right: Array) -> tuple[Array, float]:
@@ -161,21 +161,26 @@ class ConjugateGradients:
         self.accuracy = min(max((0.1 if finer else 2.0) * self.accuracy, TIGHTEST), LOOSEST)
         self._last = self._last[1], size
 
-        def product(p: Array, q: float) -> tuple[Array, float]:
-            image, rest = term.curve(p, q)
-            return image + own * p, rest if free else 0.0
+        balance = equations.balance if free else 0.0
+        there = Preconditioned(own, scale, right, balance, mass, bool(free))
+        found = term.iterate(there, self.accuracy, deadline, most)
+        if found is NotImplemented:
 
-        found = conjugate_gradients(
-            product,
-            lambda r, t: (r / scale, t / mass),
-            (right, equations.balance if free else 0.0),
-            self.accuracy,
-            deadline,
-            most,
-        )
+            def product(p: Array, q: float) -> tuple[Array, float]:
+                image, rest = term.curve(p, q)
+                return image + own * p, rest if free else 0.0
+
+            found = conjugate_gradients(
+                product,
+                lambda r, t: (r / scale, t / mass),
+                (right, balance),
+                self.accuracy,
+                deadline,
+                most,
+            )
         if found is None:
             return None
-        (dv, db), self.taken, self.done = found
+        dv, db, self.taken, self.done = found
         return to_host(dv), float(db)
 
 
@@ -186,10 +191,10 @@ def conjugate_gradients(
     accuracy: float,
     deadline: float,
     most: int = MOST_ITERATIONS,
-) -> tuple[tuple[Array, Any], int, bool] | None:
+) -> tuple[Array, Any, int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
 
-    Return the solution, the number of iterations, and whether they were enough; None if time ran
+    Return the two, the number of iterations, and whether they were enough; None if time ran
     out. What they come to after any number of iterations leads down.
 
     Parameters
@@ -207,7 +212,7 @@ def conjugate_gradients(
     most : int
         Most iterations.
     """
-    r_x, r_y = right[0].copy(), np.asarray(right[1], dtype=np.float64)
+    r_x, r_y = right[0].copy(), 1.0 * right[1]
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
     z_x, z_y = precondition(r_x, r_y)
     p_x, p_y = z_x.copy(), z_y
@@ -215,21 +220,21 @@ def conjugate_gradients(
     goal = accuracy**2 * energy
     for iteration in range(most):
         if energy <= goal:
-            return (x, y), iteration, True
+            return x, y, iteration, True
         if time.perf_counter() >= deadline:
             return None
         q_x, q_y = product(p_x, p_y)
         bend = float(np.vdot(p_x, q_x) + np.vdot(p_y, q_y))
         if not bend > 0:
-            return ((z_x, z_y) if iteration == 0 else (x, y)), iteration, True
+            return (*((z_x, z_y) if iteration == 0 else (x, y)), iteration, True)
         length = energy / bend
         # In place: fresh memory for large blocks costs as much as the sums.
         x += length * p_x
         r_x -= length * q_x
-        y, r_y = y + length * p_y, r_y - length * np.asarray(q_y)
+        y, r_y = y + length * p_y, r_y - length * q_y
         z_x, z_y = precondition(r_x, r_y)
         before, energy = energy, float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
         p_x *= energy / before
         p_x += z_x
         p_y = z_y + (energy / before) * p_y
-    return (x, y), most, False
+    return x, y, most, False

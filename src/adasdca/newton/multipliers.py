@@ -218,7 +218,10 @@ class Multipliers:
                 rho = np.maximum(rho / BLUNTER, self.units)
                 continue
             v, b, duals = here.v, here.b, here.duals
-            if found.gap < known.gap:
+            # Of points that rounding does not tell apart, the one with more zeros.
+            alike = not self.plain and found.gap <= known.gap + known.rounding
+            sparser = alike and np.count_nonzero(here.w) < np.count_nonzero(best.w)
+            if found.gap < known.gap or sparser:
                 best = Best(here.w, b, duals, found)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED

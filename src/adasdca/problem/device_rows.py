@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,27 @@ def from_device(x: Any) -> Any:
     import cupy
 
     return (x if isinstance(x, cupy.ndarray) else cupy.from_dlpack(x)).get()
+
+
+def to_numpy(x: Any) -> Any:
+    """Return an array, wherever it is, as one of NumPy."""
+    return from_device(x) if is_on_device(x) else np.asarray(x)
+
+
+def in_kind(array: Any, X: Any) -> Any:
+    """Return an array of NumPy as one of the library that X is of, on the device if X is there."""
+    if array is None or isinstance(X, np.ndarray):
+        return array
+    if is_on_device(X):
+        import cupy
+
+        array = cupy.asarray(array)
+        if type(X).__module__.startswith(("cupy.", "cupyx.")):
+            return array
+    library = sys.modules.get(type(X).__module__.partition(".")[0])
+    namespace = X.__array_namespace__() if hasattr(X, "__array_namespace__") else library
+    taken = getattr(namespace, "from_dlpack", None)
+    return array if taken is None else taken(array)
 
 
 def check_device_rows(X: Any) -> DeviceRows:

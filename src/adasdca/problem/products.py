@@ -86,6 +86,11 @@ class RowProducts:
         """Return products of some rows, which are copied."""
         return RowProducts(self._X[chosen])
 
+    def mean_of_some(self, count: int) -> Array:
+        """Return the mean of so many rows at most, which are equally far from each other."""
+        some = self._X[:: -(-self.shape[0] // count)]
+        return np.asarray(some.mean(axis=0, dtype=np.float64)).ravel()
+
     def _scores(self, rows: Any, w: Array) -> Array:
         # BLAS is faster with the long side last.
         return np.asarray((rows @ w.T).T if self._sparse else w @ rows.T)

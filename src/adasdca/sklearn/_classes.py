@@ -23,18 +23,20 @@ class LogisticRegression(CertifiedFit, linear.LogisticRegression):
 
     Parameters, attributes and methods are those of `sklearn.linear_model.LogisticRegression`. Any
     `solver` may go with any penalty; ``"liblinear"`` penalises the intercept, as there. `dual`,
-    `n_jobs` and `verbose` change nothing.
+    `n_jobs` and `verbose` change nothing. C=inf is the limit of no penalty, see `lam_`.
     """
 
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
         """Fit the model; see scikit-learn's."""
+        self._keeps_single = self.solver != "liblinear"  # as there
         X, y, weight = self._read(X, y, sample_weight)
         self.classes_ = classes_of(y, self)
         solutions = self._fit_labels(X, y, self.classes_, weight)
-        self.coef_ = np.vstack([s.coef for s in solutions])
-        self.intercept_ = np.hstack([s.intercept for s in solutions]).astype(np.float64)
+        kind = np.float32 if self._single else np.float64
+        self.coef_ = np.vstack([s.coef for s in solutions]).astype(kind)
+        self.intercept_ = np.hstack([s.intercept for s in solutions]).astype(kind)
         self.n_iter_ = np.array([_steps(solutions)], dtype=np.int32)
         return self
 
@@ -45,6 +47,8 @@ class LinearSVC(CertifiedFit, svm.LinearSVC):
     Parameters, attributes and methods are those of `sklearn.svm.LinearSVC`; `dual` and `verbose`
     change nothing, multi_class="crammer_singer" is refused.
     """
+
+    _keeps_single = False
 
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
@@ -78,8 +82,9 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
         self.classes_ = classes_of(y, self)
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
         solutions = self._fit_labels(X, y, self.classes_, weight)
-        self.coef_ = np.vstack([s.coef for s in solutions])
-        self.intercept_ = np.array([s.intercept for s in solutions])
+        kind = np.float32 if self._single else np.float64
+        self.coef_ = np.vstack([s.coef for s in solutions]).astype(kind)
+        self.intercept_ = np.array([s.intercept for s in solutions], dtype=kind)
         self.n_iter_, self.solver_ = None, "adasdca"
         return self
 
@@ -88,7 +93,7 @@ class Ridge(CertifiedFit, linear.Ridge):
     """scikit-learn's Ridge, with a certificate.
 
     Parameters, attributes and methods are those of `sklearn.linear_model.Ridge`; `solver` and
-    `copy_X` change nothing, and alpha=0, a problem without a penalty, is refused.
+    `copy_X` change nothing. alpha=0 is the limit of no penalty, see `lam_`.
     """
 
     _direct = True
@@ -109,7 +114,7 @@ class ElasticNet(CertifiedFit, linear.ElasticNet):
     """scikit-learn's ElasticNet, with a certificate.
 
     Parameters, attributes and methods are those of `sklearn.linear_model.ElasticNet`; `precompute`,
-    `copy_X` and `selection` change nothing, and alpha=0, a problem without a penalty, is refused.
+    `copy_X` and `selection` change nothing. alpha=0 is the limit of no penalty, see `lam_`.
     """
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -130,7 +135,7 @@ class Lasso(ElasticNet, linear.Lasso):
     """scikit-learn's Lasso, with a certificate.
 
     Parameters, attributes and methods are those of `sklearn.linear_model.Lasso`; `precompute`,
-    `copy_X` and `selection` change nothing, and alpha=0, a problem without a penalty, is refused.
+    `copy_X` and `selection` change nothing. alpha=0 is the limit of no penalty, see `lam_`.
     """
 
     __init__ = linear.Lasso.__init__
@@ -143,6 +148,8 @@ class LinearSVR(CertifiedFit, svm.LinearSVR):
     Parameters, attributes and methods are those of `sklearn.svm.LinearSVR`; `dual` and `verbose`
     change nothing.
     """
+
+    _keeps_single = False
 
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
@@ -160,9 +167,10 @@ class QuantileRegressor(CertifiedFit, linear.QuantileRegressor):
     """scikit-learn's QuantileRegressor, with a certificate.
 
     Parameters, attributes and methods are those of `sklearn.linear_model.QuantileRegressor`;
-    `solver` and `solver_options` change nothing, and alpha=0, a problem without a penalty, is
-    refused.
+    `solver` and `solver_options` change nothing. alpha=0 is the limit of no penalty, see `lam_`.
     """
+
+    _keeps_single = False
 
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded
@@ -186,10 +194,12 @@ def _check_alphas(alpha: Any, y: Any) -> None:
 
 def _take(model: Any, solutions: list[Any], y: Any) -> None:
     """Set coefficients and intercept in the shapes of the targets."""
+    kind = np.float32 if model._single else np.float64
     coef, intercept = (
-        np.array([getattr(s, name) for s in solutions]) for name in ("coef", "intercept")
+        np.array([getattr(s, name) for s in solutions], dtype=kind)
+        for name in ("coef", "intercept")
     )
-    model.coef_ = coef[0] if y.ndim == 1 else coef
+    model.coef_ = coef[0] if len(coef) == 1 else coef
     model.intercept_ = intercept[0] if y.ndim == 1 else intercept
     if not model.fit_intercept:
         model.intercept_ = 0.0

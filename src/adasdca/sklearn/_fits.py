@@ -2,6 +2,9 @@
 
 scikit-learn's `tol` bounds a gradient or a step, which is of the order of the square root of a gap:
 the relative duality gap asked for is the square of `tol`.
+
+Where there is no penalty, C = inf or alpha = 0, a penalty of next to nothing stands in (`weakest`),
+and the certificate is that of the problem with it; `lam_` says how much it was.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from adasdca.estimators._verdict import reached, verdict
 from adasdca.models._certify import split_classes
 from adasdca.models._objectives import Objective, objective_of
 from adasdca.multinomial.solver import solve_multinomial
+from adasdca.sklearn._points import LOST, as_expected, as_expected_of_classes, weakest
 from adasdca.solution import Status
 from adasdca.solver import solve
 
@@ -52,6 +56,9 @@ class CertifiedFit:
         Whether the gap asked for was reached.
     history_ : History or list of History
         The surveys of the solve.
+    lam_ : float or array
+        The strength of the penalty as in `adasdca.solve`; of the one that stands for none where
+        C = inf or alpha = 0, or where a penalty on squares is lost in rounding.
     """
 
     fit_intercept: bool
@@ -60,6 +67,9 @@ class CertifiedFit:
     n_iter_: Any
     #: Whether scikit-learn solves it directly, to the last digits, whatever `tol`.
     _direct = False
+    #: Whether rows in single precision get coefficients of that precision.
+    _keeps_single = True
+    _single: bool
 
     def _gap(self) -> float:
         """Return the relative gap that `tol` stands for."""
@@ -82,6 +92,7 @@ class CertifiedFit:
             order="C",
             **options,
         )
+        self._single = X.dtype == np.float32 and self._keeps_single
         if sample_weight is None:
             return X, y, None
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -108,25 +119,29 @@ class CertifiedFit:
         weights: list[Array | None],
     ) -> list[Any]:
         starts = self._starts(len(targets), X.shape[0])
-        solutions = [
-            solve(
+        solutions, lams = [], []
+        for k, (each, weight) in enumerate(zip(targets, weights, strict=True)):
+            problem: dict[str, Any] = {
+                "loss": objective.loss,
+                "lam": self._lam(objective, X, each, weight, k),
+                "l1_ratio": objective.l1_ratio if objective.penalised(k) else 0.0,
+                "bounds": objective.bounds,
+                "sample_weight": weight,
+                "fit_intercept": objective.fit_intercept,
+                "intercept_scaling": objective.intercept_scaling,
+            }
+            solution = solve(
                 X,
                 each,
-                loss=objective.loss,
-                lam=self._lam(objective, len(each), weight, k),
-                l1_ratio=objective.l1_ratio,
-                bounds=objective.bounds,
-                sample_weight=weight,
-                fit_intercept=objective.fit_intercept,
-                intercept_scaling=objective.intercept_scaling,
                 tol=self._gap(),
                 max_epochs=self._epochs(),
                 random_state=self._seed(),
                 warm_start=starts[k],
+                **problem,
             )
-            for k, (each, weight) in enumerate(zip(targets, weights, strict=True))
-        ]
-        self._adopt(solutions)
+            lams.append(problem["lam"])
+            solutions.append(as_expected(solution, X, each, self._gap(), self._single, problem))
+        self._adopt(solutions, lams)
         return solutions
 
     def _multinomial(
@@ -141,22 +156,31 @@ class CertifiedFit:
                 np.asarray(self.coef_, dtype=np.float64),
                 np.asarray(self.intercept_, dtype=np.float64) * np.ones(count),
             )
+        problem: dict[str, Any] = {
+            "lam": self._lam(objective, X, codes, weight, 0),
+            "sample_weight": weight,
+            "fit_intercept": objective.fit_intercept,
+        }
         solution = solve_multinomial(
             X,
             codes,
             n_classes=count,
-            lam=self._lam(objective, len(codes), weight, 0),
-            sample_weight=weight,
-            fit_intercept=objective.fit_intercept,
             tol=self._gap(),
             max_epochs=self._epochs(),
             warm_start=start,
+            **problem,
         )
-        self._adopt([solution])
+        if self._single or not objective.penalised():
+            solution = as_expected_of_classes(solution, X, codes, self._single, problem)
+        self._adopt([solution], [problem["lam"]])
         return solution
 
-    def _lam(self, objective: Objective, n: int, weight: Array | None, k: int) -> float:
-        return objective.lam(n, float(n) if weight is None else math.fsum(weight), k)
+    def _lam(self, objective: Objective, X: Any, y: Any, weight: Array | None, k: int) -> float:
+        if not objective.penalised(k):
+            return weakest(X, y, objective.loss)
+        n = len(y)
+        lam = objective.lam(n, float(n) if weight is None else math.fsum(weight), k)
+        return max(lam, LOST * weakest(X, y, objective.loss)) if self._direct else lam
 
     def _epochs(self) -> int:
         given = getattr(self, "max_iter", None)
@@ -176,9 +200,10 @@ class CertifiedFit:
             return [None] * count
         return list(states)
 
-    def _adopt(self, solutions: list[Any]) -> None:
+    def _adopt(self, solutions: list[Any], lams: list[float]) -> None:
         """Keep the certificates, and warn of a tolerance that was not reached."""
         several = len(solutions) > 1
+        self.lam_ = np.array(lams) if several else lams[0]
         certificates = [s.certificate for s in solutions]
         self.certificate_ = certificates if several else certificates[0]
         gaps, radii = ([getattr(s, name) for s in solutions] for name in ("gap", "radius"))

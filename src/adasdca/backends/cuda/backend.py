@@ -108,6 +108,16 @@ class DeviceBackend:
         """Return a dual point as n numbers."""
         return self.products.from_device(duals)
 
+    def scatter(self, beta: Array) -> Any:
+        """Return n numbers as a dual point."""
+        return self.products.to_device(beta)
+
+    def slope_point(self, w: Array, b: float) -> tuple[float, Any]:
+        """Return the best intercept for w, begun at b, and the dual point −φ' there."""
+        scores = self._scores(w)
+        b = self.best_intercept(scores, b) if self.problem.fit_intercept else b
+        return b, self.passes.slopes(scores, b)
+
     # -- passes over the rows
 
     def _scores(self, w: Array) -> Any:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from adasdca.backends.cuda.backend import DeviceBackend
-from adasdca.backends.cuda.products import Products
+from adasdca.backends.cuda.products import Products, Summation
 from adasdca.backends.cuda.streamed import StreamedRows
-from adasdca.problem.data import check_rows
 from adasdca.problem.device_rows import DeviceRows
 from adasdca.problem.problem import Problem
 
@@ -62,39 +63,65 @@ def free_bytes(cupy: Any) -> int:
 
 def cuda_backend(problem: Problem) -> DeviceBackend:
     """Copy a problem to the current CUDA device; rows that do not fit come there in every pass."""
-    cupy = load_cupy()
-    free, rows, (n, d) = free_bytes(cupy), problem.rows, problem.rows.shape
-    vectors, matrix = 8 * VECTORS * n + 24 * d, bytes_of_rows(rows)
-    # A third of what vectors leave: a part of the rows, and what its Gram matrix needs.
-    height = int((free - vectors) / 3 / max(matrix / n, 1))
-    if vectors >= free or height < min(n, LEAST):
-        raise _too_large(problem, vectors + matrix, free)
-    from adasdca.backends.cuda.kernels.arrays import device_products
+    products = placed(problem.rows, VECTORS)
     from adasdca.backends.cuda.kernels.passes import CudaPasses
 
-    try:
-        if vectors + matrix <= free:
-            products: Products = device_products(rows)
-        else:
-            products = StreamedRows(rows, height, device_products, cupy)
+    with _told(problem.rows, VECTORS):
         return DeviceBackend(problem, products, CudaPasses(problem))
+
+
+def class_products(rows: Any, n_classes: int) -> tuple[Products, Summation]:
+    """Copy rows to the current CUDA device, for a multinomial model."""
+    products = placed(rows, VECTORS * (n_classes + 1))
+    from adasdca.backends.cuda.kernels.passes import CudaSummation
+
+    return products, CudaSummation()
+
+
+def placed(rows: Any, vectors: int) -> Products:
+    """Copy rows to the current CUDA device, beside so many vectors of n doubles.
+
+    Those that do not fit come there in every pass.
+    """
+    cupy = load_cupy()
+    free, (n, d) = free_bytes(cupy), rows.shape
+    taken, matrix = 8 * vectors * n + 24 * d, bytes_of_rows(rows)
+    # A third of what vectors leave: a part of the rows, and what its Gram matrix needs.
+    height = int((free - taken) / 3 / max(matrix / n, 1))
+    if taken >= free or height < min(n, LEAST):
+        raise _too_large(rows, vectors, free)
+    from adasdca.backends.cuda.kernels.arrays import device_products
+
+    with _told(rows, vectors):
+        if taken + matrix <= free:
+            return device_products(rows)
+        return StreamedRows(rows, height, device_products, cupy)
+
+
+@contextmanager
+def _told(rows: Any, vectors: int) -> Iterator[None]:
+    """Say what a device has too little memory for."""
+    cupy = load_cupy()
+    try:
+        yield
     except cupy.cuda.memory.OutOfMemoryError as error:
-        raise _too_large(problem, vectors + matrix, free) from error
+        raise _too_large(rows, vectors, free_bytes(cupy)) from error
 
 
-def copied(X: Any) -> Any:
-    """Return checked rows as an array or CSR matrix of the device; X itself if it does not fit."""
-    cupy, rows = load_cupy(), check_rows(X)
-    if 2 * bytes_of_rows(rows) + 8 * VECTORS * X.shape[0] > free_bytes(cupy):
-        return X
+def copied(rows: Any) -> Any:
+    """Return checked rows on the device, for several solves; as they are if they do not fit."""
+    cupy = load_cupy()
+    if 2 * bytes_of_rows(rows) + 8 * VECTORS * rows.shape[0] > free_bytes(cupy):
+        return rows
     from adasdca.backends.cuda.kernels.arrays import device_matrix
 
-    return device_matrix(rows)
+    return DeviceRows(device_matrix(rows))
 
 
-def _too_large(problem: Problem, needed: int, free: int) -> MemoryError:
+def _too_large(rows: Any, vectors: int, free: int) -> MemoryError:
+    needed = 8 * vectors * rows.shape[0] + 24 * rows.shape[1] + bytes_of_rows(rows)
     return MemoryError(
-        f"backend = 'cuda': X of shape {problem.rows.shape} takes about {needed / 2**30:.1f} GiB "
+        f"backend = 'cuda': X of shape {rows.shape} takes about {needed / 2**30:.1f} GiB "
         f"of the device's memory, and {free / 2**30:.1f} GiB are free, too few for its vectors and "
         "a part of the rows; free some, or leave out backend= to solve on the processor."
     )

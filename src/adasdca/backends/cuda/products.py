@@ -6,6 +6,7 @@ return; `to_host` brings the latter here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -25,8 +26,8 @@ class Products(Protocol):
         The shape of X.
     sizes : float or (n,) array
         The number of entries of a row.
-    chain : int
-        The most additions that an entry of `combine` goes through.
+    chain, chain_of : int
+        The most additions that an entry of `combine`, and of `combine_of`, goes through.
     facts : Facts
         What the cost model asks.
     """
@@ -34,6 +35,7 @@ class Products(Protocol):
     shape: tuple[int, int]
     sizes: Any
     chain: int
+    chain_of: int
     facts: Facts
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
@@ -42,6 +44,12 @@ class Products(Protocol):
     def combine(self, r: Any) -> Any:
         """Return Σ_i r_i x_i."""
 
+    def scores_of(self, v: Any) -> Any:
+        """Return the scores of several v, a row each, in rows."""
+
+    def combine_of(self, r: Any, squared: bool = False) -> Any:
+        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
+
     def line(
         self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
     ) -> tuple[Any, Any]:
@@ -49,6 +57,12 @@ class Products(Protocol):
 
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
         """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
+
+    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+        """Solve a system by conjugate gradients where the rows are; None if time ran out.
+
+        NotImplemented where products alone are made there.
+        """
 
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""
@@ -62,11 +76,58 @@ class Products(Protocol):
     def take_columns(self, features: NDArray[np.intp]) -> Products:
         """Return the rows with some of the features, given in rising order."""
 
+    def take_rows(self, index: Any) -> Products | None:
+        """Return some of the rows, given by numbers where they are; None if there is no room."""
+
     def to_device(self, x: Array) -> Any:
         """Return a vector of n numbers of this process where the rows are."""
 
     def from_device(self, x: Any) -> Array:
         """Return a vector of n numbers in this process."""
+
+
+class System(NamedTuple):
+    """(Σ_i h_i x_i x_iᵀ + diag(own)) v + Σ_i h_i x_i s = right, Σ_i h_i (x_i·v + s) = balance.
+
+    The second line, and s, only where `free`. Vectors are where the rows are.
+
+    Attributes
+    ----------
+    h : (n,) array
+        Curvatures.
+    own, scale : (d,) array
+        A diagonal, and that of the whole matrix.
+    right, balance : (d,) array, float
+        The right-hand sides.
+    mass : float
+        Σ_i h_i, or 1.
+    free : bool
+        Whether the second line is there.
+    accuracy : float
+        The share of the right-hand side to leave, in the norm of the preconditioner.
+    """
+
+    h: Any
+    own: Any
+    scale: Any
+    right: Any
+    balance: float
+    mass: float
+    free: bool
+    accuracy: float
+
+
+class Iterated(NamedTuple):
+    """What iterations have come to: v and s, their number, and whether they were enough."""
+
+    v: Any
+    s: float
+    taken: int
+    done: bool
+
+
+#: Returns rows with curvature and their curvatures, where these are few.
+Few = Callable[[], "tuple[Products, Any] | None"]
 
 
 class RowChoice(NamedTuple):
@@ -181,3 +242,18 @@ class Passes(Protocol):
 
     def part(self, rows: slice) -> Passes:
         """Return the passes over some of the rows."""
+
+
+class Summation(Protocol):
+    """Sums over the rows in twice the digits.
+
+    Attributes
+    ----------
+    xp : module
+        NumPy, or the one like it whose arrays are added.
+    """
+
+    xp: Any
+
+    def sum(self, values: Any, weight: Any) -> float:
+        """Return Σ_i c_i v_i, c = 1 without weights."""

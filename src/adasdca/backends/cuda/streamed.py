@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.base import Facts, to_host
-from adasdca.backends.cuda.products import Products, RowChoice
+from adasdca.backends.cuda.products import Few, Products, RowChoice, System
 from adasdca.backends.facts import RowFacts
 from adasdca.problem.data import CsrRows, DenseRows, Rows
 
@@ -53,7 +53,7 @@ class StreamedRows:
         facts.ascends = False
         self.facts: Facts = facts
         # A part adds at most a number for each of its rows, and then the parts are added.
-        self.chain = min(n, height) + -(-n // height) + 4096
+        self.chain = self.chain_of = min(n, height) + -(-n // height) + 4096
 
     def _parts(self) -> Iterator[tuple[slice, Products]]:
         n = self.shape[0]
@@ -76,6 +76,19 @@ class StreamedRows:
     def combine(self, r: Any) -> Any:
         """Return Σ_i r_i x_i."""
         return sum(rows.combine(r[part]) for part, rows in self._parts())
+
+    def scores_of(self, v: Any) -> Any:
+        """Return the scores of several v, a row each, in rows."""
+        return self._xp.concatenate([rows.scores_of(v) for _, rows in self._parts()], axis=1)
+
+    def combine_of(self, r: Any, squared: bool = False) -> Any:
+        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
+        whole = self._xp.ascontiguousarray
+        return sum(rows.combine_of(whole(r[:, part]), squared) for part, rows in self._parts())
+
+    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+        """Leave iterations to whoever asks for products."""
+        return NotImplemented
 
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""
@@ -123,6 +136,12 @@ class StreamedRows:
             total = total + found
         size = self.shape[1] + 1
         return total if np.ndim(total) else np.zeros((size, size))
+
+    def take_rows(self, index: Any) -> Products | None:
+        """Return some of the rows, on the device to stay; None if these are too many as well."""
+        if len(index) > self._height:
+            return None
+        return self._copy(self._rows.take(to_host(index)))
 
     def take_columns(self, features: NDArray[np.intp]) -> StreamedRows:
         """Return the rows with some of the features."""

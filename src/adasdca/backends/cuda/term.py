@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram, RowSlope, to_host
-from adasdca.backends.cuda.products import Passes, Products, RowChoice
+from adasdca.backends.base import Derivatives, Gram, Preconditioned, RowSlope, to_host
+from adasdca.backends.cuda.products import Passes, Products, RowChoice, System
 
 Array = NDArray[np.float64]
 
@@ -23,6 +23,9 @@ FEW = 0.7
 SAMPLE = 200
 #: Rows with curvature a feature from which on a Gram matrix is not made of all.
 MANY = 800
+#: Rows with curvature are copied for products with their matrix where they are at most this share,
+#: and after so many products, which is about what the copy takes.
+SCARCE, PRODUCTS = 0.3, 4
 #: Matrices of fewer features are factorised in this process, and made of all rows.
 SMALL = 256
 
@@ -73,7 +76,8 @@ class DeviceTerm:
         self, at: WeightedRows, length: float, centre: Any, known: tuple[Array, Any]
     ) -> None:
         self._at, self.length, self.centre, self._known = at, length, centre, known
-        self._samples = 0
+        self._samples, self._asked = 0, 0
+        self._bent: tuple[Any, Any] | None = None
 
     # -- the point
 
@@ -107,7 +111,7 @@ class DeviceTerm:
         if here.mass < STRAIGHT * self._at.total:
             # Nearly straight everywhere: a step would leave the range of doubles.
             here = here._replace(h=0.0 * here.h, mass=0.0, curved=0)
-        self.here = here
+        self.here, self._asked, self._bent = here, 0, None
 
     def _derivatives(self) -> Derivatives:
         here = self.here
@@ -206,8 +210,29 @@ class DeviceTerm:
 
     def curve(self, p: Any, q: float) -> tuple[Any, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
-        found, image = self._at.products.curve(self.here.h, p, q)
+        self._asked += 1
+        if self._asked == PRODUCTS:
+            self._bent = self._few()
+        rows, h = self._bent or (self._at.products, self.here.h)
+        found, image = rows.curve(h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
+
+    def _few(self) -> tuple[Products, Any] | None:
+        """Copy the rows with curvature, where these are few."""
+        if not 0 < self.curved <= SCARCE * self._at.products.shape[0]:
+            return None
+        index = self.here.h.nonzero()[0]
+        rows = self._at.products.take_rows(index)
+        return None if rows is None else (rows, self.here.h[index])
+
+    def iterate(
+        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
+    ) -> Any:
+        """Solve by conjugate gradients where the rows are; None if time ran out."""
+        own, scale, right, balance, mass, free = equations
+        own = own + self._at.passes.xp.zeros_like(scale)
+        system = System(self.here.h, own, scale, right, balance, mass, free, accuracy)
+        return self._at.products.iterate(system, self._few, deadline, most)
 
     def diagonal(self) -> tuple[Any, float]:
         """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import cupy as cp
@@ -36,7 +37,7 @@ class CudaCsr(CudaRows):
         self._start = matrix.indptr.astype(np.int64)
         self._entries = self._start, matrix.indices, matrix.data
         self.sizes = cp.diff(self._start).astype(np.float64)
-        self._width = width_for(matrix.nnz / max(matrix.shape[0], 1) / 4.0)
+        self._width = width_for(matrix.nnz / max(matrix.shape[0], 1) / 3.0)
         columns = matrix.tocsc()
         self._columns = columns.indices, columns.data
         ends = columns.indptr.astype(np.int64)
@@ -58,7 +59,8 @@ class CudaCsr(CudaRows):
         begin = ends[column] + SEGMENT * (number - self._first[column])
         self._begin = cp.concatenate([begin, ends[-1:]])
         self._segment_width = width_for(matrix.nnz / max(len(number), 1) / 4.0)
-        self.chain = -(-SEGMENT // self._segment_width) + int(parts.max()) // 32 + 16
+        more = int(parts.max()) // 32 + 16
+        self.chain, self.chain_of = -(-SEGMENT // self._segment_width) + more, SEGMENT + more
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         _core.check()
@@ -80,6 +82,35 @@ class CudaCsr(CudaRows):
         sums = self._first, parts, out, np.int64(d)
         self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
         return out
+
+    def _dots(self, start: Any, index: Any, values: Any, x: Any, squared: bool) -> Any:
+        """Return sums of segments of entries with rows of x, a column each."""
+        _core.check()
+        count, k = len(start) - 1, x.shape[1]
+        width, out = int(min(2 ** math.ceil(math.log2(max(k, 1))), 32)), cp.empty((k, count))
+        numbers = np.int64(count), np.int32(k), np.int32(width), np.int32(squared)
+        arguments = start, index, values, x, out, *numbers
+        self._kernel("segment_dots")(blocks_for(count * width), (THREADS,), arguments)
+        return out
+
+    def scores_of(self, v: Any) -> Any:
+        """Return the scores of several v, a row each, in rows."""
+        start, index, values = self._entries
+        return self._dots(start, index, values, cp.ascontiguousarray(cp.asarray(v).T), False)
+
+    def combine_of(self, r: Any, squared: bool = False) -> Any:
+        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
+        d, out = self.shape[1], cp.empty((len(r), self.shape[1]))
+        index, values = self._columns
+        parts = self._dots(self._begin, index, values, cp.ascontiguousarray(r.T), squared)
+        for part, line in zip(parts, out, strict=True):
+            sums = self._first, part, line, np.int64(d)
+            self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
+        return out
+
+    def take_rows(self, index: Any) -> CudaCsr:
+        """Return some of the rows."""
+        return CudaCsr(self.matrix[index])
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaCsr:
         """Return the rows with some of the features."""

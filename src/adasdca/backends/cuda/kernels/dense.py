@@ -21,7 +21,7 @@ from adasdca.backends.cuda.kernels.compiled import (
     real,
 )
 from adasdca.backends.cuda.kernels.rows import LINES, ROWS, CudaRows, width_for
-from adasdca.backends.cuda.products import RowChoice
+from adasdca.backends.cuda.products import Few, RowChoice, System
 
 #: Parts of dense rows whose sums are added at last, and the least number of rows in one.
 PARTS, LEAST = 4096, 256
@@ -52,7 +52,8 @@ class CudaDense(CudaRows):
         self._real = real(values.dtype)
         self._height = max(LEAST, -(-n // PARTS))
         self._parts = -(-n // self._height)
-        self.chain = -(-self._height // LINES) + LINES + additions(self._parts)
+        plain = -(-self._height // LINES) + LINES + additions(self._parts)
+        self.chain = self.chain_of = plain
         self._width = width_for(d / 8.0)
         self.facts: Facts = DeviceFacts(
             n, d, n * d, True, values.itemsize, float(d) ** 2, np.full(d, float(n))
@@ -67,6 +68,7 @@ class CudaDense(CudaRows):
             self._fused_blocks = min((4 if per <= 8 else 2) * self._processors, -(-n // groups))
             rows = -(-n // (self._fused_blocks * groups))
             self.chain = rows + 5 + THREADS // 32 + additions(self._fused_blocks)
+            self.chain_of = max(plain, self.chain)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         n, d = self.shape
@@ -135,6 +137,12 @@ class CudaDense(CudaRows):
         line = cp.asarray(v), np.float64(shift), h, NULL, np.float64(0.0)
         return self._fused("CURVE", line, None, image), image
 
+    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+        """Solve a system by conjugate gradients, if its products are not made in one read of X."""
+        if self._fuses is not None:
+            return NotImplemented
+        return super().iterate(system, few, deadline, most)
+
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); of few features, always of all rows."""
         if not self._narrow:
@@ -153,6 +161,10 @@ class CudaDense(CudaRows):
             out[8 * t : 8 * t + 8, 8 * s : 8 * s + 8] = tile
             out[8 * s : 8 * s + 8, 8 * t : 8 * t + 8] = tile.T
         return out[: d + 1, : d + 1]
+
+    def take_rows(self, index: Any) -> CudaDense:
+        """Return some of the rows."""
+        return CudaDense(self.values[index])
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaDense:
         """Return the rows with some of the features."""

@@ -91,6 +91,9 @@ __device__ void finish_sums(const double* parts, int count, double* out) {
     out[K] = sums.most;
 }
 
+extern "C" __global__ void finish1(const double* parts, int count, double* out) {
+    finish_sums<1>(parts, count, out);
+}
 extern "C" __global__ void finish2(const double* parts, int count, double* out) {
     finish_sums<2>(parts, count, out);
 }
@@ -163,6 +166,13 @@ extern "C" __global__ void balance(const double* scores, double b, const double*
         sums.add(1, weight * fabs(own));
         sums.add(2, weight * loss.curvature(z, target));
     }
+    sums.store(out);
+}
+
+// The sum of c x.
+extern "C" __global__ void total(const double* x, const double* c, double* out, Long n) {
+    Sums<1> sums;
+    EACH_ROW(i) sums.add(0, c ? c[i] : 1.0, x[i]);
     sums.store(out);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -17,6 +18,32 @@ from adasdca.problem.problem import Problem
 
 #: Blocks that share a sum over the rows, at most.
 SUMS = 1024
+
+
+def summed(
+    kernel_of: Callable[[str], Any], n: int, name: str, count: int, *arguments: Any
+) -> list[float]:
+    """Run a kernel that stores so many sums over n rows and a maximum; return them."""
+    _core.check()
+    grid = (min(SUMS, *blocks_for(n)),)
+    parts, out = cp.empty(grid[0] * (2 * count + 1)), cp.empty(count + 1)
+    kernel_of(name)(grid, (THREADS,), (*arguments, parts, np.int64(n)))
+    kernel_of(f"finish{count}")((1,), (THREADS,), (parts, np.int32(grid[0]), out))
+    return list(out.get().tolist())
+
+
+class CudaSummation:
+    """Sums over the rows in twice the digits."""
+
+    xp: Any = cp
+
+    def sum(self, values: Any, weight: Any) -> float:
+        """Return Σ_i c_i v_i, c = 1 without weights."""
+        found = summed(self._kernel, len(values), "total", 1, values, or_null(weight))
+        return found[0]
+
+    def _kernel(self, name: str) -> Any:
+        return kernel("passes", name, f"THREADS={THREADS}", "MARGIN=0", "LOGISTIC=0")
 
 
 class CudaPasses:
@@ -43,24 +70,16 @@ class CudaPasses:
             f"MARGIN={int(margin)}",
             f"LOGISTIC={int(logistic)}",
         )
-        self._grid = (min(SUMS, *blocks_for(self.n)),)
 
     def part(self, rows: slice) -> CudaPasses:
         """Return the passes over some of the rows."""
         found = copy(self)
         found.y, found.c = self.y[rows], None if self.c is None else self.c[rows]
         found.n = len(found.y)
-        found._grid = (min(SUMS, *blocks_for(found.n)),)
         return found
 
     def _run(self, name: str, count: int, *arguments: Any) -> list[float]:
-        """Run a kernel that stores so many sums and a maximum; return them."""
-        _core.check()
-        parts, out = cp.empty(self._grid[0] * (2 * count + 1)), cp.empty(count + 1)
-        self._kernel(name)(self._grid, (THREADS,), (*arguments, parts, np.int64(self.n)))
-        finish = (parts, np.int32(self._grid[0]), out)
-        self._kernel(f"finish{count}")((1,), (THREADS,), finish)
-        return list(out.get().tolist())
+        return summed(self._kernel, self.n, name, count, *arguments)
 
     def _kernel(self, name: str) -> Any:
         return kernel("passes", name, *self.definitions)

@@ -35,6 +35,25 @@ extern "C" __global__ void segment_dot(const Long* __restrict__ start,
     if (lane == 0) out[s] = sum + shift;
 }
 
+// out[c, s] = sum of values[k] x[index[k], c] over start[s] <= k < start[s + 1], of `classes` columns
+// of x: `width` threads have a segment, and a column each at a time.
+extern "C" __global__ void segment_dots(const Long* __restrict__ start,
+                                        const int* __restrict__ index,
+                                        const Real* __restrict__ values,
+                                        const double* __restrict__ x, double* __restrict__ out,
+                                        Long count, int classes, int width, int squared) {
+    const Long s = (blockIdx.x * (Long)blockDim.x + threadIdx.x) / width;
+    if (s >= count) return;
+    const Long first = start[s], last = start[s + 1];
+    for (int c = threadIdx.x % width; c < classes; c += width) {
+        double sum = 0;
+#pragma unroll 4
+        for (Long k = first; k < last; ++k)
+            sum += entry(values[k], squared) * x[index[k] * (Long)classes + c];
+        out[c * count + s] = sum;
+    }
+}
+
 // out[s] = sum of parts[k] over start[s] <= k < start[s + 1].
 extern "C" __global__ void segment_sum(const Long* __restrict__ start,
                                        const double* __restrict__ parts, double* __restrict__ out,

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.cuda.kernels.compiled import kernel, or_null
+from adasdca.backends.cuda.kernels.gradients import iterate
 from adasdca.backends.cuda.kernels.transfer import download, upload
-from adasdca.backends.cuda.products import RowChoice
+from adasdca.backends.cuda.products import Few, RowChoice, System
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,18 @@ class CudaRows:
     def combine(self, r: Any) -> Any:
         """Return Σ_i r_i x_i."""
         return self._combine(r, 0)
+
+    def scores_of(self, v: Any) -> Any:
+        """Return the scores of several v, a row each, in rows."""
+        return cp.stack([self._dot(each, 0.0, 0) for each in v])
+
+    def combine_of(self, r: Any, squared: bool = False) -> Any:
+        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
+        return cp.stack([self._combine(each, int(squared)) for each in r])
+
+    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+        """Solve a system by conjugate gradients; None if time ran out."""
+        return iterate(self, system, few, deadline, most)
 
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""

@@ -1,0 +1,78 @@
+"""Conjugate gradients on a device, whose numbers are looked at now and then only."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, kernel
+from adasdca.backends.cuda.products import Few, Iterated, System
+
+#: So many iterations are looked at one by one, as they are of all rows; then every so many of them.
+LOOK = 8
+#: Numbers of a state, and the places of those that are read here.
+STATE, ENERGY, GOAL, STOPPED, TAKEN, Y = 7, 0, 1, 2, 3, 6
+
+
+def iterate(rows: Any, system: System, few: Few, deadline: float, most: int) -> Iterated | None:
+    """Solve a system with the matrix of these rows; None if time ran out.
+
+    Parameters
+    ----------
+    rows : CudaRows
+        The rows.
+    system : System
+        The equations.
+    few : callable
+        Called after some iterations: returns rows, and their curvatures, that do as well.
+    deadline : float
+        When to give up, on the clock of `time.perf_counter`.
+    most : int
+        Most iterations.
+    """
+    own, scale, h = system.own, system.scale, system.h
+    d, free = len(scale), system.free
+    x, r = cp.zeros(d), system.right.copy()
+    p = r / scale
+    y = system.balance
+    energy = float(cp.vdot(r, p)) + y * y / system.mass
+    goal = system.accuracy**2 * energy
+    first = np.array([energy, goal, 0.0, 0.0, y / system.mass, y, 0.0])
+    states, found = cp.zeros((2, STATE)), cp.empty(3)
+    states[0] = cp.asarray(first)
+    grid = (min(THREADS, *blocks_for(d)),)
+    bends, energies, images = (cp.empty(THREADS) for _ in range(3))
+    size, here = np.int64(d), first
+    for taken in range(most):
+        if taken < LOOK or taken % LOOK == 0:
+            here = states[taken % 2].get()
+            if here[STOPPED] or here[ENERGY] <= here[GOAL]:
+                break
+            if time.perf_counter() >= deadline:
+                return None
+        if taken == LOOK:
+            rows, h = few() or (rows, h)
+        state, following = states[taken % 2], states[(taken + 1) % 2]
+        image = rows._dot(p, 0.0, 0)
+        n = len(image)
+        over = (min(THREADS, *blocks_for(n)),)
+        _kernel("bend")(over, (THREADS,), (image, h, state, images, np.int64(n)))
+        q = rows._combine(image, 0)
+        _kernel("meet")(grid, (THREADS,), (q, own, p, bends, size))
+        parts = bends, np.int32(grid[0]), images, np.int32(over[0]), np.int32(free)
+        _kernel("move")(grid, (THREADS,), (x, r, p, q, scale, state, *parts, found, energies, size))
+        numbers = np.float64(system.mass), state, found, energies, np.int32(grid[0]), following
+        _kernel("turn")(grid, (THREADS,), (p, r, scale, *numbers, size))
+    else:
+        here = states[most % 2].get()
+    if here[STOPPED] and not here[TAKEN]:  # no curvature at all
+        return Iterated(system.right / scale, y / system.mass, 0, True)
+    done = bool(here[STOPPED] or here[ENERGY] <= here[GOAL])
+    return Iterated(x, float(here[Y]), int(here[TAKEN]), done)
+
+
+def _kernel(name: str) -> Any:
+    return kernel("gradients", name, f"THREADS={THREADS}")

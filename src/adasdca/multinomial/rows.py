@@ -1,0 +1,212 @@
+"""What a multinomial model asks of its rows, and the rows of this process.
+
+Arrays with a number for every row are where the rows are; those with one for every feature come
+back to this process, but for blocks, the vectors of conjugate gradients.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk, ssyrk
+
+from adasdca.multinomial.blocks import Block, ClassBlocks, Layout
+from adasdca.problem.data import CsrRows, Rows
+from adasdca.problem.products import RowProducts
+
+Array = NDArray[np.float64]
+
+
+class ClassRows(Protocol):
+    """Rows as factors of arrays with a class in each row.
+
+    Attributes
+    ----------
+    xp : module
+        NumPy, or the one like it whose arrays are where the rows are.
+    shape, stored : (n, d), int
+        The shape of X, and the number of values that it holds.
+    passes : int
+        Passes over the rows so far.
+    depth, chain : float or (n,) array, float
+        The most additions that a score, and an entry of `combined`, goes through.
+    height : int
+        Rows to be taken at a time.
+    single : bool
+        Whether single precision pays.
+    layout : Layout
+        Of blocks.
+    apart : (d,) array
+        The part of the centre that is not taken from the rows in products of blocks.
+    """
+
+    xp: Any
+    shape: tuple[int, int]
+    stored: int
+    passes: int
+    depth: Any
+    chain: float
+    height: int
+    single: bool
+    layout: Layout
+    apart: Array
+
+    def centre_at(self, centre: Array) -> None:
+        """Take rows less this in products of blocks, and in matrices."""
+
+    def norms(self) -> Any:
+        """Return the Euclidean lengths of the rows."""
+
+    def column_sums(self, weight: Any) -> Array:
+        """Return Σ_i c_i x_i."""
+
+    def scores(self, coef: Array) -> Any:
+        """Return X Wᵀ, transposed."""
+
+    def combined(self, values: Any) -> Array:
+        """Return Σ_i v_i x_iᵀ."""
+
+    def sum(self, values: Any, weight: Any) -> float:
+        """Return Σ_i c_i v_i."""
+
+    def sums(self, values: Any) -> Array:
+        """Return Σ_i v_i, a number for each class."""
+
+    def lined_up(self, p: Any, real: Any) -> Any:
+        """Return probabilities as `curve` wants them."""
+
+    def curve(self, v: Block, shift: Block, p: Any, codes: Any, weight: Any) -> tuple[Block, Block]:
+        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
+
+    def gather(self, values: Any, real: Any, squared: bool = False) -> Block:
+        """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
+
+    def sample_gram(self, weight: Any, size: int, deadline: float) -> Any:
+        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of so many rows; None if time ran out."""
+
+    def formed(self, p: Any, rest: Any, weight: Any, free: bool, deadline: float) -> Array | None:
+        """Return the lower triangle of the matrix of a step; None if time ran out.
+
+        Unknowns are the features of the first class, its intercept if it is free, and so on.
+
+        Parameters
+        ----------
+        p, rest : (K, n) array
+            p and c p (1 − p).
+        weight : (n,) array or None
+            c.
+        free : bool
+            Whether there is an intercept.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        """
+
+
+class LocalRows(RowProducts):
+    """Rows of this process."""
+
+    xp: Any = np
+    #: Their arrays fit a cache, and a solve can be left between two blocks.
+    height = 1 << 14
+    single = True
+
+    def __init__(self, data: Rows, n_classes: int) -> None:
+        super().__init__(data.matrix)
+        self._data, self._n_classes = data, n_classes
+        n, d = self.shape
+        self.depth, self.chain = 0.5 * d, float(n)  # the core runs two chains
+        self._by_core = isinstance(data, CsrRows)
+
+    def centre_at(self, centre: Array) -> None:
+        """Take rows less this in products of blocks, and in matrices."""
+        self._centre = centre
+        self._in_blocks = ClassBlocks(self._data, self._n_classes, centre)
+        self.layout: Layout = self._in_blocks
+        self.apart = self._in_blocks.apart
+
+    def column_sums(self, weight: Array | None) -> Array:
+        """Return Σ_i c_i x_i."""
+        ones = np.ones(self.shape[0]) if weight is None else weight
+        return np.asarray(self.transposed(ones[:, None])[0])
+
+    def scores(self, coef: Array) -> Array:
+        """Return X Wᵀ, transposed."""
+        if not self._by_core:
+            return np.ascontiguousarray(self.times(coef).T)
+        self.passes += 1
+        return self._in_blocks.times(coef)
+
+    def combined(self, values: Array) -> Array:
+        """Return Σ_i v_i x_iᵀ."""
+        if not self._by_core:
+            return self.transposed(values.T)
+        self.passes += 1
+        return self._in_blocks.classes(self._in_blocks.gather(values))
+
+    def sum(self, values: Array, weight: Array | None) -> float:
+        """Return Σ_i c_i v_i."""
+        return float(values.sum() if weight is None else weight @ values)
+
+    def sums(self, values: Array) -> Array:
+        """Return Σ_i v_i, a number for each class."""
+        return np.asarray(values.sum(axis=1))
+
+    def lined_up(self, p: Array, real: Any) -> Block:
+        """Return probabilities as a block."""
+        return self._in_blocks.block(p, real)
+
+    def curve(
+        self, v: Block, shift: Block, p: Block, codes: Any, weight: Any
+    ) -> tuple[Block, Block]:
+        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
+        self.passes += 1
+        return self._in_blocks.curve(v, shift, p, codes, weight)
+
+    def gather(self, values: Array, real: Any, squared: bool = False) -> Block:
+        """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
+        self.passes += 1
+        return self._in_blocks.gather(values, real, squared)
+
+    def sample_gram(self, weight: Array | None, size: int, deadline: float) -> Any:
+        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of so many rows; None if time ran out."""
+        n, d = self.shape
+        gram = np.zeros((d, d), order="F", dtype=np.float32)
+        rows: RowProducts = self
+        root = np.ones(n) if weight is None else np.sqrt(weight)
+        if size < n:
+            chosen = np.sort(np.random.default_rng(0).permutation(n)[:size])
+            rows, root = self.some(chosen), math.sqrt(n / size) * root[chosen]
+        for part, block in rows.dense_blocks(d):
+            if time.perf_counter() >= deadline:
+                return None
+            z = (block - self._centre) * root[part, None]
+            gram = ssyrk(1.0, z.astype(np.float32).T, beta=1.0, c=gram, overwrite_c=1)
+        return gram.T
+
+    def formed(
+        self, p: Array, rest: Array, weight: Array | None, free: bool, deadline: float
+    ) -> Array | None:
+        """Return the lower triangle of the matrix of a step; None if time ran out."""
+        (k, n), d = p.shape, self.shape[1]
+        wide, root = d + free, np.ones(n) if weight is None else np.sqrt(weight)
+        cross = np.zeros((k * wide, k * wide), order="F")
+        blocks = np.zeros((k, wide, wide))
+        for part, rows in self.dense_blocks(k * wide):
+            if time.perf_counter() >= deadline:
+                return None
+            z = np.ones((len(rows), wide))
+            np.subtract(rows, self._centre, out=z[:, :d])
+            spread = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
+            cross = dsyrk(-1.0, spread.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
+            for a in range(k):
+                blocks[a] += z.T @ (rest[a, part, None] * z)
+        # The upper triangle in Fortran order is the lower one in C order.
+        matrix: Array = np.asarray(cross).T
+        for a in range(k):
+            own = slice(a * wide, (a + 1) * wide)
+            matrix[own, own] = blocks[a]
+        return matrix

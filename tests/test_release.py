@@ -1,0 +1,62 @@
+"""What a release is made of: one version everywhere, wheels of the stable ABI told from others."""
+
+import importlib.util
+import re
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import adasdca
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_all_places_name_one_version(monkeypatch, capsys):
+    version = tool("version")
+    assert set(version.versions().values()) == {adasdca.__version__}
+    monkeypatch.setattr(sys, "argv", ["version.py", f"v{adasdca.__version__}"])
+    version.main()
+    assert capsys.readouterr().out.strip() == adasdca.__version__
+    monkeypatch.setattr(sys, "argv", ["version.py", "v99"])
+    with pytest.raises(SystemExit, match="the tag: 99"):
+        version.main()
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "shared"),
+    [
+        ("cp312-abi3-linux_x86_64", "_v2.abi3.so", True),
+        ("cp312-abi3-win_amd64", "_base.pyd", True),
+        ("cp312-abi3-linux_x86_64", "_v2.cpython-312-x86_64-linux-gnu.so", False),
+        ("cp311-cp311-linux_x86_64", "_v2.cpython-311-x86_64-linux-gnu.so", False),
+    ],
+)
+def test_wheels_of_the_stable_abi_are_told(tmp_path, name, module, shared):
+    wheel = tmp_path / f"adasdca-1-{name}.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"adasdca/_core/{module}", "")
+    assert tool("wheels").stable(wheel) is shared
+
+
+def test_interpreters_are_told_by_their_tags():
+    wheels = tool("wheels")
+    assert re.fullmatch(r"cp3\d+t?", wheels.tag_of(sys.executable))
+    assert wheels.tag_of("python-of-nobody") is None
+
+
+def test_what_the_workflows_run_is_there():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        for script in re.findall(r"tools/\w+\.py", text):
+            assert (ROOT / script).is_file(), f"{path.name}: {script}"
+        for target in re.findall(r"\bmake (\w+)", text):
+            assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
