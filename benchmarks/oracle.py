@@ -6,8 +6,8 @@ python -m benchmarks.oracle --case SEED INDEX [--small]
 Every number of a certificate is a theorem about the data as given. Here the optimum is found to
 sixty digits (`benchmarks/exact/`), and each claim is compared with it: primal, dual, gap and radius
 of solves, of `certify` and of estimators, bounds on their scores, safe screening, and the status.
-Each violation is printed with the numbers that make its problem again. A million problems take a
-core about three hours, most of them for the solves: `--problems 1000000 --jobs 16` and ten minutes.
+Each violation is printed with the numbers that make its problem again. Most of the time are the
+solves: a million problems take sixteen cores about twenty minutes (`--jobs 16`).
 """
 
 from __future__ import annotations
