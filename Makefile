@@ -143,7 +143,7 @@ clang:
 clanged: $(STAMPS)/build $(STAMPS)/test
 	$(BIN)/python -m pytest -n 2 $(CORE_TESTS:%=tests/test_%.py) $(ARGS)
 
-fuzz: $(STAMPS)/build
+fuzz: $(STAMPS)/build $(STAMPS)/test
 	$(BIN)/python tools/fuzz.py --time $(TIME) $(ARGS)
 
 coverage:

@@ -35,6 +35,7 @@ from adasdca import (
 )
 from adasdca.cli.app import app
 from adasdca.engine.interruption import Interruption, interruption
+from adasdca.estimators._labels import encoded
 from adasdca.multinomial.solver import solve_multinomial
 from commands import Done, write
 from injection import ROOMS, at_line, first_of, last_of, lines_of, places
@@ -581,6 +582,36 @@ def test_time_is_that_of_the_whole_fit(monkeypatch):
     assert seen == [0, 1, 2, 0]
     assert model.status_ == [Status.EPOCH_LIMIT, Status.TIME_LIMIT, Status.TIME_LIMIT]
     check_fitted(model, CLASSES)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_time_of_a_fit_begins_with_it(monkeypatch):
+    """By a clock of the test's own, on which weeks pass while labels are encoded."""
+    clock, late = time.perf_counter, [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + late[0])
+
+    def slow(y):
+        late[0] = 2e6
+        return encoded(y)
+
+    monkeypatch.setattr("adasdca.estimators._classifier.encoded", slow)
+    model = AdaSDCAClassifier(loss="hinge", tol=0.0, max_time=1e6).fit(X, CLASSES)
+    assert set(model.status_) == {Status.TIME_LIMIT}
+    check_fitted(model, CLASSES)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_classes_that_no_time_is_left_for_keep_the_bounds():
+    bounds = (0.5, [1.0, 2.0] + [3.0] * (X.shape[1] - 2))
+    model = AdaSDCAClassifier(loss="hinge", bounds=bounds, fit_intercept=False, max_time=0.0)
+    model.fit(X, CLASSES)
+    lam = 1 / len(X)
+    for k, label in enumerate(model.classes_):
+        y = np.where(label == CLASSES, 1.0, -1.0)
+        assert (model.coef_[k] >= 0.5).all()
+        proof = certify(X, y, model.coef_[k], loss="hinge", lam=lam, bounds=bounds)
+        assert model.certificate_[k].primal == pytest.approx(proof.primal, rel=1e-12)
+        assert model.history_[k].gap[-1] == model.dual_gap_[k]
 
 
 def test_solves_of_a_callback_are_calls_of_their_own():

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from benchmarks import attack
 
 import adasdca
 import cases
@@ -263,6 +264,21 @@ def test_the_end_is_told_in_few_steps_where_rounding_hides_the_rest(monkeypatch)
         assert sol.status in (Status.STALLED, Status.CONVERGED)
         assert sol.relative_gap < 1e-11
     assert max(steps) < 60
+
+
+def test_rounds_that_lead_nowhere_end(monkeypatch):
+    at = attack.make(0, 1932)  # more features than rows, all far from 0, and a goal below rounding
+    taken = []
+
+    def counted(*args):
+        taken.append(minimise(*args))
+        assert len(taken) < 1000
+        return taken[-1]
+
+    monkeypatch.setattr("adasdca.newton.multipliers.minimise", counted)
+    options = {"loss": "absolute", "l1_ratio": 0.9, "fit_intercept": True, "tol": 1e-6}
+    found = solve(at.X, at.y, lam=1 / (at.C * len(at.y)), random_state=1932, **options)
+    assert found.converged
 
 
 def test_the_lasso_has_zeros_whatever_rounding_does():

@@ -107,7 +107,7 @@ def test_singular_systems(loss, kind, intercept):
                 proof, objective, ending, steps = finish(problem, way, v, b if intercept else 0.0)
                 assert ending is Ending.EXHAUSTED or objective.lost() == 0
                 assert steps < 200
-                assert proof.gap <= 1e-9 * proof.primal + 10 * proof.rounding + 1e-19
+                assert proof.gap <= 1e-8 * proof.primal + 10 * proof.rounding + 1e-19
 
 
 def test_rows_all_on_straight_pieces():
@@ -117,7 +117,7 @@ def test_rows_all_on_straight_pieces():
     objective = make_objective(problem, solver("features"))
     assert objective.term.curved == 0
     proof, objective, ending, steps = finish(problem)
-    assert ending is Ending.EXHAUSTED
+    assert ending is Ending.EXHAUSTED or objective.lost() == 0
     assert proof.relative_gap < 1e-12
     assert steps < 60
     assert objective.b == pytest.approx(1e6, rel=0.1)

@@ -166,20 +166,42 @@ class SecondOrder:
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
                 return
-            smooth = self.smooth and self.plain
-            if smooth and self._newton(backend, survey, tol, last, deadline, solve):
-                return
-            if last:
-                tol = min(tol, self.policy.last_gap)
-            if not self.plain and d >= self.policy.working_set:
-                best, ending = solve_on_features(
-                    backend, self.problem, survey, tol, deadline, self._choice_for
-                )
-            else:
-                rounds = Multipliers(backend, self.problem, solve, self.exact, smooth)
-                best, ending = rounds.run(survey, tol, deadline)
-            self.exhausted = ending is Ending.EXHAUSTED
-            backend.place(best.duals, best.w, best.b)
+            start: Survey | None = survey
+            if self.smooth and self.plain:
+                start = self._newton(backend, survey, tol, last, deadline, solve)
+            if start is not None:
+                goal = min(tol, self.policy.last_gap) if last else tol
+                self._rounds(backend, start, goal, deadline, solve)
+            if self.exact and self.exhausted:
+                self._rest(backend, deadline)
+
+    def _rounds(
+        self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
+    ) -> None:
+        """Take rounds of the method of multipliers, or go along the central path."""
+        if not self.plain and self.costs.facts.d >= self.policy.working_set:
+            best, ending = solve_on_features(
+                backend, self.problem, survey, tol, deadline, self._choice_for
+            )
+        else:
+            hard = self.smooth and self.plain
+            rounds = Multipliers(backend, self.problem, solve, self.exact, hard)
+            best, ending = rounds.run(survey, tol, deadline)
+        self.exhausted = ending is Ending.EXHAUSTED
+        backend.place(best.duals, best.w, best.b)
+
+    def _rest(self, backend: Backend, deadline: float) -> None:
+        """Go to where the regulariser is least, if no row has a loss there.
+
+        The objective at any other point is rounding, and every gap large beside it.
+        """
+        survey = _survey(backend, deadline)
+        if survey is None:
+            return
+        w, term = self.problem.regularizer.primal(np.zeros_like(survey.coef)), backend.term()
+        term.place(w, survey.intercept)
+        if backend.certify(w, survey.intercept, term.duals()).gap == 0:
+            backend.place(term.duals(), w, survey.intercept)
 
     def _choice_for(self, facts: Facts) -> EquationChoice:
         costs = Costs(facts, self.problem.loss)
@@ -217,8 +239,12 @@ class SecondOrder:
         last: bool,
         deadline: float,
         solve: EquationChoice,
-    ) -> bool:
-        """Take Newton steps; False if they are too many, and rounds with rounded kinks better."""
+    ) -> Survey | None:
+        """Take Newton steps; return a survey where rounds with rounded kinks are to go on.
+
+        They are where steps were too many, or where the digits of the coefficients are too few for
+        slopes so steep.
+        """
         problem = self.problem
         term = backend.term(exact=self.exact)
         objective = LinearObjective(
@@ -244,13 +270,16 @@ class SecondOrder:
                 ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED
         if ending is Ending.STEPS:
-            return False
-        if self.exact:
-            found, _ = best_point(backend, objective, deadline)
-            backend.place(found.duals, found.w, found.b)
-        else:
+            return survey
+        if not self.exact:
             backend.place(None, objective.v, objective.b)
-        return True
+            return None
+        found, certificate = best_point(backend, objective, deadline)
+        backend.place(found.duals, found.w, found.b)
+        steep = self.exhausted and certificate.gap > 2.0 * certificate.rounding
+        if not steep or problem.loss.curvature_varies:
+            return None
+        return _survey(backend, deadline)
 
     def cost(self, survey: Survey, steps: float) -> float:
         """Price so many Newton steps in nanoseconds."""
@@ -280,3 +309,9 @@ class SecondOrder:
         look = 2.0 * costs.survey
         price = decades * (look + policy.steps_a_decade * (step + solving))
         return policy.early * price if relative > policy.near else price
+
+
+def _survey(backend: Backend, deadline: float) -> Survey | None:
+    """Survey the point of a backend; None if there is no time left for it."""
+    seconds = deadline - time.perf_counter()
+    return backend.survey(frozenset(), seconds) if seconds > 0 else None

@@ -18,7 +18,7 @@ from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.backends.working_set import WorkingSet, can_balance, free_duals, near_kinks
 from adasdca.backends.workspace import make_workspace
-from adasdca.duality.certificate import Certificate, balanced
+from adasdca.duality.certificate import Certificate, balanced, evened
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -135,9 +135,9 @@ class LocalBackend:
             # With an intercept the core has taken slopes for duals, and the best b for these. Near
             # the last digit of b either b may be the better one.
             for b in (self.multiplier, seen.intercept)[: 1 + self._careful]:
-                placed = self.certify(coef, b, beta)
+                placed, duals = self._proof(coef, b, beta)
                 if placed.gap < certificate.gap:
-                    certificate, intercept, certified = placed, b, beta
+                    certificate, intercept, certified = placed, b, duals
         return Survey(
             n=n,
             certificate=certificate,
@@ -187,15 +187,26 @@ class LocalBackend:
 
     def certify(self, w: Array, b: float, beta: Array) -> Certificate:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
+        return self._proof(w, b, beta)[0]
+
+    def _proof(self, w: Array, b: float, beta: Array) -> tuple[Certificate, Array]:
+        """Return the best certificate of a point, and the duals near those given that prove it."""
         candidates = [beta]
         if self.problem.fit_intercept:
             # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
-            candidates = [balanced(beta, self._weight), *(candidates if self._careful else [])]
+            candidates = [balanced(beta, self._weight)]
+            if self._careful:
+                candidates += [beta, self._even(beta)]
         if self.problem.regularizer.eta == 0:
             candidates = [self._feasible(each) for each in candidates]
             candidates.append(np.zeros_like(beta))  # is feasible, whatever rounding does to others
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
-        return self._certificate(min(found, key=lambda each: each.gap))
+        if self._careful and all(each.gap > each.primal for each in found):
+            # The losses are not negative, which is more than any of these say.
+            candidates.append(np.zeros_like(beta))
+            found.append(self.workspace.certify(w, b, candidates[-1], self._threads))
+        best = min(range(len(found)), key=lambda k: found[k].gap)
+        return self._certificate(found[best]), candidates[best]
 
     def _feasible(self, beta: Array) -> Array:
         """Return the largest multiple of these duals at which g*(u) is finite, about.
@@ -209,7 +220,14 @@ class LocalBackend:
             if share == 1.0:
                 break
             beta = beta * max(1.0 - 2.0**attempt * (1.0 - share), 0.0)
+            if self._careful and self.problem.fit_intercept:
+                beta = self._even(beta)
         return beta
+
+    def _even(self, beta: Array) -> Array:
+        """Return duals whose Σ c_iβ_i, 0 but for rounding, is 0 in all digits if that can be."""
+        balance = self.workspace.combine_exactly(beta, np.empty(self.workspace.d), self._threads)
+        return evened(beta, self._weight, balance)
 
     def term(
         self,

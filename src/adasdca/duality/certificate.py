@@ -46,6 +46,21 @@ def balanced(beta: Array, weight: Array) -> Array:
     return scaled_down(beta, *sides(beta, weight))
 
 
+def evened(beta: Array, weight: Array, balance: float) -> Array:
+    """Return β with one element less by what Σ c_iβ_i = `balance` is beside 0, if that is rounding.
+
+    The smallest element that is far larger than the balance: it has the finest digits.
+    """
+    size = np.abs(beta)
+    able = np.flatnonzero(weight * size > 2.0 * abs(balance))
+    if balance == 0 or not len(able):
+        return beta
+    k = able[size[able].argmin()]
+    beta = beta.copy()
+    beta[k] -= balance / weight[k]
+    return beta
+
+
 def in_percent(share: float) -> str:
     """Say a share in percent, as people write it: 0.012 %, 100 %."""
     value = 100.0 * share

@@ -11,6 +11,7 @@ mean of the rows for m, features that are far from 0 do no harm.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +56,7 @@ class Region:
         cls,
         solutions: list[Any],
         X: Any,
-        targets: list[Array],
+        targets: Sequence[Array],
         weight: Array | None,
         loss: Loss,
     ) -> Region:

@@ -10,9 +10,10 @@ import math
 import time
 import warnings
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from adasdca import _core
+from adasdca.certification import certify
 from adasdca.duality.error_bounds import Region
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.estimators._device import (
@@ -46,7 +48,7 @@ from adasdca.problem.device_rows import from_device, is_on_device, to_numpy
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
 from adasdca.problem.products import RowProducts
-from adasdca.solution import Solution, Status
+from adasdca.solution import History, Record, Solution, Status
 from adasdca.solver import solve, unsolved
 from adasdca.storage import write_whole
 
@@ -72,6 +74,14 @@ def bounded(make: Callable[[], Region], unknown: Region) -> Region:
     return unknown
 
 
+def _next_to_0(bounds: Any, d: int) -> Array:
+    """Return the coefficients within bounds, as `solve` takes them, that are next to 0."""
+    lower, upper = (None, None) if bounds is None else bounds
+    low = -np.inf if lower is None else np.asarray(lower, dtype=np.float64)
+    high = np.inf if upper is None else np.asarray(upper, dtype=np.float64)
+    return np.clip(np.zeros(d), low, high)
+
+
 class LossNames(Set[str]):
     """The names of the losses of a kind, those registered later and scikit-learn's included."""
 
@@ -95,7 +105,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     coef_: Any
     intercept_: Any
-    dual_coef_: Array
     dual_gap_: Any
     radius_: Any
     certificate_: Any
@@ -104,6 +113,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
     n_iter_: int
     _region: Region
     _ends: list[str]
+    _duals: list[Array]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="right")],
@@ -192,32 +202,43 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         X: Any,
         rows: Any,
         loss: Loss,
-        targets: list[Array],
+        targets: Sequence[Array],
         weight: Array | None,
         monitor: Monitor,
         starts: list[Any],
+        began: float,
     ) -> list[Any]:
         """Solve for each vector of targets, in parallel if asked, all on the same rows.
 
         `rows` are those of X, where the solves are made.
 
-        What is not begun before an end of the whole has the certificate of the model 0.
+        What is not begun before an end of the whole has the certificate of the model 0, or of that
+        next to it within the bounds.
         """
         count = len(targets)
         device = device_of(self, X)
         jobs = 1 if device else min(effective_n_jobs(self.n_jobs), count)
-        limit = None if self.max_time is None else time.perf_counter() + self.max_time
+        limit = None if self.max_time is None else began + self.max_time
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
         problem = {"loss": loss, "lam": self._lam(X, weight), "l1_ratio": self.l1_ratio}
+        more = {
+            "bounds": self._bounds(),
+            "penalty_factors": self.penalty_factors,
+            "sample_weight": weight,
+            "fit_intercept": self.fit_intercept,
+            "intercept_scaling": self.intercept_scaling,
+        }
 
         def left_out(k: int, status: Status) -> Solution:
             factors = self.penalty_factors
             least = 1.0 if factors is None else float(np.min(factors))
-            return unsolved(
-                targets[k],
+            # At the model 0 either label loses the same.
+            labels = np.broadcast_to(1.0, X.shape[:1])
+            found = unsolved(
+                labels if self._kind == "classification" else targets[k],
                 weight,
                 X.shape[1],
                 loss=loss,
@@ -225,6 +246,12 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 status=status,
                 state=starts[k],
             )
+            coef = _next_to_0(more["bounds"], X.shape[1])
+            if not coef.any():
+                return found
+            said = certify(X, targets[k], coef, dual_coef=found.dual_coef, **problem, **more)
+            record = Record(0, 0, 0.0, said.primal, said.dual, said.gap, 0)
+            return replace(found, coef=coef, certificate=said, history=History.of([record]))
 
         def one(k: int) -> Solution | None:
             share = None
@@ -243,11 +270,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                         rows,
                         targets[k],
                         **problem,
-                        bounds=self._bounds(),
-                        penalty_factors=self.penalty_factors,
-                        sample_weight=weight,
-                        fit_intercept=self.fit_intercept,
-                        intercept_scaling=self.intercept_scaling,
+                        **more,
                         method=self.method,
                         tol=self.tol,
                         max_epochs=self.max_iter,
@@ -274,13 +297,22 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
 
     def _fit_targets(
-        self, X: Any, y: Any, targets: list[Array], names: list[str], weight: Any
+        self,
+        X: Any,
+        y: Any,
+        targets: Sequence[Array],
+        names: list[str],
+        weight: Any,
+        began: float,
     ) -> None:
-        """Fit one model for each vector of targets and take the solutions over."""
+        """Fit one model for each vector of targets and take the solutions over.
+
+        `began` is when the fit began, on the clock of `time.perf_counter`.
+        """
         loss, constant = self._loss(), self._constant(X)
         starts, rows = self._starts(len(targets), X.shape[0]), rows_to_solve(self, X)
         with watched(self, names, X, y) as monitor:
-            solutions = self._solve(X, rows, loss, targets, weight, monitor, starts)
+            solutions = self._solve(X, rows, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
             if not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
@@ -303,7 +335,8 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
 
     def _adopt(self, solutions: list[Any], states: Any) -> None:
         """Turn solutions into attributes, and keep where to go on from if that is wanted."""
-        self.dual_coef_ = np.vstack([s.dual_coef for s in solutions])
+        self.__dict__.pop("dual_coef_", None)
+        self._duals = [s.dual_coef for s in solutions]
         self.dual_gap_ = np.array([s.gap for s in solutions])
         self.radius_ = np.array([s.radius for s in solutions])
         self.history_ = [s.history for s in solutions]
@@ -315,6 +348,17 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         self.converged_ = all(reached(s, self.tol) for s in solutions)
         self.n_iter_ = max(len(s.history) - 1 for s in solutions)
         self._states = states if self.warm_start else None
+
+    @cached_property
+    def dual_coef_(self) -> Array:
+        """Dual variables; those of many rows and classes are put together when they are asked for.
+
+        After a fit that ends for its time, that would take longer than what is left of the fit.
+        """
+        if not hasattr(self, "_duals"):
+            raise AttributeError(f"This {type(self).__name__} has no dual_coef_: it is not fitted.")
+        duals: list[Array] = self.__dict__.pop("_duals")
+        return np.atleast_2d(duals[0]) if len(duals) == 1 else np.vstack(duals)
 
     @property
     def status_(self) -> Status | list[Status]:

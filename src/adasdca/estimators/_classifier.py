@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from adasdca.duality.error_bounds import Region
 from adasdca.estimators._base import LinearModel, LossNames, bounded
 from adasdca.estimators._device import adopt_kind, device_of, products_with, rows_to_solve
 from adasdca.estimators._guard import guarded
-from adasdca.estimators._labels import class_weights, encoded
+from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
 from adasdca.methods import Method
@@ -74,7 +75,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     max_iter : int, default=1000
         Most epochs (multinomial: Newton steps).
     max_time : float, default=None
-        Most seconds for the solves of a fit.
+        Most seconds of a fit.
     warm_start : bool, default=False
         Whether fit begins at the solution of the last fit. Rows may have been appended since.
     random_state : int, RandomState or None, default=None
@@ -214,7 +215,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         -------
         self
         """
-        given = X
+        began, given = time.perf_counter(), X
         X, y = self._checked(X, y)
         classes, codes = encoded(y)
         weight = class_weights(self, classes, codes, self._weights(sample_weight, X))
@@ -224,13 +225,13 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         self.classes_ = classes
         self._joint = count > 2 and self._multinomial()
         if self._joint:
-            self._fit_multinomial(X, codes, weight)
+            self._fit_multinomial(X, codes, weight, began)
             adopt_kind(self, given)
             return self
         positives = range(1, 2) if count == 2 else range(count)
-        targets = [np.where(codes == k, 1.0, -1.0) for k in positives]
+        targets = OneAgainstOthers(codes, positives)
         names = [""] if count == 2 else [f" class {label!r}" for label in classes.tolist()]
-        self._fit_targets(X, y, targets, names, weight)
+        self._fit_targets(X, y, targets, names, weight, began)
         adopt_kind(self, given)
         return self
 
@@ -249,7 +250,10 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
             )
         return possible and self.multi_class != "ovr"
 
-    def _fit_multinomial(self, X: Any, codes: Any, weight: Array | None) -> None:
+    def _fit_multinomial(self, X: Any, codes: Any, weight: Array | None, began: float) -> None:
+        limit = self.max_time
+        if limit is not None:
+            limit = max(0.0, limit - (time.perf_counter() - began))
         constant = self._constant(X)
         rows = rows_to_solve(self, X)
         if constant:
@@ -268,7 +272,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 fit_intercept=free,
                 tol=self.tol,
                 max_epochs=self.max_iter,
-                max_time=self.max_time,
+                max_time=limit,
                 warm_start=start,
                 callback=monitor.of(0),
                 backend=device_of(self, X),

@@ -116,6 +116,8 @@ def told_in_kind(array: Any, X: Any) -> Any:
 
 def adopt_kind(model: Any, X: Any) -> None:
     """Make what was fitted of the kind of X, where that is asked for."""
+    if not dispatches():
+        return
     for name in OF_ITS_KIND:
         found = getattr(model, name, None)
         if isinstance(found, np.ndarray):

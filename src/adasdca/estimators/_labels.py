@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,36 @@ def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
     elif kind != "u" or y.dtype.itemsize < 8:
         low, high = int(y.min()), int(y.max())
         if high - low < RANGE:  # counting them takes a tenth of the time of sorting
-            place = y.astype(np.intp) - low
+            place = np.subtract(y, low, dtype=np.intp)
             seen = np.bincount(place) > 0
-            return (np.flatnonzero(seen) + low).astype(y.dtype), (np.cumsum(seen) - 1)[place]
+            classes = (np.flatnonzero(seen) + low).astype(y.dtype)
+            # Without holes their places are those in the range.
+            return classes, place if seen.all() else (np.cumsum(seen) - 1)[place]
     classes = np.unique(y)
     # For two classes a comparison does; the inverse of np.unique would sort all the rows.
     codes = (y == classes[-1]) * 1 if len(classes) == 2 else np.searchsorted(classes, y)
     return classes, codes
+
+
+class OneAgainstOthers(Sequence[Array]):
+    """Targets +1 for one class and −1 for all others, made when they are asked for.
+
+    Parameters
+    ----------
+    codes : (n,) array
+        The place of each label among the classes.
+    positives : range
+        Classes that are to be told from the others.
+    """
+
+    def __init__(self, codes: NDArray[np.intp], positives: range) -> None:
+        self._codes, self._positives = codes, positives
+
+    def __len__(self) -> int:
+        return len(self._positives)
+
+    def __getitem__(self, k: Any) -> Any:
+        return np.where(self._codes == self._positives[k], 1.0, -1.0)
 
 
 def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
@@ -65,7 +66,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     max_iter : int, default=1000
         Most epochs.
     max_time : float, default=None
-        Most seconds for the solves of a fit.
+        Most seconds of a fit.
     warm_start : bool, default=False
         Whether fit begins at the solution of the last fit. Rows may have been appended since.
     random_state : int, RandomState or None, default=None
@@ -208,11 +209,12 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         -------
         self
         """
-        given = X
+        began, given = time.perf_counter(), X
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
-        self._fit_targets(X, y, list(columns), names, self._weights(sample_weight, X))
+        weight = self._weights(sample_weight, X)
+        self._fit_targets(X, y, list(columns), names, weight, began)
         if y.ndim == 1:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
             self.dual_coef_ = self.dual_coef_[0]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ SHARE, FINEST = 0.03, 1e-6
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 #: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
 HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
+#: The share of the gap that the rounding of scores may make, and that of a double.
+HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps after which rounds give way to the central path, half of what that takes, in units of steps
 #: that all rows take part in; and what the cheapest step is.
 PATIENCE, CHEAPEST = 12.0, 0.1
@@ -48,9 +51,9 @@ PATIENCE, CHEAPEST = 12.0, 0.1
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
 NEAR = 5.0
-#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further;
-#: twice as many at others.
-IDLE = 3
+#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further, and
+#: at any others: lengths may fall and rise again without end.
+IDLE, STILL = 3, 40
 
 
 def best_point(
@@ -163,9 +166,10 @@ class Multipliers:
         backend, problem = self.backend, self.problem
         v, b, u = best.w, best.b, backend.combine(centre)
         widest, floor = self._lengths(best, centre)
-        length = widest if self.kinked else 0.0
+        blunt = self.exact and self.plain  # Newton steps have failed for digits
+        length = widest if self.kinked else self._least(best) if blunt else 0.0
         rho = first = self._stiffness(length)
-        reach, idle, hard, dual, share = None, 0, 0, best.certificate.dual, SHARE
+        reach, idle, rest, hard, dual, share = None, 0, 0, 0, best.certificate.dual, SHARE
         while True:
             known = best.certificate
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
@@ -196,7 +200,7 @@ class Multipliers:
                     return best, Ending.STEPS
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
-                length = BLUNTER * length if length > 0 else widest
+                length = max(BLUNTER * length if length > 0 else widest, self._least(best))
                 rho = np.maximum(rho / BLUNTER, self.units)
                 continue
             if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
@@ -210,7 +214,7 @@ class Multipliers:
                     return best, Ending.EXHAUSTED
                 v, b, centre = best.w, best.b, best.duals
                 u = backend.combine(centre)
-                length = BLUNTER * length if length > 0 else widest
+                length = max(BLUNTER * length if length > 0 else widest, self._least(best))
                 rho = np.maximum(rho / BLUNTER, self.units)
                 continue
             v, b, duals = here.v, here.b, here.duals
@@ -234,13 +238,19 @@ class Multipliers:
             noise = ending is not Ending.REACHED
             fine = steps > 0 or share < FINEST
             idle = idle + 1 if still and fine and (last or noise) else 0
-            if idle >= IDLE:
+            rest = rest + 1 if still else 0
+            if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
             reach = NEAR * term.travel
             factor = next(factor for most, factor in FACTORS if steps <= most)
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
                 length = floor
+            if still and length == floor < (least := self._least(best)):
+                # As much less stiff are the kinks of the regulariser.
+                smooth = problem.loss.smoothness
+                rho = np.maximum(rho * ((length + smooth) / (least + smooth)), self.units)
+                length = least
             centre, u = duals, here.u
 
     def _lengths(self, best: Best, centre: Any) -> tuple[float, float]:
@@ -258,12 +268,29 @@ class Multipliers:
         floor = NARROWEST * spread if self.kinked else 0.0
         if self.kinked and backend.facts.d > MOST_FEATURES:
             # Steps solve for the duals of rows: what these weigh, |x|²/(λN), must not hide γ.
-            squares = float(backend.column_squares().sum()) / self.problem.total
-            floor = max(floor, HIDDEN * squares / self.mu)
+            floor = max(floor, HIDDEN * self._squares / self.mu)
         if spread > 0:
             length = max(min(length, WIDEST * spread / width), floor)
         self.mass = mass
         return length, floor
+
+    def _least(self, best: Best) -> float:
+        """Return the least length of a smooth loss at which rounding does not hide what is left.
+
+        A dual is a score over the length, and has its rounding ε over the length. Those of all rows
+        make ½(ε/length)²Σ c_i|x_i|²/(λN) of the gap: this is a small share of it.
+        """
+        problem = self.problem
+        if self.kinked or not self.can_round:
+            return 0.0
+        squares = self._squares
+        goal = 2.0 * problem.mu / problem.total * HIDDEN_SHARE * best.certificate.gap
+        return EPSILON * math.sqrt(squares / goal) if goal > 0 else 0.0
+
+    @cached_property
+    def _squares(self) -> float:
+        """Σ c_i|x_i|²/N."""
+        return float(self.backend.column_squares().sum()) / self.problem.total
 
     def _mass(self, free: float) -> float:
         """Return the weight of the rows that matter: of free duals, or as many as may be."""
