@@ -2,6 +2,7 @@
 
 import functools
 import importlib.util
+import multiprocessing.util
 import os
 import signal
 import tempfile
@@ -52,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Remove what tests leave behind: memory maps of joblib's, sockets of processes killed."""
     tmp_path_factory.getbasetemp()  # stays where it is
+    multiprocessing.util.get_temp_dir()  # is removed by itself, when the folder below is gone
     # The path is short: those of sockets have a limit.
     with (
         tempfile.TemporaryDirectory(prefix="adasdca-", ignore_cleanup_errors=True) as folder,
