@@ -21,8 +21,9 @@ class Policy:
         Data are wide from so many features a row on. Residues of long rows saturate there, and
         adaptive probabilities save no visits (dorothea: 8 epochs of permutations against 10 to 23).
     slow : float
-        Unless they are sparse and permutations have more than so many epochs to go: where rows
-        strain against each other, adaptive ones take an eighth (news20, C = 100: 42 against 338).
+        Unless they are sparse, and the loss has kinks or permutations have more than so many epochs
+        to go: where rows strain against each other, adaptive ones take an eighth (news20, C = 100:
+        42 against 338).
     share_ahead : float
         So much of the epochs foretold is run before the next survey, so that the goal is not
         overshot by much.
@@ -35,9 +36,9 @@ class Policy:
     still : int
         Plans in a row without any effect after which second-order steps are tried whatever they
         cost: with an intercept, duals can rest at their bounds while it has far to go.
-    crawl : int
-        Epochs in which the gap has not halved after which second-order steps are tried whatever
-        they cost: these arrive.
+    crawl, crawl_at_most : int
+        Epochs in which the gap has not halved after which second-order steps are tried, once these
+        epochs have cost the share `warm_up` of them, and at most: steps arrive.
     warm_up, warm_epochs : float, int
         Epochs, so many at most, come first while they cost less than this share of the
         second-order phase: they find out which rows matter. Not so for a squared loss, to which
@@ -70,6 +71,10 @@ class Policy:
     early : float
         How much more these cost above the gap `near`: while it falls fast, so does the number of
         rows in play.
+    wide_kinks : float
+        How much more these cost where data are wide: so many rows are near their kinks at the end,
+        and known so late. (Of 28 such problems 10 took half of the time or less, down to a 27th,
+        and none more than 1.4 times.)
     exhausted : int
         Times in a row that the second-order phase, summing in twice the digits, brings nothing
         before double precision is said to show no more.
@@ -87,6 +92,7 @@ class Policy:
     least_rate: float = 0.005
     still: int = 4
     crawl: int = 30
+    crawl_at_most: int = 150
     warm_up: float = 0.15
     warm_epochs: int = 10
     nearly: float = 0.3
@@ -105,6 +111,7 @@ class Policy:
     rounds: float = 3.0
     steps_a_decade: float = 8.0
     early: float = 2.0
+    wide_kinks: float = 20.0
     exhausted: int = 2
 
     def first_permutations(self, digits: float) -> float:

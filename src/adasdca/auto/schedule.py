@@ -120,7 +120,7 @@ class AutoSchedule:
         if self._wide and (self._dense or not self._last):
             return False
         few = survey.active > 0 and survey.spread < policy.adaptive_below
-        slow = not self._wide or self._epochs_left(relative) > policy.slow
+        slow = not (self._wide and self._second.smooth) or self._epochs_left(relative) > policy.slow
         return few and slow and survey.n >= policy.adaptive_rows
 
     def _go_on(self, survey: Survey, relative: float) -> SecondOrderPlan:
@@ -191,9 +191,13 @@ class AutoSchedule:
         if self._second.quadratic:
             steps, left = 1.0, max(left, policy.quadratic_epochs)
         price = self._second.cost(survey, steps)
-        crawls = self._epochs - self._halved[1] >= policy.crawl
+        idle = self._epochs - self._halved[1]
+        crawls = idle >= policy.crawl and idle * epoch >= policy.warm_up * price
+        crawls = crawls or idle >= policy.crawl_at_most
         if self._still >= policy.still or crawls:
             return price < math.inf
+        if self._wide and not self._second.smooth:
+            price *= policy.wide_kinks
         warming = not self._second.quadratic and self._epochs < policy.warm_epochs
         if warming and self._spent + epoch < policy.warm_up * price:
             return False
