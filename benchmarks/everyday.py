@@ -175,7 +175,7 @@ def measure(cell: Cell, accuracies: list[float], repeats: int) -> list[dict[str,
     return rows
 
 
-def show(rows: list[dict[str, Any]], worst: int = 40) -> str:
+def show(rows: list[dict[str, Any]]) -> str:
     """Return the means by loss, intercept and accuracy, and the cells that are lost."""
     compared = [row for row in rows if row["ratio"] is not None]
     lines = []
@@ -204,7 +204,7 @@ def show(rows: list[dict[str, Any]], worst: int = 40) -> str:
             output.seconds(r["seconds"]["ours"]),
             r["peer"],
         ]
-        for r in lost[:worst]
+        for r in lost
     ]
     head = ["ours/peer", "data", "shape", "loss", "C", "intercept", "accuracy", "ours", "peer"]
     missed = [r for r in rows if not r["converged"]]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks import multinomial, paths
+from benchmarks import everyday, multinomial, paths
 from benchmarks.peers.solver import quiet
 
 from bundled import cancer
@@ -53,3 +53,14 @@ def test_the_cost_of_a_path():
     assert len(found["single"]) == paths.SINGLE
     assert found["fits"] == pytest.approx(found["path"] / np.mean(found["single"]))
     assert "logistic" in paths.shown([{"data": "cancer", **found}])
+
+
+@pytest.mark.parametrize("loss", everyday.LOSSES)
+def test_everyday_estimators_are_held_to_the_same_objective(loss):
+    cell = everyday.Cell("mushrooms", loss, 0.01, True)
+    with quiet(1):
+        (found,) = everyday.measure(cell, [1e-3], 1)
+    assert found["converged"]
+    # The least values of both sides are the same: somebody of scikit-learn reaches ours.
+    assert found["peer"] is not None
+    assert "mushrooms" in everyday.show([{**found, "ratio": 2.0}])
