@@ -31,7 +31,8 @@ def versions() -> dict[str, str]:
 
 def changelog(text: str) -> str:
     """Return the version that a changelog begins with, that of development if unreleased."""
-    match = re.search(r"^## (\S+) \((.+)\)$", text, re.MULTILINE)
+    heading = next((line for line in text.splitlines() if line.startswith("## ")), "")
+    match = re.fullmatch(r"## (\S+) \((.+)\)", heading)
     if match is None:
         return "none"
     return match[1] + ".dev0" * (match[2] == "unreleased")
