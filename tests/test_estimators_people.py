@@ -257,6 +257,16 @@ def test_a_report_is_one_page(tmp_path):
     assert page.count("<h3>class") == 3
 
 
+def test_a_report_of_a_data_frame_has_the_names_of_its_columns():
+    pytest.importorskip("matplotlib")
+    pandas = pytest.importorskip("pandas")
+    X, y = diabetes()
+    frame = pandas.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
+    page = AdaSDCARegressor().fit(frame, y).report(frame, y)  # warnings are errors
+    assert "column 3" in page
+    assert "442" in AdaSDCARegressor().fit(X, y).report(X.tolist(), y)
+
+
 def test_a_lasso_of_quantiles_is_certified_by_its_own_solve():
     """At a kink and without an L2 term only a solve finds a dual point."""
     X, y = diabetes()

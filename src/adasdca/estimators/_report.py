@@ -52,12 +52,13 @@ def report(
     X: Any,
     y: Any,
     *,
+    shape: tuple[int, int],
     feature_names: Any = None,
     title: str = "",
     command: str | None = None,
 ) -> str:
     """Return the page about a fitted estimator on the rows that it was fitted on."""
-    n, d = X.shape
+    n, d = shape
     names = feature_names
     if names is None:
         names = getattr(model, "feature_names_in_", None)
