@@ -64,7 +64,7 @@ def reproduce(
     plugin: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE.py", help="Registers methods, losses or data to compare; may repeat."
+            metavar="FILE.py", help="Registers rules, methods, losses or data; may repeat."
         ),
     ] = None,
     as_json: Annotated[
@@ -74,7 +74,7 @@ def reproduce(
     """Run the paper's experiments, and judge its claims.
 
     Results are JSON lines in DIR/runs.jsonl, written run by run: after an interruption the same
-    command goes on where it was. The page is DIR/index.html, and DIR/index.md with DIR/figures.
+    command continues. The page is DIR/index.html, and DIR/index.md with DIR/figures.
     Parts can be run on other machines (--only) and put together (--add, --figures-only). Seconds
     are compared within an experiment: run each on one machine.
     """
