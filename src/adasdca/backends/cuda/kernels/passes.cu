@@ -169,6 +169,17 @@ extern "C" __global__ void balance(const double* scores, double b, const double*
     sums.store(out);
 }
 
+// out = c (phi + phi* + a beta) at scores + b.
+extern "C" __global__ void shares(const double* scores, double b, const double* beta,
+                                  const double* y, const double* c, PARAMETERS, double* out,
+                                  Long n) {
+    THE_LOSS;
+    EACH_ROW(i) {
+        const double sign = sign_of(y[i]), z = sign * (scores[i] + b);
+        out[i] = (c ? c[i] : 1.0) * loss.excess(z, sign * beta[i], target_of(y[i]));
+    }
+}
+
 // The sum of c x.
 extern "C" __global__ void total(const double* x, const double* c, double* out, Long n) {
     Sums<1> sums;
