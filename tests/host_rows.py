@@ -120,7 +120,9 @@ class HostBatches:
                 if left(low) >= 0 >= left(high):
                     break
                 low, high = self.b - reach, self.b + reach
-            for _ in range(200):
+            else:
+                return  # what is left cannot be mended by these rows
+            for _ in range(100):
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if left(middle) > 0 else (low, middle)
             self.b = 0.5 * (low + high)
@@ -190,8 +192,10 @@ class HostPasses:
     def slopes(self, scores, b):
         return -self.loss.slope(scores + b, self.y)
 
-    def shares(self, scores, b, duals):
-        return self.c * self.loss.excess(duals, scores + b, self.y)
+    def shares(self, scores, b, duals, curvature):
+        step = self.loss.step(duals, scores + b, self.y, curvature) - duals
+        share = self.loss.excess(duals, scores + b, self.y)
+        return self.c * share, self.c * curvature * np.abs(step)
 
     def balance(self, scores, b):
         beta, bend = self.slopes(scores, b), self.loss.curvature(scores + b, self.y)

@@ -360,15 +360,18 @@ def test_multinomial_models_on_a_device_of_another_name():
         solve_multinomial(np.eye(3), np.arange(3), n_classes=3, lam=1.0, backend="cud")
 
 
+ROWS = 300
+
+
 def wide_problem(loss, intercept, seed=0):
     rng = np.random.default_rng(seed)
-    X = sp.random(600, 900, 0.02, random_state=seed, format="csr")
-    scores = X @ rng.normal(size=900) + 0.3
-    y = scores + 0.1 * rng.normal(size=600)
+    X = sp.random(ROWS, 450, 0.02, random_state=seed, format="csr")
+    scores = X @ rng.normal(size=450) + 0.3
+    y = scores + 0.1 * rng.normal(size=ROWS)
     y = np.sign(y) if LOSSES[loss].kind == "classification" else y
-    weight = rng.integers(0, 4, 600).astype(float)
+    weight = rng.integers(0, 4, ROWS).astype(float)
     return Problem.checked(
-        X, y, loss=loss, lam=1 / 600, fit_intercept=intercept, sample_weight=weight
+        X, y, loss=loss, lam=1 / ROWS, fit_intercept=intercept, sample_weight=weight
     )
 
 
@@ -381,15 +384,15 @@ def test_mini_batches_never_lower_the_dual_and_keep_their_balance(loss, intercep
     """Their steps are safe for whatever rows meet in a batch."""
     problem = wide_problem(loss, intercept)
     backend = host_backend(problem)
-    assert 1 < backend.facts.batch < 600
+    assert 1 < backend.facts.batch < ROWS
     duals, gaps = [], []
-    for key in range(12):
+    for key in range(9):
         seen = backend.survey(frozenset({"adaptive"}), FOREVER)
         duals.append(seen.dual)
         gaps.append(seen.gap)
-        assert 0 < seen.active <= 600
+        assert 0 < seen.active <= ROWS
         plan = Permutations(1, key) if key % 3 == 0 else ThinnedDraws("adaptive", "auto", 1.0, key)
-        assert 0 < backend.ascend(plan, FOREVER) <= 600
+        assert 0 < backend.ascend(plan, FOREVER) <= ROWS
         if intercept:
             assert abs(problem.weight @ backend.beta) <= 1e-9 * problem.total
     assert (np.diff(duals) >= -1e-6 * abs(duals[-1])).all()
@@ -413,7 +416,7 @@ def test_mini_batches_of_the_same_key_are_the_same():
 def test_solves_with_mini_batches(loss):
     problem = wide_problem(loss, True)
     X, y = problem.rows.matrix, problem.y
-    options = {"loss": loss, "lam": 1 / 600, "fit_intercept": True, "tol": 1e-5}
+    options = {"loss": loss, "lam": 1 / ROWS, "fit_intercept": True, "tol": 1e-5}
     local = adasdca.solve(X, y, **options)
     other = adasdca.solve(X, y, backend=host_backend, **options)
     assert other.converged

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 LEAST, MOST = 64, 1024
 #: The share of rows that are drawn by no weight of their own, with an intercept.
 OTHERS = 0.1
+#: Rounds of an adaptive epoch: a row that matters is visited in each.
+ROUNDS = 4
 #: Mini-batches between two looks at the clock.
 LOOK = 1024
 
@@ -52,8 +54,6 @@ class DeviceEpochs:
     ----------
     height : int
         Rows of a mini-batch.
-    adaptive : (n,) array or None
-        The adaptive weights of the last survey, c_i G_i.
     """
 
     def __init__(
@@ -65,48 +65,55 @@ class DeviceEpochs:
         more = passes.weighted(products.row_squares(often)) / problem.mu
         share = float(more.sum()) / max(float(plain.sum()), 1e-300)
         self.height = int(min(max(1.0 + 1.0 / max(share, 1e-300), LEAST), MOST, max(n, 1)))
-        self._stiff = plain + (self.height - 1.0) * more
+        self._plain, self._stiff = plain, plain + (self.height - 1.0) * more
         squares = float(products.squares(passes.weighted(passes.xp.ones(n))).max())
         reach = max(map(abs, problem.loss.domain))
         # |u_j| ≤ Σ_i c_i reach |x_ij|/(λN), by Cauchy's inequality.
         self._largest = reach * math.sqrt(problem.total * squares) / problem.mu
-        self.adaptive: Any = None
+        self._adaptive: Any = None
+        self._active = 0
 
     def look(self, scores: Any, b: float, beta: Any) -> tuple[int, float]:
-        """Take note of the adaptive weights at a point, the rows' shares of the gap.
+        """Take note of the adaptive weights at a point.
 
-        Return how many have one, and the share of the rows that they visit in effect.
+        They are the mean of two probabilities: by the rows' shares of the gap, and by their exact
+        dual steps, so that neither starves a row that the other visits. Return how many rows have
+        one, and the share of the rows that are visited in effect.
         """
-        xp, self.adaptive = self._passes.xp, self._passes.shares(scores, b, beta)
-        total, squares = float(self.adaptive.sum()), float((self.adaptive**2).sum())
+        share, step = self._passes.shares(scores, b, beta, self._plain)
+        sums = float(share.sum()), float(step.sum())
+        weights = share / max(sums[0], 1e-300) + step / max(sums[1], 1e-300)
+        total, squares = float(weights.sum()), float((weights**2).sum())
         spread = total * total / (squares * len(beta)) if squares > 0 else 0.0
-        return int(xp.count_nonzero(self.adaptive)), spread
+        self._adaptive, self._active = weights, int(self._passes.xp.count_nonzero(weights))
+        return self._active, spread
 
-    def draw(self, plan: Epoch) -> Any:
-        """Return the rows of an epoch, none of them twice in a round."""
+    def draw(self, plan: Epoch) -> list[Any]:
+        """Return the rows of an epoch in rounds, none of them twice in a round."""
         xp, n = self._passes.xp, self._products.shape[0]
-        random = xp.random.default_rng(plan.key) if hasattr(plan, "key") else None
+        random = xp.random.default_rng(getattr(plan, "key", 0))
         if isinstance(plan, Permutations):
-            return xp.concatenate([xp.argsort(random.random(n)) for _ in range(plan.rounds)])
-        if not isinstance(plan, ThinnedDraws) or plan.probabilities != "adaptive":
+            return [xp.argsort(random.random(n)) for _ in range(plan.rounds)]
+        if not isinstance(plan, ThinnedDraws) or not isinstance(plan.probabilities, str):
             raise ValueError(
                 f"{plan.label!r} visits rows one by one, which is not done on a device; choose "
                 "method='auto' or 'sdca-perm'."
             )
-        # The first visits of exponential clocks, in their order, of the rows that have a rate.
-        rates, count = self.adaptive, int(xp.count_nonzero(self.adaptive))
+        rates, count = self._adaptive, self._active
         if self._problem.fit_intercept:
             # Rows that would all go the same way cannot: some of the others must be there.
             rates = rates + OTHERS * float(rates.mean())
             count = math.ceil((1.0 + OTHERS) * count) + self.height
-        rings = -xp.log1p(-random.random(n)) / xp.maximum(rates, 1e-300)
         count = min(max(round(plan.epoch * n), 1), count, n)
-        return xp.argsort(rings)[:count]
+        rates = xp.maximum(rates, 1e-300)
+        # In a round, the first visits of exponential clocks, in their order.
+        rings = (-xp.log1p(-random.random(n)) / rates for _ in range(ROUNDS))
+        return [xp.argsort(ring)[: -(-count // ROUNDS)] for ring in rings]
 
     def ascend(self, plan: Epoch, beta: Any, b: float, seconds: float) -> tuple[Any, float, int]:
         """Carry a plan out; return the duals, the intercept, and the number of visits."""
         deadline = time.perf_counter() + seconds
-        order, beta, problem = self.draw(plan), beta.copy(), self._problem
+        rounds, beta, problem = self.draw(plan), beta.copy(), self._problem
         u = self._products.combine(self._passes.weighted(beta)) / problem.mu
         balance = 0.0
         if problem.fit_intercept:
@@ -116,8 +123,10 @@ class DeviceEpochs:
         point = MiniBatches(beta, u, *numbers)
         visit = self._products.batches(point, self._passes, self.height)
         size, done = LOOK * self.height, 0
-        while done < len(order) and time.perf_counter() < deadline:
-            part = order[done : done + size]
+        parts = (order[at : at + size] for order in rounds for at in range(0, len(order), size))
+        for part in parts:
+            if time.perf_counter() >= deadline:
+                break
             b = visit(part)
             done += len(part)
         return beta, b, done

@@ -266,8 +266,8 @@ class Passes(Protocol):
     def slopes(self, scores: Any, b: float) -> Any:
         """Return −φ' at scores + b."""
 
-    def shares(self, scores: Any, b: float, duals: Any) -> Any:
-        """Return c (φ + φ* + aβ) of every row at scores + b."""
+    def shares(self, scores: Any, b: float, duals: Any, curvature: Any) -> tuple[Any, Any]:
+        """Return c (φ + φ* + aβ) and c q|Δβ| of every row at scores + b, Δβ its exact step."""
 
     def sides(self, duals: Any) -> tuple[float, float]:
         """Return Σ c max(β, 0) and Σ c max(−β, 0)."""

@@ -80,9 +80,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const double sign = sign_of(target[r]);
             return loss.step(own[r], sign * (at[r] + shift), target_of(target[r]), q[r]);
         };
+        bool mended = true;
         if (free) {
             // The root of the falling function balance + sum c (new beta - beta) of the shift.
+            const double before = b;
             double low = -1e300, high = 1e300, reach = 1e-3, left = 0;
+            mended = false;
             for (int evaluation = 0; evaluation < MOST_EVALUATIONS; ++evaluation) {
                 double sums[3] = {};  // of changes, of their sizes, and of what bends them
                 for (int r = threadIdx.x; r < rows; r += THREADS) {
@@ -94,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 block_sums(sums);
                 left = balance + sums[0];
                 const double size = sums[1] + fabs(balance), bend = sums[2];
-                if (fabs(left) <= 1e-13 * size) break;
+                mended = fabs(left) <= 1e-13 * size;
+                if (mended) break;
                 (left > 0 ? low : high) = b;
                 double next = bend > 0 ? b + left / bend : 2e300;
                 if (!(next > low && next < high)) {
@@ -102,12 +106,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                     next = inside ? 0.5 * (low + high) : left > 0 ? b + reach : b - reach;
                     reach *= 8;
                 }
-                if (next == b) break;
+                mended = next == b;
+                if (mended) break;
                 b = next;
             }
-            balance = left;
+            // What is left cannot be mended by rows that are all at their bounds.
+            if (mended)
+                balance = left;
+            else
+                b = before;
         }
-        for (int r = group; r < rows; r += groups) {
+        for (int r = group; mended && r < rows; r += groups) {
             const Long i = order[first + r], last = start[i + 1];
             const double sign = sign_of(target[r]), b_new = moved(r, b);
             const double change = sign * weight[r] * (b_new - own[r]) / (mu * unit);
