@@ -103,7 +103,7 @@ def test_the_name_of_a_rule_is_that_of_a_method(mushrooms):
     np.testing.assert_array_equal(named.coef, given.coef)
     adasdca.register_method("flat-tenth", AdaSDCAPlus(m=10))  # a method of that name goes first
     assert methods.get_method("flat-tenth") == AdaSDCAPlus(m=10)
-    with pytest.raises(ValueError, match="'auto'.*'flat-tenth'.*, or pass"):
+    with pytest.raises(ValueError, match=r"'auto'.*'flat-tenth'.*, or pass"):
         fit(mushrooms, method="nobody's")
     for built_in in ("I", "I+III"):  # options are no methods
         with pytest.raises(ValueError, match="is unknown"):

@@ -42,7 +42,8 @@ def reproduce(
     add: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="DIR", help="Take over the runs of another --output, made elsewhere; may repeat."
+            metavar="DIR",
+            help="Take over the runs of another --output, made elsewhere; may repeat.",
         ),
     ] = None,
     resume: Annotated[
