@@ -75,7 +75,7 @@ def predict(
     proba = proba or bool(b)
     if proba and scores:
         raise refusal("--proba and --scores are for the same place in a line; give one.", "--proba")
-    fitted = rows.read_model(Path(model))
+    fitted = rows.read_model(Path(model), data)
     if output is not None:
         check_output(output, "--output")
     how = inputs.Reading(file_format, target, None, zero_based)
