@@ -24,8 +24,8 @@ folder = Path(sys.argv[0]).resolve().parent / "research"
 print((folder / "active_shuffle.py").read_text(encoding="utf-8"))
 
 # %%
-# :func:`adasdca.plugins.load` imports a file by its path and returns what it registered. In a script
-# of your own you would simply have the function in it.
+# :func:`adasdca.plugins.load` imports a file by its path and returns what it registered. In a
+# script of your own you would simply have the function in it.
 
 for file in ("active_shuffle.py", "huber_insensitive.py", "rings.py"):
     plugin = plugins.load(folder / file)
