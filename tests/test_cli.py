@@ -12,6 +12,7 @@ import rich.console
 import adasdca
 from adasdca import plotting
 from adasdca.cli import race
+from adasdca.cli.output import print_rows
 from adasdca.cli.progress import Progress
 from adasdca.solution import Record
 from commands import call, run, write
@@ -114,6 +115,12 @@ def test_the_table_has_a_line_for_each_method(as_table):
     for label in race.METHODS:
         assert sum(line.startswith(f"{label} ") for line in lines) == 1
     assert lines[-1] == "Picture: hinge.png"
+
+
+def test_the_title_of_a_table_is_one_line(capsys):
+    title = "a title that is much longer than the table below it, n = 150, d = 4"
+    print_rows(title, ("a", "b"), [("1", "2")], left=())
+    assert capsys.readouterr().out.splitlines()[0] == title
 
 
 def test_a_method_that_does_not_fit_is_left_out_with_the_reason(as_table):

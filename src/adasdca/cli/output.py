@@ -96,7 +96,7 @@ def print_rows(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str]
 ) -> None:
     """Print a table on stdout; numbers to the right, the columns `left` to the left."""
-    table = rich.table.Table(box=rich.box.SIMPLE, title=title, title_justify="left")
+    table = rich.table.Table(box=rich.box.SIMPLE)
     for column in columns:
         table.add_column(column, justify="left" if column in left else "right", no_wrap=True)
     for row in rows:
@@ -104,6 +104,7 @@ def print_rows(
     console = rich.console.Console(highlight=False, markup=False)
     if not console.is_terminal:
         console.width = 100  # a file has no width; let no line break
+    console.print(title, soft_wrap=True)  # of a table it would be broken at the table's width
     console.print(table)
 
 
