@@ -40,22 +40,13 @@ class DaskBackend(PartsBackend):
 
 @dataclass(frozen=True)
 class Rows:
-    """What is known of all rows together.
+    """What is known of all rows together."""
 
-    Attributes
-    ----------
-    n, d : int
-        Numbers of rows and features.
-    labels : dict or None
-        The weight of every label; None if there are too many.
-    weight : float
-        The sum of the weights.
-    """
-
+    #: Numbers of rows and features.
     n: int
     d: int
-    labels: dict[Any, float] | None
-    weight: float
+    labels: dict[Any, float] | None  #: The weight of every label; None if there are too many.
+    weight: float  #: The sum of the weights.
 
     @classmethod
     def of(cls, team: DaskTeam) -> Rows:

@@ -40,44 +40,24 @@ class UnknownObjectiveError(ValueError):
 
 @dataclass(frozen=True)
 class Objective:
-    """What an estimator minimises, as far as its parameters tell.
-
-    Attributes
-    ----------
-    loss : Loss
-        The loss.
-    strength : float or array
-        C or alpha; an array has one for each target.
-    unit : {"C", "sum", "mean", "rows"}
-        Which of the ways above `strength` is written in.
-    l1_ratio, bounds, penalty_factors, fit_intercept, intercept_scaling
-        As in `adasdca.solve`.
-    class_weight : dict, "balanced" or None
-        Weights of the classes.
-    own_only : bool
-        Whether the weight of a class counts only where it stands against the rest, as in LIBLINEAR
-        and SGD, and not in the problems of the other classes.
-    balanced_by_weight : bool
-        Whether "balanced" counts weights instead of rows.
-    multinomial : bool
-        Whether more than two classes make one model.
-    signs : bool
-        Whether labels become numbers ±1 for a regression loss.
-    """
+    """What an estimator minimises, as far as its parameters tell."""
 
     loss: Loss
-    strength: Any
-    unit: str
+    strength: Any  #: C or alpha; an array has one for each target.
+    unit: str  #: "C", "sum", "mean" or "rows": which of the ways above `strength` is written in.
+    #: As in `adasdca.solve`.
     l1_ratio: float = 0.0
     bounds: Any = None
     penalty_factors: Any = None
     fit_intercept: bool = True
     intercept_scaling: float | None = None
-    class_weight: Any = None
+    class_weight: Any = None  #: Weights of the classes.
+    #: Whether the weight of a class counts only where it stands against the rest, as in LIBLINEAR
+    #: and SGD, and not in the problems of the other classes.
     own_only: bool = False
-    balanced_by_weight: bool = True
-    multinomial: bool = False
-    signs: bool = False
+    balanced_by_weight: bool = True  #: Whether "balanced" counts weights instead of rows.
+    multinomial: bool = False  #: Whether more than two classes make one model.
+    signs: bool = False  #: Whether labels become numbers ±1 for a regression loss.
 
     def strength_of(self, k: int) -> float:
         """Return C or alpha of problem k."""

@@ -27,21 +27,11 @@ NOISE = 1e-15
 
 
 class Flow(NamedTuple):
-    """A solution of Hδ = r.
+    """A solution of Hδ = r."""
 
-    Attributes
-    ----------
-    step : (K,) array
-        δ, with a mean of 0.
-    energy : float
-        r·δ.
-    exact : bool
-        Whether no part of it had to be cut.
-    """
-
-    step: Array
-    energy: float
-    exact: bool
+    step: Array  #: (K,), δ, with a mean of 0.
+    energy: float  #: r·δ.
+    exact: bool  #: Whether no part of it had to be cut.
 
 
 def flow(coupling: Array, balance: Array, most: float = math.inf) -> Flow:

@@ -129,21 +129,11 @@ def basis_of(gram: Any, xp: Any) -> tuple[Any, Any] | None:
 
 
 class Chances(NamedTuple):
-    """What the margins make.
+    """What the margins make."""
 
-    Attributes
-    ----------
-    p : (K, n) array
-        Probabilities.
-    short : (n,) array
-        1 − p of the own class.
-    loss : (n,) array
-        The losses.
-    """
-
-    p: Any
-    short: Any
-    loss: Any
+    p: Any  #: (K, n), probabilities.
+    short: Any  #: (n,), 1 − p of the own class.
+    loss: Any  #: (n,), the losses.
 
 
 def chances(problem: Multinomial, margins: Any) -> Chances:
@@ -280,17 +270,10 @@ class RowLosses:
 
 
 class Rounding(NamedTuple):
-    """What bounds of rounding are made of.
+    """What bounds of rounding are made of."""
 
-    Attributes
-    ----------
-    square : float
-        Σ_i c_i e_i², e_i how far the scores of row i can be from the truth.
-    mass, reach : float
-        Σ_i ‖α_i‖‖x_i‖ and Σ_i ‖α_i‖ e_i.
-    """
-
-    square: float
+    square: float  #: Σ_i c_i e_i², e_i how far the scores of row i can be from the truth.
+    #: Σ_i ‖α_i‖‖x_i‖ and Σ_i ‖α_i‖ e_i.
     mass: float
     reach: float
 

@@ -34,26 +34,13 @@ PASSES = frozenset(
 
 @dataclass(frozen=True)
 class ClassTask:
-    """A multinomial problem without its rows.
+    """A multinomial problem without its rows."""
 
-    Attributes
-    ----------
-    classes : list
-        The labels.
-    lam : float
-        Strength of the regularisation.
-    whole : float
-        N of all rows.
-    fit_intercept : bool
-        Whether there is an intercept.
-    factors : dict, optional
-        By what the weights of rows are multiplied, by label.
-    """
-
-    classes: list[Any]
+    classes: list[Any]  #: The labels.
     lam: float
-    whole: float
+    whole: float  #: N of all rows.
     fit_intercept: bool
+    #: By what the weights of rows are multiplied, by label.
     factors: dict[Any, float] | None = None
 
 

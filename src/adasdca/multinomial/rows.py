@@ -22,37 +22,20 @@ Array = NDArray[np.float64]
 
 
 class ClassRows(Protocol):
-    """Rows as factors of arrays with a class in each row.
+    """Rows as factors of arrays with a class in each row."""
 
-    Attributes
-    ----------
-    xp : module
-        NumPy, or the one like it whose arrays are where the rows are.
-    shape, stored : (n, d), int
-        The shape of X, and the number of values that it holds.
-    passes : int
-        Passes over the rows so far.
-    depth, chain : float or (n,) array, float
-        The most additions that a score, and an entry of `combined`, goes through.
-    height : int
-        Rows to be taken at a time.
-    single : bool
-        Whether single precision pays.
-    layout : Layout
-        Of blocks.
-    apart : (d,) array
-        The part of the centre that is not taken from the rows in products of blocks.
-    """
-
-    xp: Any
+    xp: Any  #: NumPy, or the one like it whose arrays are where the rows are.
+    #: The shape of X, and the number of values that it holds.
     shape: tuple[int, int]
     stored: int
-    passes: int
+    passes: int  #: Passes over the rows so far.
+    #: The most additions that a score, and an entry of `combined`, goes through.
     depth: Any
     chain: float
-    height: int
-    single: bool
-    layout: Layout
+    height: int  #: Rows to be taken at a time.
+    single: bool  #: Whether single precision pays.
+    layout: Layout  #: Of blocks.
+    #: (d,), the part of the centre that is not taken from the rows in products of blocks.
     apart: Array
 
     def centre_at(self, centre: Array) -> None:

@@ -32,23 +32,12 @@ SMALL = 256
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Rows with their loss, targets and weights, where they are.
-
-    Attributes
-    ----------
-    products : Products
-        Products with the rows.
-    passes : Passes
-        Passes over vectors of the rows.
-    centre : (d,) array where the rows are
-        Their mean.
-    mu, total : float
-        λN and N.
-    """
+    """Rows with their loss, targets and weights, where they are."""
 
     products: Products
     passes: Passes
-    centre: Any
+    centre: Any  #: (d,), their mean.
+    #: λN and N.
     mu: float
     total: float
 
