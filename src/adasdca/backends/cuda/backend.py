@@ -8,16 +8,16 @@ no help for: this backend is second-order only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Facts, ScaleError, to_host
-from adasdca.backends.cuda.certificate import EPS, Certifier
+from adasdca.backends.base import Facts, ScaleError, to_host, without_rows
+from adasdca.backends.cuda.certificate import Certifier
 from adasdca.backends.cuda.products import Passes, Products
 from adasdca.backends.cuda.term import DeviceTerm, WeightedRows
 from adasdca.duality.certificate import Certificate
@@ -27,26 +27,12 @@ Array = NDArray[np.float64]
 
 #: Times that duals of a lasso are scaled until they are feasible; 0 is tried beside them.
 FEASIBLE = 60
-#: Most evaluations for the best intercept.
-EVALUATIONS = 200
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """Rows that a backend has, as a problem knows them."""
-
-    shape: tuple[int, int]
 
 
 class DeviceBackend:
     """Rows on a device, or wherever their products and passes are made.
 
-    Parameters
-    ----------
-    problem : Problem
-        The checked problem; of its rows only the shape is asked for.
-    products, passes : Products, Passes
-        Its rows, where these are.
+    Of the rows of the problem only the shape is asked for.
     """
 
     def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
@@ -89,16 +75,8 @@ class DeviceBackend:
 
     def restrict(self, features: NDArray[np.intp]) -> DeviceBackend:
         """Return the problem on some of the features, at β = 0."""
-        problem, products = self.problem, self.products.take_columns(features)
-        bounds, factors = problem.bounds, problem.penalty_factors
-        part = replace(
-            problem,
-            rows=Elsewhere(products.shape),  # type: ignore[arg-type]
-            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
-            penalty_factors=None if factors is None else factors[features],
-            constant=0.0,  # what a part of the features is told as is no model
-        )
-        return DeviceBackend(part, products, self.passes)
+        problem = without_rows(self.problem).restrict(features)
+        return DeviceBackend(problem, self.products.take_columns(features), self.passes)
 
     def ascend(self, plan: Epoch, seconds: float) -> int:
         """Refuse: `facts.ascends` is False."""
@@ -233,36 +211,10 @@ class DeviceBackend:
         return duals
 
     def best_intercept(self, scores: Any, guess: float) -> float:
-        """Return the root b of the falling function Σ_i c_iβ_i(b).
+        """Return the root b of the falling function Σ_i c_iβ_i(b)."""
 
-        Newton where it has a slope, else false position with its stale end halved, in a bracket.
-        """
-        b, low, high, at_low, at_high = guess, -math.inf, math.inf, 0.0, 0.0
-        reach = 1e-3 * max(1.0, abs(guess))
-        for evaluation in range(EVALUATIONS):
-            at, mass, bend = self.passes.balance(scores, b)
-            # The sum is not known better than this.
-            if abs(at) <= 4.0 * EPS * mass:
-                return b
-            if at > 0:
-                low, at_low, at_high = b, at, 0.5 * at_high
-            else:
-                high, at_high, at_low = b, at, 0.5 * at_low
-            bracketed = math.isfinite(high - low)
-            if bracketed and high - low <= 4.0 * EPS * max(abs(b), 1e-290):
-                return b
-            following = b + at / bend if bend > 0 else math.nan
-            if abs(following - b) <= 2.0 * EPS * abs(b):
-                return b  # a step that b has no digits for; duals are balanced afterwards
-            if not low < following < high:
-                if not bracketed:
-                    following = b + math.copysign(reach, at)
-                    reach *= 8.0
-                else:
-                    following = low + at_low / (at_low - at_high) * (high - low)
-                    if evaluation % 3 == 2 or not low < following < high:
-                        following = 0.5 * (low + high)
-            if following == b:
-                return b
-            b = following
-        return b
+        def balance(b: float) -> tuple[float, float, float]:
+            total, mass, slope = self.passes.balance(scores, b)
+            return total, slope, mass
+
+        return _core.root_of_balance(balance, guess)
