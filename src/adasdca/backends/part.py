@@ -66,18 +66,9 @@ class Pages:
 
 
 class Part:
-    """Rows of a problem, and vectors of theirs.
+    """Rows of a problem, with the N of all (`whole`), and vectors of theirs.
 
-    Parameters
-    ----------
-    problem : Problem
-        These rows, with the N of all (`whole`).
-    threads : int
-        Threads for passes over the rows.
-    pages : Pages, optional
-        Where the rows are kept.
-    few : float, optional
-        Share of the rows that may be copied for a working set.
+    `pages` are where the rows are kept. A share `few` of them may be copied for a working set.
     """
 
     def __init__(
@@ -206,20 +197,9 @@ class Part:
     ) -> tuple[Any, ...]:
         """Say what a certificate needs: the part of u, how many duals are not 0, and the evidence.
 
-        Parameters
-        ----------
-        space : int
-            The features.
-        vector, out : int
-            A dual point, and where the one that is examined is kept.
-        w, b : (d,) array, float
-            The primal point.
-        scored : bool
-            Whether the scores kept are those of w.
-        heavy : (up, down), optional
-            The sides of all duals, of which the heavier is scaled down.
-        share : float
-            What the duals are multiplied with.
+        The dual point `vector` is scaled down on the heavier of its sides `heavy` (up, down),
+        multiplied by a share, and kept as `out`. `scored` says whether the scores kept are those of
+        w.
         """
         beta = self._vectors[vector]
         if heavy is not None:

@@ -78,19 +78,7 @@ def waited(future: Any, hopeful: Callable[[], bool] = lambda: True) -> Any:
 
 
 class DaskTeam:
-    """Parts on the workers of a cluster.
-
-    Parameters
-    ----------
-    client : Client
-        The cluster.
-    blocks : Blocks
-        The rows.
-    parts : int, optional
-        How many parts; by default one for each worker.
-    threads : int
-        Threads for passes over the rows of a part.
-    """
+    """Parts on the workers of a cluster; unless told, one for each worker."""
 
     def __init__(
         self, client: Client, blocks: Blocks, parts: int | None = None, threads: int = 1

@@ -57,7 +57,6 @@ class Objective:
     own_only: bool = False
     balanced_by_weight: bool = True  #: Whether "balanced" counts weights instead of rows.
     multinomial: bool = False  #: Whether more than two classes make one model.
-    signs: bool = False  #: Whether labels become numbers ±1 for a regression loss.
 
     def strength_of(self, k: int) -> float:
         """Return C or alpha of problem k."""
@@ -182,46 +181,22 @@ def _linear_svr(m: Any) -> Objective:
 
 def _ridge(m: Any) -> Objective:
     return Objective(
-        Squared(), _chosen_alpha(m), "sum", bounds=_positive(m), fit_intercept=m.fit_intercept
-    )
-
-
-def _ridge_classifier(m: Any) -> Objective:
-    return Objective(
         Squared(),
-        _chosen_alpha(m),
+        _chosen(m, "alpha"),
         "sum",
         bounds=_positive(m),
         fit_intercept=m.fit_intercept,
-        class_weight=m.class_weight,
+        class_weight=getattr(m, "class_weight", None),
         balanced_by_weight=False,
-        signs=True,
     )
-
-
-def _chosen_alpha(m: Any) -> Any:
-    found = getattr(m, "alpha_", None)
-    return m.alpha if found is None else found
 
 
 def _elastic_net(m: Any) -> Objective:
-    ratio = getattr(m, "l1_ratio_", None)
     return Objective(
         Squared(),
-        _chosen_alpha(m),
+        _chosen(m, "alpha"),
         "mean",
-        l1_ratio=float(m.l1_ratio if ratio is None else ratio),
-        bounds=_positive(m),
-        fit_intercept=m.fit_intercept,
-    )
-
-
-def _lasso(m: Any) -> Objective:
-    return Objective(
-        Squared(),
-        _chosen_alpha(m),
-        "mean",
-        l1_ratio=1.0,
+        l1_ratio=float(_chosen(m, "l1_ratio")) if hasattr(m, "l1_ratio") else 1.0,
         bounds=_positive(m),
         fit_intercept=m.fit_intercept,
     )
@@ -257,7 +232,6 @@ def _sgd(m: Any) -> Objective:
         class_weight=getattr(m, "class_weight", None),
         own_only=True,
         balanced_by_weight=False,
-        signs=hasattr(m, "class_weight") and loss.kind == "regression",
     )
 
 
@@ -270,14 +244,14 @@ _READERS: dict[str, Callable[[Any], Objective]] = {
     "LinearSVR": _linear_svr,
     "Ridge": _ridge,
     "RidgeCV": _ridge,
-    "RidgeClassifier": _ridge_classifier,
-    "RidgeClassifierCV": _ridge_classifier,
+    "RidgeClassifier": _ridge,
+    "RidgeClassifierCV": _ridge,
     "ElasticNet": _elastic_net,
     "ElasticNetCV": _elastic_net,
-    "Lasso": _lasso,
-    "LassoCV": _lasso,
-    "LassoLars": _lasso,
-    "LassoLarsCV": _lasso,
+    "Lasso": _elastic_net,
+    "LassoCV": _elastic_net,
+    "LassoLars": _elastic_net,
+    "LassoLarsCV": _elastic_net,
     "QuantileRegressor": _quantile,
     "HuberRegressor": _huber,
     "SGDClassifier": _sgd,

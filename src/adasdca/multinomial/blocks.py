@@ -23,17 +23,7 @@ LANES = 8
 
 
 class Layout:
-    """Blocks and what they hold.
-
-    Parameters
-    ----------
-    n_classes : int
-        The number of classes.
-    lanes : int, optional
-        The width of a block; by default one that the core takes.
-    xp : module, optional
-        NumPy, or the one like it whose arrays blocks are.
-    """
+    """Blocks of arrays of `xp`, by default as wide as the core wants them, and what they hold."""
 
     def __init__(self, n_classes: int, lanes: int | None = None, xp: Any = np) -> None:
         self.n_classes, self.xp = n_classes, xp

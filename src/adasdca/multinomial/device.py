@@ -36,17 +36,7 @@ def row_maker(backend: str | RowMaker | None) -> RowMaker:
 
 
 class DeviceRows:
-    """Rows as `Products`; every vector of n numbers stays where these are.
-
-    Parameters
-    ----------
-    products : Products
-        Products with the rows.
-    summation : Summation
-        Sums over the rows.
-    n_classes : int
-        The number of classes.
-    """
+    """Rows as `Products`; every vector of n numbers stays where these are."""
 
     #: Kernels take all rows at once; this bounds what they write on the way.
     height = 1 << 24

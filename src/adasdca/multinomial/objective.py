@@ -25,25 +25,8 @@ TIGHTEST = 1e-6
 class MultinomialObjective:
     """N·P at a certified point, where b is best for W.
 
-    Parameters
-    ----------
-    problem : Multinomial
-        The problem.
-    coef, intercept : (K, d) array, (K,) array
-        Where to begin.
-    tol : float
-        The relative gap asked for: nothing need be more exact.
-    deadline : float
-        When to stop, on the clock of `time.perf_counter`.
-
-    Attributes
-    ----------
-    mu : float
-        μ, which may be raised for a while; certificates are those of the problem.
-    point : Point
-        The point.
-    length : float
-        The length of the last step.
+    Nothing need be more exact than a relative gap of `tol` asks for. `mu` may be raised for a
+    while; certificates are those of the problem. `length` is that of the last step.
     """
 
     def __init__(

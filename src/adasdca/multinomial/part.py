@@ -55,17 +55,7 @@ class ClassFacts(NamedTuple):
 
 
 class ClassPart:
-    """Rows of a multinomial problem, and arrays of theirs.
-
-    Parameters
-    ----------
-    rows : Rows
-        These rows.
-    codes, weight : (n,) array
-        Their classes and weights.
-    task : ClassTask
-        The problem.
-    """
+    """Rows of a multinomial problem with their classes and weights, and arrays of theirs."""
 
     def __init__(
         self, rows: Rows, codes: NDArray[np.intp], weight: Array | None, task: ClassTask

@@ -74,18 +74,8 @@ class ClassRows(Protocol):
     def formed(self, p: Any, rest: Any, weight: Any, free: bool, deadline: float) -> Array | None:
         """Return the lower triangle of the matrix of a step; None if time ran out.
 
-        Unknowns are the features of the first class, its intercept if it is free, and so on.
-
-        Parameters
-        ----------
-        p, rest : (K, n) array
-            p and c p (1 − p).
-        weight : (n,) array or None
-            c.
-        free : bool
-            Whether there is an intercept.
-        deadline : float
-            When to stop, on the clock of `time.perf_counter`.
+        Unknowns are the features of the first class, its intercept if it is free, and so on; `rest`
+        is c p (1 − p).
         """
 
 

@@ -156,18 +156,9 @@ def solve_posed(
     callback: Callback | None,
     start: float,
 ) -> MultinomialSolution:
-    """Solve a problem that is still to be made; the options are those of `solve_multinomial`.
+    """Solve a problem that `make` is still to make; the options are those of `solve_multinomial`.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the problem: `Multinomial`, or one whose rows are in parts.
-    shape, n, lam
-        Numbers of classes, features and rows, and the strength of the regularisation.
-    tol, max_epochs, max_time, warm_start, callback
-        As they were given.
-    start : float
-        When the solve began, on the clock of `time.perf_counter`.
+    `shape` and `n` are the numbers of classes, features and rows; the solve began at `start`.
     """
     # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
     # for each other. Underflow is no error of the softmax, and what is not finite is found by the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,15 @@ def guarded(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
             raise
         words = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FileError(f"{os.fspath(path)} {remedy.format(error=words)}") from error
+
+
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """Return the checksum of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def allowance(size: int) -> int:

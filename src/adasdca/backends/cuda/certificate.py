@@ -25,15 +25,7 @@ EPS = float(np.finfo(np.float64).eps) / 2
 
 
 class PenaltySide:
-    """What the features' side of a certificate asks of the regulariser.
-
-    Parameters
-    ----------
-    g : Regularizer
-        The regulariser.
-    d : int
-        The number of features.
-    """
+    """What the features' side of a certificate asks of the regulariser."""
 
     def __init__(self, g: Regularizer, d: int) -> None:
         self.g = g
@@ -101,14 +93,7 @@ class PenaltySide:
 class Certifier:
     """Certifies points of a problem whose rows are on a device.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    products, passes : Products, Passes
-        Its rows.
-    norms : (n,) array
-        Lengths of the rows in the dual of the regulariser's metric.
+    `norms` are the lengths of the rows in the dual of the regulariser's metric.
     """
 
     def __init__(self, problem: Problem, products: Products, passes: Passes, norms: Any) -> None:
@@ -131,15 +116,7 @@ class Certifier:
         return 2.0 * EPS * (self.products.chain + 12) * mass / self.problem.mu
 
     def certificate(self, sums: RowSums, w: Array, u: Array) -> Certificate:
-        """Certify w and a dual point with its u.
-
-        Parameters
-        ----------
-        sums : RowSums
-            The rows' part.
-        w, u : (d,) array
-            The features' part.
-        """
+        """Certify w and a dual point with its u, by the rows' part."""
         problem, side = self.problem, self.side
         g, n, d = problem.regularizer, problem.total, len(w)
         scale, each = g.scale, side.excess(w, u)

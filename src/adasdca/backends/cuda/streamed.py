@@ -31,16 +31,8 @@ def row_slice(rows: Rows, first: int, last: int) -> Rows:
 class StreamedRows:
     """Products with rows of this process, made on a device.
 
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    height : int
-        Most rows that the device has room for.
-    copy : callable
-        Copies rows there.
-    xp : module
-        Whose arrays vectors of n numbers are.
+    `copy` copies rows there, for no more than `height` of which it has room. Vectors of n numbers
+    are arrays of `xp`.
     """
 
     def __init__(self, rows: Rows, height: int, copy: Copy, xp: Any) -> None:

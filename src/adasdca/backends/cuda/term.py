@@ -49,14 +49,8 @@ class WeightedRows:
 class DeviceTerm:
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
-    Parameters
-    ----------
-    at : WeightedRows
-        The rows.
-    length, centre : float, (n,) array
-        Kinks are rounded over this length about these duals.
-    known : (v, scores), optional
-        The scores x_i·v of a v, not to be taken again.
+    Kinks are rounded over a length about the duals `centre`. Of `known`, a v and its scores x_i·v,
+    the latter are not taken again.
     """
 
     exact, known = False, 0

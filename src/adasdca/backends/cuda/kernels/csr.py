@@ -20,13 +20,7 @@ SEGMENT = 1024
 
 
 class CudaCsr(CudaRows):
-    """Rows of a CSR matrix on a device, with a copy by columns.
-
-    Parameters
-    ----------
-    matrix : cupyx CSR matrix
-        The rows.
-    """
+    """Rows of a CSR matrix of cupyx, with a copy by columns."""
 
     _centred = "centred_sparse"
 

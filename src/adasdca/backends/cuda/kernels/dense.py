@@ -34,13 +34,7 @@ REGISTERS = 128
 
 
 class CudaDense(CudaRows):
-    """Rows of a dense array on a device.
-
-    Parameters
-    ----------
-    values : (n, d) array of CuPy
-        The rows, in C order.
-    """
+    """Rows of a dense array of CuPy, in C order."""
 
     _centred = "centred_dense"
 

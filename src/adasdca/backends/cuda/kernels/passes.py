@@ -47,13 +47,7 @@ class CudaSummation:
 
 
 class CudaPasses:
-    """Losses of all rows and their sums.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its loss, targets and weights.
-    """
+    """Losses of all rows and their sums."""
 
     xp: Any = cp
 
