@@ -64,7 +64,7 @@ class PartsFacts:
 
 
 class PartsBackend:
-    """A backend whose rows are with a team, in parts; those of the problem are not looked at."""
+    """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at."""
 
     #: Told of points on the way, each as a function: gathering the duals takes a while.
     watcher: Callable[[Callable[[], dict[str, Any]]], None] | None = None
@@ -105,7 +105,6 @@ class PartsBackend:
             self.watcher(lambda: _told(w, b, None if duals is None else self.gather(duals)))
 
     def restrict(self, features: NDArray[np.intp]) -> PartsBackend:
-        """Return the problem on some of the features, at β = 0."""
         part = PartsBackend.__new__(PartsBackend)
         number = self.parts.number("spaces", part)
         self.parts.ask("restrict", self.space, number, features)
@@ -121,19 +120,15 @@ class PartsBackend:
         raise NotImplementedError("rows in parts do not ascend; choose method='auto'.")
 
     def gather(self, duals: Handle) -> Array:
-        """Return a dual point as n numbers."""
         return np.concatenate(self.parts.ask("gather", duals.number))
 
     def combine(self, duals: Handle) -> Array:
-        """Return u = Σ_i c_iβ_i x_i/(λN)."""
         return vector_of(self.parts.stream("combine", self.space, duals.number))
 
     def column_squares(self) -> Array:
-        """Return Σ_i c_i x_ij² for every feature."""
         return vector_of(self.parts.stream("column_squares", self.space))
 
     def freedom(self, w: Array, b: float, duals: Handle) -> tuple[float, float]:
-        """Return the weight of the rows whose duals are free, and the mean residual."""
         free, residual = zip(
             *self.parts.ask("freedom", self.space, w, b, duals.number), strict=True
         )
@@ -190,7 +185,6 @@ class PartsBackend:
         return sums(self.parts.ask("balance", b))
 
     def certify(self, w: Array, b: float, duals: Handle) -> Certificate:
-        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
         found = self._examine(w, b, duals)[0]
         self.passed(w, b, duals)
         return found

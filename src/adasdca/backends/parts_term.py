@@ -39,7 +39,6 @@ class PartsTerm:
         self.balance, self.curved, self.residual, self.travel = 0.0, 0, 0.0, 0.0
 
     def go(self, v: Array, b: float) -> None:
-        """Go to a point, for its second derivatives alone."""
         self._at = v, b
         balance, *figures = columns(self._parts.stream("go", self._number, v, b))
         self._note(balance, *figures)
@@ -63,21 +62,17 @@ class PartsTerm:
         return Derivatives(u, self.balance, math.fsum(mass))
 
     def place(self, v: Array, b: float) -> Derivatives:
-        """Go to a point."""
         self._at = v, b
         return self._take(self._parts.stream("place", self._number, v, b))
 
     def aim(self, dv: Array, db: float) -> None:
-        """Choose a line."""
         self._line = dv, db
         self._parts.ask("aim", self._number, dv, db)
 
     def slope(self, length: float) -> RowSlope:
-        """Return the slope along the line."""
         return RowSlope(*sums(self._parts.ask("slope", self._number, length)))
 
     def move(self, length: float) -> Derivatives:
-        """Go along the line."""
         (v, b), (dv, db) = self._at, self._line
         self._at = v + length * dv, b + length * db
         if self._watch is not None:
@@ -111,12 +106,10 @@ class PartsTerm:
         return None if late else total
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
-        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
         vector, numbers = columns(self._parts.stream("curve", self._number, p, q))
         return vector, math.fsum(numbers)
 
     def diagonal(self) -> tuple[Array, float]:
-        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
         vector, numbers = columns(self._parts.stream("diagonal", self._number))
         return vector, math.fsum(numbers)
 
@@ -138,7 +131,6 @@ class PartsTerm:
         return
 
     def duals(self) -> Handle:
-        """Return the dual point −φ' of all rows."""
         vector = Handle(self._parts)
         self._parts.ask("keep", self._number, vector.number)
         return vector

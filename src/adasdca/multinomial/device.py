@@ -36,7 +36,7 @@ def row_maker(backend: str | RowMaker | None) -> RowMaker:
 
 
 class DeviceRows:
-    """Rows as `Products`; every vector of n numbers stays where these are."""
+    """`ClassRows` by `Products`; every vector of n numbers stays where these are."""
 
     #: Kernels take all rows at once; this bounds what they write on the way.
     height = 1 << 24
@@ -55,32 +55,26 @@ class DeviceRows:
         self.apart = centre
 
     def norms(self) -> Any:
-        """Return the Euclidean lengths of the rows."""
         self.passes += 1
         return self.xp.sqrt(self._products.row_squares(np.ones(self.shape[1])))
 
     def column_sums(self, weight: Any) -> Array:
-        """Return Σ_i c_i x_i."""
         self.passes += 1
         ones = self.xp.ones(self.shape[0]) if weight is None else weight
         return np.asarray(to_host(self._products.combine(ones)))
 
     def scores(self, coef: Array) -> Any:
-        """Return X Wᵀ, transposed."""
         self.passes += 1
         return self._products.scores_of(self.xp.asarray(coef))
 
     def combined(self, values: Any) -> Array:
-        """Return Σ_i v_i x_iᵀ."""
         self.passes += 1
         return np.asarray(to_host(self._products.combine_of(values)))
 
     def sum(self, values: Any, weight: Any) -> float:
-        """Return Σ_i c_i v_i."""
         return self._summation.sum(values, weight)
 
     def sums(self, values: Any) -> Array:
-        """Return Σ_i v_i, a number for each class."""
         return np.array([self._summation.sum(each, None) for each in values])
 
     def lined_up(self, p: Any, real: Any) -> Any:
@@ -109,7 +103,6 @@ class DeviceRows:
         return self._products.gram(h, centre, rows, deadline)
 
     def sample_gram(self, weight: Any, size: int, deadline: float) -> Any:
-        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of so many rows; None if time ran out."""
         n, d = self.shape
         h = self.xp.ones(n) if weight is None else weight
         some = size < n
@@ -120,7 +113,6 @@ class DeviceRows:
         return share * self.xp.asarray(found[:d, :d])
 
     def formed(self, p: Any, rest: Any, weight: Any, free: bool, deadline: float) -> Array | None:
-        """Return the lower triangle of the matrix of a step; None if time ran out."""
         k, wide = len(p), self.shape[1] + free
         matrix = np.zeros((k * wide, k * wide))
         for a in range(k):

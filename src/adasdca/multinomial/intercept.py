@@ -65,7 +65,7 @@ def flow(coupling: Array, balance: Array, most: float = math.inf) -> Flow:
 
 
 class InterceptObjective:
-    """The sum of the losses as a function of a shift of b."""
+    """The sum of the losses as a function of a shift of b: an `Objective` of Newton's method."""
 
     def __init__(self, problem: Multinomial, losses: RowLosses) -> None:
         self.problem, self.losses = problem, losses
@@ -99,21 +99,17 @@ class InterceptObjective:
         return -self.flow.energy
 
     def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
         return self.losses.slope(length)
 
     def move(self, length: float) -> None:
-        """Go along the line."""
         self.losses.move(length)
         self.shift = self.shift + length * self.flow.step
         self._derive()
 
     def keep(self) -> None:
-        """Remember this point as the best so far."""
         self._best = copy(self.losses), self.shift
 
     def recall(self) -> None:
-        """Go back to the best point."""
         if self._best[1] is not self.shift:
             self.losses.restore(self._best[0])
             self.shift = self._best[1]

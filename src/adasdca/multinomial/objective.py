@@ -94,7 +94,6 @@ class MultinomialObjective:
         return -float(np.vdot(right, self._dw))
 
     def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
         mu, rows = self.mu, self._losses.slope(length)
         value, bend, size = self._ridge.slope(self.point.coef.ravel(), self._dw.ravel(), length)
         # Where the line is nearly that of all scores alike, U has more rounding than the margins.
@@ -102,7 +101,6 @@ class MultinomialObjective:
         return Slope(rows.value + mu * value, rows.bend + mu * bend, size)
 
     def move(self, length: float) -> None:
-        """Go along the line."""
         at = self.point
         self.length = length
         self._losses.move(length)
@@ -115,9 +113,7 @@ class MultinomialObjective:
         self._arrive(coef, intercept, self._losses, at.travel + travel, at.hops + 1)
 
     def keep(self) -> None:
-        """Remember this point as the best so far."""
         self._best = self.point
 
     def recall(self) -> None:
-        """Go back to the best point."""
         self.point = self._best

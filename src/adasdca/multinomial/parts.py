@@ -66,14 +66,12 @@ class PartedMultinomial:
         self._basis: tuple[Any, Any] | None = None
 
     def losses(self, coef: Array, intercept: Array) -> PartedLosses:
-        """Return the losses of a model."""
         self.rows.passes += 1
         made = Handle(self.parts, "terms")
         self.parts.ask("losses", made.number, coef, intercept)
         return PartedLosses(self, made)
 
     def basis(self, sample: int, deadline: float) -> tuple[Any, Any] | None:
-        """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out."""
         if self._basis is None:
             share = min(1.0, sample / self.rows.shape[0])
             said = self.parts.ask("sample_gram", share, left(deadline))
@@ -99,40 +97,32 @@ class PartedLosses:
         return self._seen[1]
 
     def value(self) -> float:
-        """Return the sum."""
         return math.fsum(self._values()[0])
 
     def spread(self) -> float:
-        """Return the distance of the margins from each other at most."""
         _, least, most = self._values()
         return float(max(most) - min(least))
 
     def coupling(self) -> Array:
-        """Return Σ_i c_i p_ik p_ij for classes k ≠ j, and 0 for k = j."""
         return vector_of(self.problem.parts.ask("coupling", self.at.number))
 
     def dual(self) -> PartedDual:
-        """Return α."""
         made = Handle(self.problem.parts)
         said = self.problem.parts.ask("dual", self.at.number, made.number)
         return PartedDual(self.problem, made, said)
 
     def restore(self, other: PartedLosses) -> None:
-        """Go to where a copy of this was."""
         self.at = other.at
 
     def aim(self, coef: Array | None, intercept: Array) -> None:
-        """Choose the line, by a change of the model; without coefficients, of its intercept."""
         self.problem.rows.passes += coef is not None
         self.problem.parts.ask("aim", self.at.number, coef, intercept)
 
     def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
         said = self.problem.parts.ask("slope", self.at.number, length)
         return Slope(*sums(said))
 
     def move(self, length: float) -> None:
-        """Go along the line."""
         made = Handle(self.problem.parts, "terms")
         self.problem.parts.ask("move", self.at.number, made.number, length)
         self.at = made
@@ -148,14 +138,12 @@ class PartedLosses:
         return curve
 
     def spreads(self, real: Any) -> tuple[Block, Array]:
-        """Return sums of c p (1 − p) times squares of z_i, but for rounding, and alone."""
         self.problem.rows.passes += 1
         said = self.problem.parts.ask("spreads", self.at.number, np.dtype(real).name)
         squares, mass = columns(said)
         return squares, mass
 
     def formed(self, deadline: float) -> Array | None:
-        """Return the lower triangle of the matrix of a step; None if time ran out."""
         self.problem.rows.passes += 1
         said = self.problem.parts.ask("formed", self.at.number, left(deadline))
         return None if any(each is None for each in said) else vector_of(said)
@@ -169,15 +157,12 @@ class PartedDual:
         self._sums, self._sizes = columns(said)
 
     def sums(self) -> Array:
-        """Return Σ_i α_i."""
         return np.asarray(self._sums)
 
     def sizes(self) -> Array:
-        """Return Σ_i |α_i|, class by class."""
         return np.asarray(self._sizes)
 
     def combined(self) -> Array:
-        """Return Σ_i α_i x_iᵀ."""
         self.problem.rows.passes += 1
         return vector_of(self.problem.parts.ask("combine", self._kept.number))
 
@@ -188,13 +173,11 @@ class PartedDual:
         return np.concatenate(self.problem.parts.ask("gather", self._kept.number), axis=1)
 
     def moved(self, losses: PartedLosses, step: Array) -> PartedDual:
-        """Return α − c_i (diag p_i − p_i p_iᵀ) step, with the probabilities of these losses."""
         made = Handle(self.problem.parts)
         numbers = self._kept.number, losses.at.number, made.number
         return PartedDual(self.problem, made, self.problem.parts.ask("shift", *numbers, step))
 
     def rounding(self, losses: PartedLosses, travel: float, hops: int, shift: float) -> Rounding:
-        """Say how far scores can be from the truth, margins being shifted by a number at most."""
         numbers = self._kept.number, losses.at.number
         said = self.problem.parts.ask("rounding", *numbers, travel, hops, shift)
         return Rounding(*sums(said))

@@ -80,7 +80,7 @@ class ClassRows(Protocol):
 
 
 class LocalRows(RowProducts):
-    """Rows of this process."""
+    """The `ClassRows` of this process."""
 
     xp: Any = np
     #: Their arrays fit a cache, and a solve can be left between two blocks.
@@ -95,37 +95,31 @@ class LocalRows(RowProducts):
         self._by_core = isinstance(data, CsrRows)
 
     def centre_at(self, centre: Array) -> None:
-        """Take rows less this in products of blocks, and in matrices."""
         self._centre = centre
         self._in_blocks = ClassBlocks(self._data, self._n_classes, centre)
         self.layout: Layout = self._in_blocks
         self.apart = self._in_blocks.apart
 
     def column_sums(self, weight: Array | None) -> Array:
-        """Return Σ_i c_i x_i."""
         ones = np.ones(self.shape[0]) if weight is None else weight
         return np.asarray(self.transposed(ones[:, None])[0])
 
     def scores(self, coef: Array) -> Array:
-        """Return X Wᵀ, transposed."""
         if not self._by_core:
             return np.ascontiguousarray(self.times(coef).T)
         self.passes += 1
         return self._in_blocks.times(coef)
 
     def combined(self, values: Array) -> Array:
-        """Return Σ_i v_i x_iᵀ."""
         if not self._by_core:
             return self.transposed(values.T)
         self.passes += 1
         return self._in_blocks.classes(self._in_blocks.gather(values))
 
     def sum(self, values: Array, weight: Array | None) -> float:
-        """Return Σ_i c_i v_i."""
         return float(values.sum() if weight is None else weight @ values)
 
     def sums(self, values: Array) -> Array:
-        """Return Σ_i v_i, a number for each class."""
         return np.asarray(values.sum(axis=1))
 
     def lined_up(self, p: Array, real: Any) -> Block:
@@ -135,17 +129,14 @@ class LocalRows(RowProducts):
     def curve(
         self, v: Block, shift: Block, p: Block, codes: Any, weight: Any
     ) -> tuple[Block, Block]:
-        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
         self.passes += 1
         return self._in_blocks.curve(v, shift, p, codes, weight)
 
     def gather(self, values: Array, real: Any, squared: bool = False) -> Block:
-        """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
         self.passes += 1
         return self._in_blocks.gather(values, real, squared)
 
     def sample_gram(self, weight: Array | None, size: int, deadline: float) -> Any:
-        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of so many rows; None if time ran out."""
         n, d = self.shape
         gram = np.zeros((d, d), order="F", dtype=np.float32)
         rows: RowProducts = self
@@ -163,7 +154,6 @@ class LocalRows(RowProducts):
     def formed(
         self, p: Array, rest: Array, weight: Array | None, free: bool, deadline: float
     ) -> Array | None:
-        """Return the lower triangle of the matrix of a step; None if time ran out."""
         (k, n), d = p.shape, self.shape[1]
         wide, root = d + free, np.ones(n) if weight is None else np.sqrt(weight)
         cross = np.zeros((k * wide, k * wide), order="F")

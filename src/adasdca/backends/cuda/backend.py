@@ -30,7 +30,7 @@ FEASIBLE = 60
 
 
 class DeviceBackend:
-    """Rows on a device, or wherever their products and passes are made.
+    """The `Backend` of rows on a device, or wherever their products and passes are made.
 
     Of the rows of the problem only the shape is asked for.
     """
@@ -74,7 +74,6 @@ class DeviceBackend:
         self.beta, self.w, self.b = duals, w, b
 
     def restrict(self, features: NDArray[np.intp]) -> DeviceBackend:
-        """Return the problem on some of the features, at β = 0."""
         problem = without_rows(self.problem).restrict(features)
         return DeviceBackend(problem, self.products.take_columns(features), self.passes)
 
@@ -83,7 +82,6 @@ class DeviceBackend:
         raise NotImplementedError("this backend does not ascend; choose method='auto'")
 
     def gather(self, duals: Any) -> Array:
-        """Return a dual point as n numbers."""
         return self.products.from_device(duals)
 
     def scatter(self, beta: Array) -> Any:
@@ -105,15 +103,12 @@ class DeviceBackend:
         return self._known[1]
 
     def combine(self, duals: Any) -> Array:
-        """Return u = Σ_i c_iβ_i x_i/(λN)."""
         return self.at.combine(duals)
 
     def column_squares(self) -> Array:
-        """Return Σ_i c_i x_ij² for every feature."""
         return np.asarray(to_host(self.products.squares(self._weight)))
 
     def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
-        """Return the weight of the rows whose duals are free, and the mean residual."""
         xp, loss = self.xp, self.problem.loss
         y, (lower, upper) = self.passes.y, loss.domain
         margin = loss.kind == "classification"
@@ -172,7 +167,6 @@ class DeviceBackend:
         )
 
     def certify(self, w: Array, b: float, duals: Any) -> Certificate:
-        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
         return self._certify(w, b, self._scores(w), duals)[0]
 
     def _certify(self, w: Array, b: float, scores: Any, duals: Any) -> tuple[Certificate, Any]:

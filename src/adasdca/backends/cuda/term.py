@@ -47,7 +47,7 @@ class WeightedRows:
 
 
 class DeviceTerm:
-    """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
+    """The `RowTerm` of rows on a device.
 
     Kinks are rounded over a length about the duals `centre`. Of `known`, a v and its scores x_i·v,
     the latter are not taken again.
@@ -65,19 +65,16 @@ class DeviceTerm:
     # -- the point
 
     def go(self, v: Array, b: float) -> None:
-        """Go to a point, for its second derivatives alone."""
         known, scores = self._known
         scores = scores + b if v is known else self._at.products.scores(v, b)
         self._first = scores
         self._derive(scores, None, 0.0)
 
     def place(self, v: Array, b: float) -> Derivatives:
-        """Go to a point."""
         self.go(v, b)
         return self._derivatives()
 
     def move(self, length: float) -> Derivatives:
-        """Go along the line."""
         self._derive(self.here.scores, self.change, length)
         if length != 1.0 or self._ahead is None:
             return self._derivatives()
@@ -102,26 +99,21 @@ class DeviceTerm:
 
     @property
     def balance(self) -> float:
-        """Σ_i c_iβ_i."""
         return self.here.balance
 
     @property
     def curved(self) -> int:
-        """Number of rows with curvature."""
         return self.here.curved
 
     @property
     def residual(self) -> float:
-        """Mean distance of the scores from their targets."""
         return self.here.residual / self._at.products.shape[0]
 
     @property
     def travel(self) -> float:
-        """Mean distance of the scores from where they began."""
         return float(abs(self.here.scores - self._first).mean())
 
     def duals(self) -> Any:
-        """Return the dual point −φ' of all rows."""
         return self.here.beta
 
     # -- the line
@@ -133,7 +125,6 @@ class DeviceTerm:
         )
 
     def slope(self, length: float) -> RowSlope:
-        """Return the slope along the line."""
         here = self.here
         value, size, bend = self._at.passes.slope(
             here.scores, self.change, length, self.centre, self.length
@@ -150,7 +141,6 @@ class DeviceTerm:
         sample: int | None = None,
         combined: bool = False,
     ) -> Gram | None:
-        """Sum the matrix of the features; None if time ran out."""
         at, h, (n, d) = self._at, self.here.h, self._at.products.shape
         rows, refined = RowChoice(), False
         if sample is None and d >= SMALL and self.curved > MANY * d:
