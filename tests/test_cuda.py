@@ -140,12 +140,12 @@ def test_rows_with_curvature_are_copied_where_they_are_few(rows):
     one.go(point, 0.0)
     assert 0 < one.curved <= 64  # as many as a part of the streamed ones may have
     found = [one.curve(point, 0.5) for _ in range(term.PRODUCTS)]
-    assert one._bent is not None
+    assert one._curved_rows is not None
     for image, total in found:
         np.testing.assert_allclose(image, found[0][0], rtol=1e-12)
         assert total == pytest.approx(found[0][1], rel=1e-12)
     one.go(2.0 * point, 0.0)
-    assert one._bent is None
+    assert one._curved_rows is None
 
 
 def test_the_source_of_the_losses_is_whole():

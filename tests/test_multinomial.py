@@ -213,7 +213,7 @@ def test_products_with_a_vector_for_every_class(dtype, form, k):
     rows = check_rows(form(dense))
     centre = rng.normal(size=d)
     blocks = ClassBlocks(rows, k, centre)
-    X = dense.astype(np.float64) - (centre - blocks.apart)
+    X = dense.astype(np.float64) - (centre - blocks.offset)
     v, shift, r = rng.normal(size=(k, d)), rng.normal(size=k), rng.normal(size=(k, n))
     p, weight = rng.dirichlet(np.ones(k), n).T, rng.random(n)
     codes = rng.integers(k, size=n)

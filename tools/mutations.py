@@ -116,7 +116,7 @@ MUTATIONS = (
              "constant = float(value)", "intercept_scaling"),
     Mutation("adasdca/storage/writing.py", "    if _is_special(path):\n        with open",
              "    if True:\n        with open", "atomic"),
-    Mutation("adasdca/storage/damage.py", "    if wanted > allowance(size):\n", "    if False:\n",
+    Mutation("adasdca/storage/damage.py", "    if needed > allowance(size):\n", "    if False:\n",
              "fuzz"),
     Mutation("adasdca/storage/damage.py", "if disk or not (panic or isinstance(error, Exception))",
              "if True", "fuzz"),

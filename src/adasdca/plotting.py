@@ -250,7 +250,7 @@ def coefficient_paths(
 def score_path(
     Cs: NDArray[np.float64],
     means: NDArray[np.float64],
-    spreads: NDArray[np.float64],
+    deviations: NDArray[np.float64],
     names: Sequence[str],
     *,
     best: float,
@@ -262,7 +262,7 @@ def score_path(
     ----------
     Cs : (k,) array
         The values of C.
-    means, spreads : (m, k) array
+    means, deviations : (m, k) array
         Mean and standard deviation over the folds, a row for each curve.
     names : sequence of str
         The names of the curves; a single one needs none.
@@ -275,10 +275,12 @@ def score_path(
 
     figure = figures.Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
     axes = figure.subplots()
-    for mean, spread, name, style in zip(means, spreads, names, series(len(means)), strict=True):
+    for mean, deviation, name, style in zip(
+        means, deviations, names, series(len(means)), strict=True
+    ):
         label = name if len(means) > 1 else "mean of the folds"
         axes.plot(Cs, mean, **{**style, "linewidth": 1.6, "markersize": 4.5, "label": label})
-        axes.fill_between(Cs, mean - spread, mean + spread, color=style["color"], alpha=0.15)
+        axes.fill_between(Cs, mean - deviation, mean + deviation, color=style["color"], alpha=0.15)
     axes.axvline(best, color="0.3", linestyle=":", linewidth=1.0, label=f"C = {best:.3g}")
     axes.set_ylabel(ylabel)
     _tidy(axes, None)

@@ -63,8 +63,8 @@ class Forecast:
         """Take note of a point."""
         if self._points:
             kinds = [kind for kind in self._kinds if kind[1] <= len(self._points)]
-            apart = self._guesses(lam, kinds) - point
-            self._kind = kinds[int(np.argmin(np.einsum("ij,ij->i", apart, apart)))]
+            errors = self._guesses(lam, kinds) - point
+            self._kind = kinds[int(np.argmin(np.einsum("ij,ij->i", errors, errors)))]
         self._lams = [*self._lams, lam][-MOST_POINTS:]
         self._points = [*self._points, point][-MOST_POINTS:]
 

@@ -136,7 +136,7 @@ class Part:
             for number in numbers:
                 kept.pop(number, None)
 
-    def spread(self, vector: int, values: Array | None = None) -> None:
+    def scatter(self, vector: int, values: Array | None = None) -> None:
         """Take over a vector; zeros, if it is not given."""
         self._vectors[vector] = np.zeros(len(self._y)) if values is None else values.copy()
 

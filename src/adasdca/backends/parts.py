@@ -79,14 +79,14 @@ class PartsBackend:
         self._links = max(part.chain for part in self.facts.parts) + len(self.facts.parts)
         self.multiplier = 0.0
         start = Handle(parts)
-        parts.ask("spread", start.number)
+        parts.ask("scatter", start.number)
         w = problem.regularizer.primal(np.zeros(self.facts.d))
         self.point: tuple[Handle | None, Array, float] = start, w, 0.0
 
     def restart(self, beta: Array, multiplier: float) -> None:
         """Continue from these dual variables."""
         duals, ends = Handle(self.parts), np.cumsum([part.n for part in self.facts.parts])
-        self.parts.ask("spread", duals.number, each=np.split(beta, ends[:-1]))
+        self.parts.ask("scatter", duals.number, each=np.split(beta, ends[:-1]))
         self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
 
     def place(self, duals: Handle | None, w: Array, b: float) -> None:
@@ -97,12 +97,12 @@ class PartsBackend:
     def saved(self) -> dict[str, Any]:
         """Return the point as arrays; the duals only where they can be gathered."""
         duals, w, b = self.point
-        return _told(w, b, None if duals is None else self.gather(duals))
+        return _point(w, b, None if duals is None else self.gather(duals))
 
     def passed(self, w: Array, b: float, duals: Handle | None) -> None:
         """Tell who looks on of a point on the way."""
         if self.watcher is not None and self.space == 0:
-            self.watcher(lambda: _told(w, b, None if duals is None else self.gather(duals)))
+            self.watcher(lambda: _point(w, b, None if duals is None else self.gather(duals)))
 
     def restrict(self, features: NDArray[np.intp]) -> PartsBackend:
         part = PartsBackend.__new__(PartsBackend)
@@ -254,5 +254,5 @@ class PartsBackend:
         return PartsTerm(self.parts, self.space, self.facts.n, watch, length, centre, point, reach)
 
 
-def _told(w: Array, b: float, beta: Array | None) -> dict[str, Any]:
+def _point(w: Array, b: float, beta: Array | None) -> dict[str, Any]:
     return {"w": w, "b": b, "beta": beta if beta is not None and len(beta) else None}

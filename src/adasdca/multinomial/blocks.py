@@ -51,7 +51,7 @@ class ClassBlocks(Layout):
 
     Attributes
     ----------
-    apart : (d,) array
+    offset : (d,) array
         The part of the mean that is still in the rows: that of sparse ones, else 0.
     """
 
@@ -59,10 +59,10 @@ class ClassBlocks(Layout):
         super().__init__(n_classes)
         if isinstance(rows, DenseRows):
             self._rows = _core.ClassRows.dense(rows.values, centre if centre.any() else None)
-            self.apart = np.zeros_like(centre)
+            self.offset = np.zeros_like(centre)
         else:
             self._rows = _core.ClassRows.csr(rows.values, rows.columns, rows.start, rows.shape[1])
-            self.apart = centre
+            self.offset = centre
         self.shape = rows.shape
 
     def times(self, coef: Array) -> Array:

@@ -109,13 +109,13 @@ def certified(
     intercept = intercept + dual.shift
     intercept = intercept - intercept.mean()
     u = dual.point.combined() / mu
-    apart = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
-    lost = apart + dual.cost
+    distance = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
+    lost = distance + dual.cost
     off_by = dual.point.rounding(losses, travel, hops, float(np.abs(intercept).max()))
     # |U − truth|.
     chain = problem.rows.chain + problem.n_classes + 8.0
     drift = dual.drift + 2.0 * ROUNDOFF * chain * off_by.mass / mu
-    off = math.sqrt(2.0 * mu * apart) * drift + 0.5 * mu * drift**2
+    off = math.sqrt(2.0 * mu * distance) * drift + 0.5 * mu * drift**2
     relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
     # Half the square, for the slope of the loss varies by half of what the scores do.
     slip = dual.slip + math.sqrt(2.0 * off_by.square * dual.cost) + 0.5 * off_by.square

@@ -52,7 +52,7 @@ class DeviceRows:
 
     def centre_at(self, centre: Array) -> None:
         """Take rows less this in matrices; products of blocks are of the rows as they are."""
-        self.apart = centre
+        self.offset = centre
 
     def norms(self) -> Any:
         self.passes += 1
@@ -86,9 +86,9 @@ class DeviceRows:
         self.passes += 1
         scores = self._products.scores_of(self.xp.ascontiguousarray(v.T))
         scores += shift[:, None]
-        bent = curved(self.xp, scores, p, codes, weight)
-        image = self._products.combine_of(bent)
-        return self.xp.ascontiguousarray(image.T), bent.sum(axis=1)
+        image = curved(self.xp, scores, p, codes, weight)
+        combined = self._products.combine_of(image)
+        return self.xp.ascontiguousarray(combined.T), image.sum(axis=1)
 
     def gather(self, values: Any, real: Any, squared: bool = False) -> Block:
         """Return Σ_i x_iᵀ v_i, or that with the squares of the entries of x_i."""
@@ -99,7 +99,7 @@ class DeviceRows:
     def _gram(self, h: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ of the rows less their centre, with a feature that is 1."""
         self.passes += 1
-        centre = self.xp.asarray(self.apart) if self.apart.any() else None
+        centre = self.xp.asarray(self.offset) if self.offset.any() else None
         return self._products.gram(h, centre, rows, deadline)
 
     def sample_gram(self, weight: Any, size: int, deadline: float) -> Any:

@@ -77,7 +77,7 @@ class InterceptObjective:
         self.balance = self.dual.sums()
         self.coupling = self.losses.coupling()
         # Beyond the margins there is nothing to be found.
-        self.flow = flow(self.coupling, self.balance, self.losses.spread() + 10.0)
+        self.flow = flow(self.coupling, self.balance, self.losses.margin_range() + 10.0)
 
     def cost(self) -> float:
         """Return what it costs to move the probabilities to r = 0; infinite if that cannot be."""
@@ -121,5 +121,5 @@ def hard_cost(losses: RowLosses, balance: Array) -> float:
 
     What they lose goes to the others in the same rows, and costs its logarithm.
     """
-    share = losses.spread() + 1.0 + math.log(len(balance))
+    share = losses.margin_range() + 1.0 + math.log(len(balance))
     return 0.5 * float(np.abs(balance).sum()) * share

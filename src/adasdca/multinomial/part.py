@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 CHANGES = frozenset(("centre", "losses", "aim", "move", "dual", "shift", "forget"))
 #: Commands that go through the rows.
 PASSES = frozenset(
-    ("facts", "losses", "aim", "combine", "curve", "spreads", "formed", "sample_gram")
+    ("facts", "losses", "aim", "combine", "curve", "diagonal", "formed", "sample_gram")
 )
 
 
@@ -129,9 +129,9 @@ class ClassPart:
             self._curves = {key: self._losses[number].curvature(v.dtype)}
         return self._curves[key](v, shift)
 
-    def spreads(self, number: int, real: str) -> tuple[Block, Array]:
-        """Return `RowLosses.spreads`."""
-        return self._losses[number].spreads(np.dtype(real))
+    def diagonal(self, number: int, real: str) -> tuple[Block, Array]:
+        """Return `RowLosses.diagonal`."""
+        return self._losses[number].diagonal(np.dtype(real))
 
     def formed(self, number: int, seconds: float) -> Array | None:
         """Return this part of the matrix of a step; None if time ran out."""

@@ -99,7 +99,7 @@ class PartedLosses:
     def value(self) -> float:
         return math.fsum(self._values()[0])
 
-    def spread(self) -> float:
+    def margin_range(self) -> float:
         _, least, most = self._values()
         return float(max(most) - min(least))
 
@@ -137,9 +137,9 @@ class PartedLosses:
 
         return curve
 
-    def spreads(self, real: Any) -> tuple[Block, Array]:
+    def diagonal(self, real: Any) -> tuple[Block, Array]:
         self.problem.rows.passes += 1
-        said = self.problem.parts.ask("spreads", self.at.number, np.dtype(real).name)
+        said = self.problem.parts.ask("diagonal", self.at.number, np.dtype(real).name)
         squares, mass = columns(said)
         return squares, mass
 

@@ -36,7 +36,7 @@ class ClassRows(Protocol):
     single: bool  #: Whether single precision pays.
     layout: Layout  #: Of blocks.
     #: (d,), the part of the centre that is not taken from the rows in products of blocks.
-    apart: Array
+    offset: Array
 
     def centre_at(self, centre: Array) -> None:
         """Take rows less this in products of blocks, and in matrices."""
@@ -63,7 +63,7 @@ class ClassRows(Protocol):
         """Return probabilities as `curve` wants them."""
 
     def curve(self, v: Block, shift: Block, p: Any, codes: Any, weight: Any) -> tuple[Block, Block]:
-        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
+        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + offset − centre."""
 
     def gather(self, values: Any, real: Any, squared: bool = False) -> Block:
         """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
@@ -98,7 +98,7 @@ class LocalRows(RowProducts):
         self._centre = centre
         self._in_blocks = ClassBlocks(self._data, self._n_classes, centre)
         self.layout: Layout = self._in_blocks
-        self.apart = self._in_blocks.apart
+        self.offset = self._in_blocks.offset
 
     def column_sums(self, weight: Array | None) -> Array:
         ones = np.ones(self.shape[0]) if weight is None else weight
@@ -163,8 +163,8 @@ class LocalRows(RowProducts):
                 return None
             z = np.ones((len(rows), wide))
             np.subtract(rows, self._centre, out=z[:, :d])
-            spread = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
-            cross = dsyrk(-1.0, spread.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
+            weighted = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
+            cross = dsyrk(-1.0, weighted.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
             for a in range(k):
                 blocks[a] += z.T @ (rest[a, part, None] * z)
         # The upper triangle in Fortran order is the lower one in C order.

@@ -54,11 +54,11 @@ def allowance(size: int) -> int:
     return max(FREE, EXPANSION * size)
 
 
-def check_size(path: str | os.PathLike[str], wanted: int, size: int) -> None:
+def check_size(path: str | os.PathLike[str], needed: int, size: int) -> None:
     """Refuse contents out of proportion to the bytes on disk, before memory is taken."""
-    if wanted > allowance(size):
+    if needed > allowance(size):
         raise FileError(
-            f"{os.fspath(path)}: {size} bytes would become {wanted} in memory, more than "
+            f"{os.fspath(path)}: {size} bytes would become {needed} in memory, more than "
             f"{EXPANSION} times as many, so that it is damaged or made to exhaust memory; if it is "
             "neither, store it uncompressed."
         )

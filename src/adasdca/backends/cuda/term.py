@@ -60,7 +60,7 @@ class DeviceTerm:
     ) -> None:
         self._at, self.length, self.centre, self._known = at, length, centre, known
         self._samples, self._asked = 0, 0
-        self._bent: tuple[Any, Any] | None = None
+        self._curved_rows: tuple[Any, Any] | None = None
 
     # -- the point
 
@@ -91,7 +91,7 @@ class DeviceTerm:
         if here.mass < STRAIGHT * self._at.total:
             # Nearly straight everywhere: a step would leave the range of doubles.
             here = here._replace(h=0.0 * here.h, mass=0.0, curved=0)
-        self.here, self._asked, self._bent = here, 0, None
+        self.here, self._asked, self._curved_rows = here, 0, None
 
     def _derivatives(self) -> Derivatives:
         here = self.here
@@ -185,8 +185,8 @@ class DeviceTerm:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
         self._asked += 1
         if self._asked == PRODUCTS:
-            self._bent = self._few()
-        rows, h = self._bent or (self._at.products, self.here.h)
+            self._curved_rows = self._few()
+        rows, h = self._curved_rows or (self._at.products, self.here.h)
         found, image = rows.curve(h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
 
