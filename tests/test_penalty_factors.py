@@ -24,7 +24,6 @@ from adasdca import (
 )
 from adasdca.backends.cpu import LocalBackend, make_workspace
 from adasdca.methods import METHODS
-from adasdca.newton.moreau import ElasticBox, Ridge
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from bundled import cancer, diabetes
@@ -302,52 +301,6 @@ def test_more_features_than_rows(loss, kind):
             assert other.converged
             assert abs(found.primal - other.primal) <= found.gap + other.gap
             assert np.linalg.norm(found.coef - other.coef) <= found.radius + other.radius
-
-
-@pytest.mark.parametrize("rho", [0.1, 3.0, 1e4])
-def test_the_moreau_envelope(rho):
-    """E(v) + E*(u) = u·v at u = ∇E(v), and the bound of it elsewhere, feature by feature."""
-    rng = np.random.default_rng(0)
-    f = np.tile([0.0, 0.2, 1.0, 7.0], 10)
-    centre, stiff = rng.normal(size=40), rho * np.linspace(0.5, 2.0, 40)
-    box = ElasticBox(f, 0.7 * f, -1.5, 2.5, centre, stiff)
-    grid = np.linspace(-1.5, 2.5, 400_001)[:, None]
-
-    def conjugate(u):
-        best = [(u[j] * grid - f[j] * (grid**2 / 2 + 0.7 * abs(grid))).max() for j in range(40)]
-        return np.array(best) + (u - centre) ** 2 / (2 * stiff)
-
-    def envelope(v, w):
-        own = f * (w**2 / 2 + 0.7 * np.abs(w))
-        return own + centre * (v - w) + stiff / 2 * (v - w) ** 2
-
-    v = 3.0 * rng.normal(size=40)
-    at = box.at(v)
-    excess = envelope(v, at.w) + conjugate(at.gradient) - at.gradient * v
-    np.testing.assert_allclose(excess, 0.0, atol=1e-8 * (1 + rho))
-    for size in (1e-3, 1.0):
-        apart = size * rng.normal(size=40)
-        u = at.gradient + apart
-        true = (envelope(v, at.w) + conjugate(u) - u * v).sum()
-        assert true <= box.excess(apart) + 1e-7 * (1 + rho)
-    step = 1e-6
-    ahead, behind = box.at(v + step).gradient, box.at(v - step).gradient
-    smooth = np.abs((ahead - behind) / (2 * step) - at.curvature) < 1e-3 * (1 + rho)
-    assert smooth.sum() >= 38  # a kink may be within the step
-
-
-def test_the_weighted_ridge_is_its_own_envelope():
-    rng = np.random.default_rng(0)
-    f, v, dv, apart = rng.uniform(0.1, 9.0, 5), *rng.normal(size=(3, 5))
-    penalty = Ridge(f)
-    at = penalty.at(v)
-    np.testing.assert_array_equal(at.w, v)
-    np.testing.assert_array_equal(at.gradient, f * v)
-    u = at.gradient + apart
-    assert penalty.excess(apart) == pytest.approx(f @ v**2 / 2 + u**2 / f @ np.full(5, 0.5) - u @ v)
-    slope, bend, _ = penalty.slope(v, dv, 0.3)
-    assert slope == pytest.approx((f * (v + 0.3 * dv)) @ dv)
-    assert bend == pytest.approx((f * dv) @ dv)
 
 
 # -- certificates in exact numbers
