@@ -167,13 +167,7 @@ def residuals(
     predictions: NDArray[np.float64],
     errors: NDArray[np.float64],
 ) -> Figure:
-    """Draw residuals against predictions, and how often each size occurs.
-
-    Parameters
-    ----------
-    predictions, errors : (n,) array
-        What was predicted, and target minus prediction.
-    """
+    """Draw residuals, target minus prediction, against predictions, and how often they occur."""
     from matplotlib import figure as figures
 
     figure = figures.Figure(figsize=(10.0, 4.0), dpi=100, layout="constrained")
@@ -193,13 +187,7 @@ def residuals(
 
 
 def calibration(said: NDArray[np.float64], seen: NDArray[np.float64]) -> Figure:
-    """Draw how often predictions are right against the probability that they have.
-
-    Parameters
-    ----------
-    said, seen : (k,) array
-        Mean probability and frequency of groups of rows.
-    """
+    """Draw how often predictions of groups of rows are right against their mean probability."""
     from matplotlib import figure as figures
 
     figure = figures.Figure(figsize=(5.0, 4.4), dpi=100, layout="constrained")
@@ -219,12 +207,8 @@ def coefficient_paths(
 ) -> Figure:
     """Draw coefficients along C in a new figure that belongs to no window.
 
-    Parameters
-    ----------
-    panels : sequence of (title, Cs, coefs)
-        For each panel its title, the (k,) values of C, and the (k, d) coefficients at each.
-    names : sequence of str, optional
-        Names of the features, for the legend.
+    A panel is its title, the (k,) values of C, and the (k, d) coefficients; `names` are of
+    features.
     """
     from matplotlib import figure as figures
 
@@ -258,18 +242,8 @@ def score_path(
 ) -> Figure:
     """Draw the scores of cross-validation along C in a new figure that belongs to no window.
 
-    Parameters
-    ----------
-    Cs : (k,) array
-        The values of C.
-    means, deviations : (m, k) array
-        Mean and standard deviation over the folds, a row for each curve.
-    names : sequence of str
-        The names of the curves; a single one needs none.
-    best : float
-        The C chosen, drawn as a line.
-    ylabel : str
-        What the scores are.
+    `means` and `deviations` over the folds have a row for each curve; a single one needs no name.
+    The C chosen, `best`, is drawn as a line.
     """
     from matplotlib import figure as figures
 

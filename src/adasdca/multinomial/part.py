@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import DualPoint, Multinomial, Rounding, RowLosses
 from adasdca.multinomial.rows import LocalRows
-from adasdca.newton.line import Slope
 from adasdca.problem.data import Rows
 
 Array = NDArray[np.float64]
@@ -30,6 +29,8 @@ CHANGES = frozenset(("centre", "losses", "aim", "move", "dual", "shift", "forget
 PASSES = frozenset(
     ("facts", "losses", "aim", "combine", "curve", "diagonal", "formed", "sample_gram")
 )
+#: Commands that losses carry out as they are.
+FORWARDED = frozenset(("coupling", "aim", "slope"))
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class ClassPart:
     def do(self, command: str, *args: Any) -> Any:
         """Carry a command out."""
         with np.errstate(all="ignore"):
+            if command in FORWARDED:
+                return getattr(self._losses[args[0]], command)(*args[1:])
             return getattr(self, command)(*args)
 
     def facts(self) -> ClassFacts:
@@ -103,18 +106,6 @@ class ClassPart:
         """Return the sum of the losses, and the least and the largest margin."""
         losses = self._losses[number]
         return losses.value(), float(losses.margins.min()), float(losses.margins.max())
-
-    def coupling(self, number: int) -> Array:
-        """Return Σ_i c_i p_ik p_ij for classes k ≠ j."""
-        return self._losses[number].coupling()
-
-    def aim(self, number: int, coef: Array | None, intercept: Array) -> None:
-        """Choose a line."""
-        self._losses[number].aim(coef, intercept)
-
-    def slope(self, number: int, length: float) -> Slope:
-        """Return the slope along it."""
-        return self._losses[number].slope(length)
 
     def move(self, number: int, new: int, length: float) -> None:
         """Go along it."""
