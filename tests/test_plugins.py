@@ -186,6 +186,7 @@ def test_estimators_know_what_is_registered(mushrooms):
     ("members", "words"),
     [
         ({"name": "hinge"}, "belongs to the package"),
+        ({"name": "log_loss"}, "belongs to the package"),
         ({"name": ""}, "non-empty string"),
         ({"kind": "ranking"}, "'classification' or 'regression'"),
         ({"domain": (1.0, 2.0)}, "a domain that contains 0"),

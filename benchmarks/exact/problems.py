@@ -80,7 +80,7 @@ METHODS = ("adasdca+", "sdca-perm", "iprox-sdca", "adasdca")  # beside auto, for
 class Case:
     """A problem, and how it shall be solved."""
 
-    number: tuple[int, int]  #: (int, int), seed and index, from which the case is made again.
+    number: tuple[int, int]  #: Seed and index, from which the case is made again.
     kind: dict[str, str]  #: What kind of problem it is, in words.
     #: Arguments of `solve` that state the problem.
     X: Any
