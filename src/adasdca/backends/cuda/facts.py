@@ -20,6 +20,7 @@ class DeviceFacts:
     squared_length: float
     counts: NDArray[np.float64]  #: (d,), the number of entries of every column.
     ascends: bool = False
+    batch: int = 1  #: Rows of a mini-batch.
 
     @property
     def column_shares(self) -> NDArray[np.float64]:

@@ -62,6 +62,12 @@ class Products(Protocol):
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); None if time ran out."""
 
+    def batches(self, point: MiniBatches, passes: Any, height: int) -> Callable[[Any], float]:
+        """Return a function that visits rows in batches, and returns the intercept.
+
+        Only asked for where `facts.ascends`.
+        """
+
     def take_columns(self, features: NDArray[np.intp]) -> Products:
         """Return the rows with some of the features, given in rising order."""
 
@@ -105,6 +111,37 @@ class Iterated(NamedTuple):
 
 #: Returns rows with curvature and their curvatures, where these are few.
 Few = Callable[[], "tuple[Products, Any] | None"]
+
+
+class MiniBatches(NamedTuple):
+    """Where mini-batches of dual coordinate ascent begin.
+
+    Attributes
+    ----------
+    beta : (n,) array
+        The duals, which the batches change.
+    u : (d,) array
+        Σ_i c_iβ_i x_i/(λN).
+    b, balance : float
+        The intercept, and Σ_i c_iβ_i, which is to be 0 after every batch.
+    free : bool
+        Whether there is an intercept.
+    stiff : (n,) array
+        Curvatures of the steps of rows, large enough for those of a whole batch.
+    largest : float
+        No number of u gets larger.
+    mu : float
+        λN.
+    """
+
+    beta: Any
+    u: Any
+    b: float
+    balance: float
+    free: bool
+    stiff: Any
+    largest: float
+    mu: float
 
 
 class RowChoice(NamedTuple):
@@ -163,6 +200,9 @@ class Passes(Protocol):
 
     def slopes(self, scores: Any, b: float) -> Any:
         """Return −φ' at scores + b."""
+
+    def shares(self, scores: Any, b: float, duals: Any, curvature: Any) -> tuple[Any, Any]:
+        """Return c (φ + φ* + aβ) and c q|Δβ| of every row at scores + b, Δβ its exact step."""
 
     def sides(self, duals: Any) -> tuple[float, float]:
         """Return Σ c max(β, 0) and Σ c max(−β, 0)."""
