@@ -397,5 +397,5 @@ def test_mini_batches_are_for_kinks_and_ridges_only():
 
 def test_methods_that_visit_rows_one_by_one_are_refused():
     X, y = data("hinge")
-    with pytest.raises(ValueError, match="one by one.*choose method='auto'"):
+    with pytest.raises(ValueError, match=r"one by one.*choose method='auto'"):
         adasdca.solve(X, y, loss="hinge", lam=1e-3, method="sdca", backend=host_backend)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from adasdca.backends.base import Facts, ScaleError, to_host, without_rows
 from adasdca.backends.cuda.certificate import Certifier
 from adasdca.backends.cuda.epochs import DeviceEpochs
 from adasdca.backends.cuda.facts import DeviceFacts
-from adasdca.backends.cuda.products import Passes, Products
+from adasdca.backends.cuda.products import BatchProducts, Passes, Products
 from adasdca.backends.cuda.term import DeviceTerm, WeightedRows
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
@@ -60,8 +60,13 @@ class DeviceBackend:
         self._epochs: DeviceEpochs | None = None
         if isinstance(self.facts, DeviceFacts):
             if self.facts.ascends and kinked and problem.regularizer.is_ridge:
-                counts = self.facts.counts
-                self._epochs = DeviceEpochs(problem, products, passes, counts, self._curvature)
+                self._epochs = DeviceEpochs(
+                    problem,
+                    cast(BatchProducts, products),
+                    passes,
+                    self.facts.counts,
+                    self._curvature,
+                )
             batch = self._epochs.height if self._epochs else 1
             self.facts = replace(self.facts, ascends=self._epochs is not None, batch=batch)
         self.certifier = Certifier(problem, products, passes, self.xp.sqrt(squares))

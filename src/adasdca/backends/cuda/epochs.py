@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.plans import Epoch, Permutations, ThinnedDraws
-from adasdca.backends.cuda.products import MiniBatches, Passes, Products
+from adasdca.backends.cuda.products import BatchProducts, MiniBatches, Passes
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ class DeviceEpochs:
     ----------
     problem : Problem
         The problem, of a ridge penalty and a loss of bounded duals.
-    products, passes : Products, Passes
+    products, passes : BatchProducts, Passes
         Its rows, where these are.
     counts : (d,) array
         ω_j.
@@ -57,7 +57,12 @@ class DeviceEpochs:
     """
 
     def __init__(
-        self, problem: Problem, products: Products, passes: Passes, counts: Array, plain: Any
+        self,
+        problem: Problem,
+        products: BatchProducts,
+        passes: Passes,
+        counts: Array,
+        plain: Any,
     ) -> None:
         self._problem, self._products, self._passes = problem, products, passes
         n = products.shape[0]

@@ -62,12 +62,6 @@ class Products(Protocol):
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); None if time ran out."""
 
-    def batches(self, point: MiniBatches, passes: Any, height: int) -> Callable[[Any], float]:
-        """Return a function that visits rows in batches, and returns the intercept.
-
-        Only asked for where `facts.ascends`.
-        """
-
     def take_columns(self, features: NDArray[np.intp]) -> Products:
         """Return the rows with some of the features, given in rising order."""
 
@@ -79,6 +73,13 @@ class Products(Protocol):
 
     def from_device(self, x: Any) -> Array:
         """Return a vector of n numbers in this process."""
+
+
+class BatchProducts(Products, Protocol):
+    """Products with rows that take steps in mini-batches; their facts say that they ascend."""
+
+    def batches(self, point: MiniBatches, passes: Any, height: int) -> Callable[[Any], float]:
+        """Return a function that visits rows in batches, and returns the intercept."""
 
 
 class System(NamedTuple):

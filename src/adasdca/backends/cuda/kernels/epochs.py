@@ -9,6 +9,7 @@ import cupy as cp
 import numpy as np
 
 from adasdca import _core
+from adasdca.backends.cuda.epochs import MOST
 from adasdca.backends.cuda.kernels.compiled import THREADS, kernel, real
 from adasdca.backends.cuda.products import MiniBatches
 
@@ -43,7 +44,7 @@ class CudaBatches:
         self._u = cp.rint(point.u / unit).astype(np.int64)
         self._state = cp.array([point.b, point.balance])
         self._scores, self._arrived = cp.empty(height), cp.zeros(1, np.uint32)
-        definitions = *passes.definitions, real(entries[2].dtype), f"HEIGHT={height}"
+        definitions = *passes.definitions, real(entries[2].dtype), f"HEIGHT={MOST}"
         self._kernel = kernel("epochs", "ascend", *definitions, together=True)
         processors = cp.cuda.Device().attributes["MultiProcessorCount"]
         self._blocks = max(1, min(height * width // THREADS, processors))
