@@ -228,6 +228,6 @@ def test_extreme_regularisation(loss, C, form):
 def test_the_method_asked_for_is_the_method_used():
     X, y = load_breast_cancer(return_X_y=True)
     options = {"loss": "hinge", "max_iter": 120, "random_state": 0}
-    with pytest.warns(ConvergenceWarning, match="did max_iter epochs before it converged"):
+    with pytest.warns(ConvergenceWarning, match="reached max_iter before it converged"):
         model = AdaSDCAClassifier(method="sdca", **options).fit(X, y)
     assert model.n_iter_ == 120

@@ -232,6 +232,24 @@ def test_a_report_is_one_page(tmp_path):
     assert page.count("<h3>class") == 3
 
 
+def test_a_report_of_a_data_frame_has_the_names_of_its_columns():
+    pytest.importorskip("matplotlib")
+    pandas = pytest.importorskip("pandas")
+    X, y = diabetes()
+    frame = pandas.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
+    page = AdaSDCARegressor().fit(frame, y).report(frame, y)  # warnings are errors
+    assert "column 3" in page
+    assert "counted from 0" not in page
+    page = AdaSDCARegressor(loss="huber").fit(X, y).report(X.tolist(), y)
+    assert "442" in page
+    assert "counted from 0" in page
+    assert "huber (delta=1.35)" in page
+    X, y = cancer()
+    page = AdaSDCAClassifier().fit(X, 2.0 * y - 1).report(X, 2.0 * y - 1)
+    assert "<td>logistic</td>" in page
+    assert "-1 (212), 1 (357)" in page
+
+
 def test_a_lasso_of_quantiles_is_certified_by_its_own_solve():
     """At a kink and without an L2 term only a solve finds a dual point."""
     X, y = diabetes()

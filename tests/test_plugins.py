@@ -95,6 +95,20 @@ def test_a_second_name_for_a_method(mushrooms):
     np.testing.assert_array_equal(named.coef, given.coef)
 
 
+def test_the_name_of_a_rule_is_that_of_a_method(mushrooms):
+    adasdca.register_rule("flat-tenth", lambda survey: survey.weight / 10)
+    named = fit(mushrooms, method="flat-tenth", max_epochs=3, tol=0)
+    given = fit(mushrooms, method=AdaSDCAPlus(option="flat-tenth"), max_epochs=3, tol=0)
+    np.testing.assert_array_equal(named.coef, given.coef)
+    adasdca.register_method("flat-tenth", AdaSDCAPlus(m=10))  # a method of that name goes first
+    assert methods.get_method("flat-tenth") == AdaSDCAPlus(m=10)
+    with pytest.raises(ValueError, match=r"'auto'.*'flat-tenth'.*, or pass"):
+        fit(mushrooms, method="nobody's")
+    for built_in in ("I", "I+III"):  # options are no methods
+        with pytest.raises(ValueError, match="is unknown"):
+            fit(mushrooms, method=built_in)
+
+
 def test_no_rows_end_a_solve(mushrooms):
     adasdca.register_method("idle", lambda survey, rng: [])
     rule = AdaSDCAPlus(option=lambda survey: np.zeros(len(survey.beta)))
@@ -102,6 +116,7 @@ def test_no_rows_end_a_solve(mushrooms):
         found = fit(mushrooms, method=method)
         assert found.status is adasdca.Status.INTERRUPTED
         assert "double precision" not in str(found)  # which has nothing to do with it
+        assert "chose no rows" in found.message
 
 
 @pytest.mark.parametrize(

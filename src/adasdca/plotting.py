@@ -149,7 +149,12 @@ def convergence(
         line["label"] = look.name if look else curve.label
         line["markevery"] = 0.12  # the same spacing on the page whatever the number of surveys
         by_epoch.semilogy(curve.epoch, curve.relative_gap, **line)
-        by_time.loglog(curve.seconds, curve.relative_gap, **line)
+        by_time.semilogy(curve.seconds, curve.relative_gap, **line)
+    times = np.concatenate([[s for s in curve.seconds if s > 0] for curve in curves] or [[]])
+    if len(times) and times.max() >= 10 * times.min():
+        by_time.set_xscale("log")
+    else:  # less than a decade has no room for the labels of a logarithmic scale
+        by_time.set_xlim(left=0)
     by_epoch.set_xlabel("epochs")
     by_epoch.set_ylabel("relative duality gap")
     by_time.set_xlabel("seconds")

@@ -172,6 +172,8 @@ def parse(arguments: list[str]) -> Command:
                 raise refusal(f"{value} folds are none; choose 2 or more.", word)
         elif word in _NUMBERS:
             setattr(command, _NUMBERS[word], _number(word, value))
+        elif word == "-b":
+            raise refusal("probabilities are asked for at prediction: predict -b 1.", word)
         elif word in ("-n", "-m", "-M"):
             raise refusal(
                 "threads are not asked for in this way; `adasdca fit --threads` fits several "

@@ -132,7 +132,7 @@ def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list
         dual = -math.inf if c["dual"] is None else c["dual"]
         lines.append(
             f"{name}objective {primal:.8g}; no model has less than {dual:.8g}: "
-            f"gap {gap:.1e} (relative {relative:.1e}), radius {radius:.1e}"
+            f"gap {gap:.2g} (relative {relative:.2g}), radius {radius:.2g}"
         )
     if len(certificates) > most:
         lines.append(f"and {len(certificates) - most} classes with smaller gaps")
