@@ -1,6 +1,5 @@
 """Methods, losses and data sets of one's own: by name, everywhere, from one file."""
 
-import json
 import os
 import pickle
 import subprocess
@@ -202,6 +201,7 @@ def test_estimators_know_what_is_registered(mushrooms):
     ("members", "words"),
     [
         ({"name": "hinge"}, "belongs to the package"),
+        ({"name": "log_loss"}, "belongs to the package"),
         ({"name": ""}, "non-empty string"),
         ({"kind": "ranking"}, "'classification' or 'regression'"),
         ({"domain": (1.0, 2.0)}, "a domain that contains 0"),
@@ -287,14 +287,3 @@ def test_the_gallery_example_runs():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("converged") == 3
-
-
-def test_a_plugin_at_the_command_line(tmp_path, capsys):
-    from commands import call
-
-    command = ["compare", "rings", "--json", "--loss", "logistic", "--max-epochs", "5"]
-    for file in ("active_shuffle.py", "rings.py"):
-        command += ["--plugin", str(RESEARCH / file)]
-    done = call(capsys, *command, "--output", tmp_path / "p.png")
-    assert done.returncode == 0, done.stderr
-    assert "active-shuffle" in [run["label"] for run in json.loads(done.stdout)["runs"]]

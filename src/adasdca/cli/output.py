@@ -93,7 +93,7 @@ def described(thing: Any) -> dict[str, Any]:
 
 
 def print_rows(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str]
+    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str]
 ) -> None:
     """Print a table on stdout; numbers to the right, the columns `left` to the left."""
     table = rich.table.Table(box=rich.box.SIMPLE)
@@ -103,8 +103,9 @@ def print_rows(
         table.add_row(*row)
     console = rich.console.Console(highlight=False, markup=False)
     if not console.is_terminal:
-        console.width = 100  # a file has no width; let no line break
-    console.print(title, soft_wrap=True)  # of a table it would be broken at the table's width
+        console.width = 200  # a file has no width; let no line break, and no path be cut
+    if title is not None:  # as that of the table it would be broken at the table's width
+        console.print(title, soft_wrap=True)
     console.print(table)
 
 
