@@ -95,9 +95,9 @@ def test_the_slope_of_a_line(kind):
     box = make(kind, 3.0)
     for length in (0.0, 0.3, 1.0, 50.0):
         v, dv = rng.normal(size=D), rng.normal(size=D)
-        value, bend, size = box.slope(v, dv, length)
-        h = 1e-6
-        ahead, behind = box.slope(v, dv, length + h), box.slope(v, dv, length - h)
+        line, h = box.along(v, dv), 1e-6
+        value, bend, size = line(length)
+        ahead, behind = line(length + h), line(length - h)
         rise = envelope(box, v + (length + h) * dv)[0] - envelope(box, v + (length - h) * dv)[0]
         assert value == pytest.approx(rise.sum() / (2 * h), rel=1e-4, abs=1e-3)
         assert bend == pytest.approx((ahead[0] - behind[0]) / (2 * h), rel=0.1)
@@ -114,7 +114,7 @@ def test_without_kinks():
     np.testing.assert_array_equal(at.gradient, v)
     assert at.curvature == 1.0
     assert ridge.excess(u - v) == pytest.approx(0.5 * v @ v + 0.5 * u @ u - u @ v)
-    value, bend, size = ridge.slope(v, dv, 0.4)
+    value, bend, size = ridge.along(v, dv)(0.4)
     assert value == pytest.approx((v + 0.4 * dv) @ dv)
     assert bend == pytest.approx(dv @ dv)
     assert size >= abs(value)

@@ -345,7 +345,7 @@ def test_the_weighted_ridge_is_its_own_envelope():
     np.testing.assert_array_equal(at.gradient, f * v)
     u = at.gradient + apart
     assert penalty.excess(apart) == pytest.approx(f @ v**2 / 2 + u**2 / f @ np.full(5, 0.5) - u @ v)
-    slope, bend, _ = penalty.slope(v, dv, 0.3)
+    slope, bend, _ = penalty.along(v, dv)(0.3)
     assert slope == pytest.approx((f * (v + 0.3 * dv)) @ dv)
     assert bend == pytest.approx((f * dv) @ dv)
 

@@ -170,23 +170,29 @@ class SecondOrder:
             if self.smooth and self.plain:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
-                goal = min(tol, self.policy.last_gap) if last else tol
-                self._rounds(backend, start, goal, deadline, solve)
+                self._rounds(backend, start, tol, last, deadline, solve)
             if self.exact and self.exhausted:
                 self._rest(backend, deadline)
 
     def _rounds(
-        self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        solve: EquationChoice,
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
+        goal = min(tol, self.policy.last_gap) if last else tol
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
             best, ending = solve_on_features(
-                backend, self.problem, survey, tol, deadline, self._choice_for
+                backend, self.problem, survey, goal, deadline, self._choice_for
             )
         else:
             hard = self.smooth and self.plain
-            rounds = Multipliers(backend, self.problem, solve, self.exact, hard)
-            best, ending = rounds.run(survey, tol, deadline)
+            rounds = Multipliers(backend, self.problem, solve, self.exact, hard, tol)
+            best, ending = rounds.run(survey, goal, deadline)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 

@@ -102,6 +102,10 @@ class PartsTerm:
         """Return the slope along the line."""
         return RowSlope(*sums(self._backend.ask("slope", self._number, length)))
 
+    def search(self, rest: tuple[float, float, float], start: float) -> Any:
+        """Leave the search to whoever asks for slopes."""
+        return NotImplemented
+
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
         (v, b), (dv, db) = self._at, self._line

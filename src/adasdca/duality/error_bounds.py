@@ -116,11 +116,11 @@ class Region:
         (n, k) array
         """
         rows = products_of(X)
-        lengths = _lengths(rows)
         if self.centre is None:
+            lengths = rows.norms() + TINY
             apart = np.hypot(lengths, self.constant)
         else:
-            apart = distances(rows, lengths, self.centre)
+            lengths, apart = distances(rows, self.centre)
         blur = rounding(lengths[:, None], coef, intercept)
         return np.asarray(apart[:, None] * self.radius + self.slack + blur)
 
@@ -142,8 +142,7 @@ class Cloud:
     def __init__(self, X: Any) -> None:
         self.rows = products_of(X)
         self.centre = self.rows.mean_of_some(CENTRE)
-        self.lengths = _lengths(self.rows)
-        self.apart = distances(self.rows, self.lengths, self.centre)
+        self.lengths, self.apart = distances(self.rows, self.centre)
         self.reach = float(self.apart.max())
 
     @np.errstate(all="ignore")
@@ -166,7 +165,7 @@ class Cloud:
             The certified model.
         """
         scores = self.rows.times(coef[None])[:, 0] + intercept
-        blur = float(rounding(self.lengths, coef[None], intercept).max())
+        blur = float(rounding(self.lengths.max(), coef[None], intercept)[0])
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach
 
@@ -176,26 +175,25 @@ def products_of(X: Any) -> Any:
     return X if hasattr(X, "norms") else RowProducts(X)
 
 
-def _lengths(rows: RowProducts) -> Array:
-    """Return upper bounds on ‖x_i‖ that are above 0."""
-    return rows.norms() + TINY
-
-
-def distances(rows: RowProducts, lengths: Array, centre: Array) -> Array:
-    """Return upper bounds on ‖x_i − m‖, from products with the rows as they are.
+def distances(rows: Any, centre: Array) -> tuple[Array, Array]:
+    """Return upper bounds on ‖x_i‖ and ‖x_i − m‖, above 0.
 
     Parameters
     ----------
-    rows, lengths
-        The rows and their lengths.
+    rows : RowProducts
+        The rows.
     centre : (d,) array
         m.
     """
-    toward = rows.times(centre[None])[:, 0]
-    square = np.maximum(lengths**2 - 2.0 * toward + centre @ centre, 0.0)
-    # The difference of large numbers has their rounding.
+    lengths, apart = rows.lengths_about(centre)
+    lengths += TINY
+    # A difference of large numbers may have their rounding.
     size = lengths + float(np.linalg.norm(centre))
-    return np.asarray(np.sqrt(square + 4.0 * EPS * (len(centre) + 4) * size**2))
+    apart *= apart
+    size *= size
+    size *= 4.0 * EPS * (len(centre) + 4)
+    apart += size
+    return lengths, np.sqrt(apart, out=apart)
 
 
 def rounding(lengths: Array, coef: Array, intercept: Any) -> Array:
@@ -206,12 +204,10 @@ def rounding(lengths: Array, coef: Array, intercept: Any) -> Array:
 
 def _flat(loss: Loss, scores: Array, targets: Array, weight: Array | None, side: float) -> float:
     """Return an h with side·F(b + side·h) > 0, close to the least."""
-    h = 1e-10 * (1.0 + float(np.abs(scores).max()))
+    h = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min())))
     for _ in range(60):
-        slope = loss.slope(scores + side * h, targets)
-        if weight is not None:
-            slope = weight * slope
-        if side * slope.sum() > 1e-12 * np.abs(slope).sum():
+        balance, _, mass = loss.kernel.balance(scores, targets, weight, side * h)
+        if -side * balance > 1e-12 * mass:
             return h
         h *= 4.0
     return math.inf

@@ -145,10 +145,7 @@ def _check_dense(X: Any) -> DenseRows:
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
     values = _laid_out(_as_float(values))
-    # A sum is finite if its terms are; only a sum that is not needs a closer look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = not np.isfinite(values.sum())
-    if suspicious and not np.isfinite(values).all():
+    if not _core.inspect_dense(values):
         raise _not_finite("X")
     return DenseRows(values)
 
@@ -231,6 +228,9 @@ def is_number(x: Any) -> bool:
 
 def _laid_out(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array in C order at addresses that its type allows, copied if it is not."""
+    flags = array.flags
+    if type(array) is np.ndarray and flags.c_contiguous and flags.aligned:
+        return array
     return np.require(array, requirements=["C", "A", "E"])
 
 
@@ -296,10 +296,10 @@ def check_targets(y: Any, n: int, kind: str) -> Array:
     """Return y as doubles; for classification −1 and +1, both present."""
     if y is None:
         raise ValueError("y is None; pass one label or target per row of X.")
-    dtype = _as_array(y, "y").dtype
-    if dtype.kind in "OUSb" and kind == "classification":
+    y = _as_array(y, "y")
+    if y.dtype.kind in "OUSb" and kind == "classification":
         raise ValueError(
-            f"y has dtype {dtype}; labels must be the numbers -1 and +1, e.g. "
+            f"y has dtype {y.dtype}; labels must be the numbers -1 and +1, e.g. "
             "numpy.where(y == positive_class, 1.0, -1.0)."
         )
     targets = _check_vector(y, n, "y")
