@@ -33,6 +33,7 @@ StepLength step_length(F&& slope_at, double start, const Left& left = {}) {
     constexpr double rounding = 1e-13;  // a slope below this share of its terms is that
     constexpr double tiny = 1e-6;       // a bracket that begins at 0 is cut to this share's root
     constexpr int most = 120;           // a bracket is found and halved in far fewer evaluations
+    constexpr double half = 0.51;       // and a little: rounding is not to decide
     constexpr int patience = 2;  // evaluations that do not halve the bracket, before it is halved
 
     double length = 1.0;
@@ -65,7 +66,7 @@ StepLength step_length(F&& slope_at, double start, const Left& left = {}) {
             length = std::min(std::max(guess, 2.0 * low), 64.0 * low);
         } else {
             if (high - low <= 4e-16 * high) break;
-            slow = high - low > 0.5 * width ? slow + 1 : std::max(slow - 1, 0);
+            slow = high - low > half * width ? slow + 1 : std::max(slow - 1, 0);
             length =
                 low < guess && guess < high ? guess : low - f_low * (high - low) / (f_high - f_low);
             if (slow >= patience || !(low < length && length < high)) {

@@ -50,16 +50,21 @@ class EquationChoice:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
         self.iterations = ConjugateGradients()
         self._expected = costs.iterations
+        #: What the prices were asked for, and these, the least one first.
+        self._facts: tuple[int, int, float] | None = None
+        self._prices: dict[str, float] = {}
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Solve the equations; None if time ran out."""
-        prices = self.costs.equations(
-            self.steps, term.curved, term.known, self.ridge, self._expected
-        )
-        if self.exact and "features" in prices:
-            prices["features"] = 0.0
-        for way in sorted(prices, key=prices.__getitem__):
-            found = self._solve(way, term, equations, prices, deadline)
+        facts = term.curved, term.known, self._expected
+        if facts != self._facts:
+            curved, known, expected = self._facts = facts
+            prices = self.costs.equations(self.steps, curved, known, self.ridge, expected)
+            if self.exact and "features" in prices:
+                prices["features"] = 0.0
+            self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
+        for way in self._prices:
+            found = self._solve(way, term, equations, self._prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
         return self.iterations.solve(term, equations, deadline)

@@ -240,11 +240,12 @@ class CpuTerm:
             if self._middle is None:
                 self._middle = rows.values[:: -(-len(h) // CENTRE)].mean(axis=0, dtype=np.float64)
             centre = self._middle
-        # Lines f of which Σ_i h_i f_i x_i comes with the matrix; a single one is not copied.
-        lines = [np.ones(len(h))] if mass > 0 else []
+        # Lines f of which Σ_i h_i f_i x_i comes with the matrix.
+        factors = np.empty((int(mass > 0) + combined, len(h)))
+        if mass > 0:
+            factors[0] = 1.0
         if combined:
-            lines.append(self.beta)
-        factors = lines[0][None] if len(lines) == 1 else np.array(lines).reshape(-1, len(h))
+            factors[-1] = self.beta
         if isinstance(rows, DenseRows) and d > NARROW:
             formed = _dense_gram(rows.values, h, factors, centre, deadline)
         else:

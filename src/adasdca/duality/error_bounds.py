@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,9 @@ class Region:
             lengths = rows.norms() + TINY
             apart = np.hypot(lengths, self.constant)
         else:
-            lengths, apart = distances(rows, self.centre)
+            lengths, apart = rows.lengths_about(self.centre)
+            lengths += TINY
+            apart = distances(lengths, apart, self.centre)
         blur = rounding(lengths[:, None], coef, intercept)
         return np.asarray(apart[:, None] * self.radius + self.slack + blur)
 
@@ -132,18 +135,22 @@ class Cloud:
     ----------
     centre : (d,) array
         The mean of some of the rows.
-    lengths, apart : (n,) array
-        Upper bounds on ‖x_i‖ and ‖x_i − m‖.
-    reach : float
-        The largest of the latter.
+    longest, reach : float
+        Upper bounds on all ‖x_i‖ and ‖x_i − m‖.
     """
 
     @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
         self.rows = products_of(X)
         self.centre = self.rows.mean_of_some(CENTRE)
-        self.lengths, self.apart = distances(self.rows, self.centre)
-        self.reach = float(self.apart.max())
+        self._lengths, self._apart = self.rows.lengths_about(self.centre)
+        self.longest = float(self._lengths.max()) + TINY
+        self.reach = float(distances(self.longest, self._apart.max(), self.centre))
+
+    @cached_property
+    def apart(self) -> Array:
+        """Upper bounds on ‖x_i − m‖."""
+        return np.asarray(distances(self._lengths + TINY, self._apart, self.centre))
 
     @np.errstate(all="ignore")
     def intercept_error(
@@ -165,7 +172,7 @@ class Cloud:
             The certified model.
         """
         scores = self.rows.times(coef[None])[:, 0] + intercept
-        blur = float(rounding(self.lengths.max(), coef[None], intercept)[0])
+        blur = float(rounding(self.longest, coef[None], intercept)[0])
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach
 
@@ -175,28 +182,16 @@ def products_of(X: Any) -> Any:
     return X if hasattr(X, "norms") else RowProducts(X)
 
 
-def distances(rows: Any, centre: Array) -> tuple[Array, Array]:
-    """Return upper bounds on ‖x_i‖ and ‖x_i − m‖, above 0.
+def distances(lengths: Any, apart: Any, centre: Array) -> Any:
+    """Bound ‖x_i − m‖ from above, of which `apart` is what floating point made of it.
 
-    Parameters
-    ----------
-    rows : RowProducts
-        The rows.
-    centre : (d,) array
-        m.
+    The difference of large numbers has their rounding.
     """
-    lengths, apart = rows.lengths_about(centre)
-    lengths += TINY
-    # A difference of large numbers may have their rounding.
     size = lengths + float(np.linalg.norm(centre))
-    apart *= apart
-    size *= size
-    size *= 4.0 * EPS * (len(centre) + 4)
-    apart += size
-    return lengths, np.sqrt(apart, out=apart)
+    return np.sqrt(apart**2 + 4.0 * EPS * (len(centre) + 4) * size**2)
 
 
-def rounding(lengths: Array, coef: Array, intercept: Any) -> Array:
+def rounding(lengths: Any, coef: Array, intercept: Any) -> Array:
     """Bound the rounding of scores x·w + b of rows of these lengths."""
     size = lengths * np.linalg.norm(coef, axis=1) + np.abs(intercept)
     return np.asarray(2.0 * EPS * (coef.shape[1] + 2) * size)

@@ -114,7 +114,7 @@ def damped_solve(matrix: Array, diagonal: float | Array, right: Array) -> tuple[
         solve = cholesky(matrix.copy(), extra)
         if solve is not None:
             solution = solve(right)
-            if np.isfinite(solution).all():
+            if math.isfinite(float(solution.sum())):
                 return solution, damping
         own = matrix.diagonal() + diagonal
         if damping >= 1.0:

@@ -149,7 +149,7 @@ class LinearObjective:
         if self.intercept and self._derivatives.mass == 0 and balance != 0:
             # Every row is on a straight piece: any length will do, the line search mends it.
             self._db = math.copysign(self.term.residual, balance)
-        if not (np.isfinite(self._dv).all() and math.isfinite(self._db)):
+        if not math.isfinite(float(self._dv.sum()) + self._db):
             return 0.0
         farthest = FARTHEST * self.term.residual if self.intercept else math.inf
         if abs(self._db) > farthest > 0:
