@@ -36,7 +36,7 @@ class Interruption:
         self._tell = tell
         self._wish = _core.Wish()
         self._owner = threading.get_ident()
-        self._pressed = self._open = self._taken = False
+        self._pressed = self._open = False
         self._before: Any = None
 
     @property
@@ -106,13 +106,10 @@ class Interruption:
             self._before = handler
             with suppress(ValueError):
                 signal.signal(signal.SIGINT, self._handle)
-                self._taken = True
 
     def _give_back(self) -> None:
-        if self._taken:
-            now = signal.signal(signal.SIGINT, self._before)
-            if now != self._handle:  # somebody has put another one there
-                signal.signal(signal.SIGINT, now)
+        if signal.getsignal(signal.SIGINT) == self._handle:
+            signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         try:
