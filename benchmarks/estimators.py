@@ -164,13 +164,14 @@ def main() -> None:
             left=(0, 1, 2),
         )
     )
-    print()
-    print(
-        table(
-            [f"{options.fits} fits, n = 200, d = 20", "seconds"],
-            [[name, f"{seconds:.2f}"] for name, seconds in small.items()],
+    if small:
+        print()
+        print(
+            table(
+                [f"{options.fits} fits, n = 200, d = 20", "seconds"],
+                [[name, f"{seconds:.2f}"] for name, seconds in small.items()],
+            )
         )
-    )
     path = save({"fixed": made, "overhead": rows, "small": small}, options.out, "estimators.json")
     print(f"\n{path}")
 

@@ -201,8 +201,11 @@ def _flat(loss: Loss, scores: Array, targets: Array, weight: Array | None, side:
     """Return an h with side·F(b + side·h) > 0, close to the least."""
     h = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min())))
     for _ in range(60):
-        balance, _, mass = loss.kernel.balance(scores, targets, weight, side * h)
-        if -side * balance > 1e-12 * mass:
+        balance, slope, mass = loss.kernel.balance(scores, targets, weight, side * h)
+        need = 1e-12 * mass + side * balance
+        if need < 0:
             return h
-        h *= 4.0
+        # About where its slope leads, but no farther than eight tries without it would go.
+        ahead = h + 1.5 * need / slope if slope > 0 else 0.0
+        h = min(max(4.0 * h, ahead), 4.0**8 * h)
     return math.inf
