@@ -132,3 +132,48 @@ def test_a_survey_certifies_as_much_as_was_placed(loss, regularizer):
     assert seen.gap <= proof.gap * (1.0 + 1e-12)
     again = backend.certify(seen.coef, seen.intercept, seen.certified)
     assert again.gap == pytest.approx(seen.gap, rel=1e-9)
+
+
+@pytest.mark.parametrize("outlier", [1.0, 1e6], ids=["alike", "one far longer"])
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_what_rounding_adds(loss, outlier):
+    """A bound for a block of rows is that of its rows, or a little more; rows of no weight have none.
+
+    `certify` bounds row by row.
+    """
+    X, y = cases.make_data(loss, n=600)
+    X[300] *= outlier  # in a block whose other rows are not
+    X[7] *= 1e12
+    weight = np.ones(len(y))
+    weight[7] = 0.0
+    problem = Problem.checked(X, y, loss=loss, lam=0.05, sample_weight=weight)
+    backend = LocalBackend(problem)
+    beta, w, _ = random_point(backend)
+    backend.place(beta, w, 0.0)
+    seen, proof = backend.survey(NEEDS), backend.certify(w, 0.0, beta)
+    assert proof.rounding <= seen.certificate.rounding * (1.0 + 1e-9)
+    assert seen.certificate.rounding <= 10.0 * proof.rounding
+    assert seen.primal - seen.dual - seen.gap <= 10.0 * (proof.primal - proof.dual - proof.gap)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_insensitive", "quantile"])
+def test_rounding_across_a_kink(loss):
+    """Where a score is at a kink, its rounding can move the slope from one end to the other."""
+    X, y = cases.make_data(loss, n=300)
+    backend = LocalBackend(Problem.checked(X, y, loss=loss, lam=0.05))
+    w = random_point(backend)[1]
+    found = []
+    for far in (0.0, 1e-3):
+        # One row whose score is at the kink, or is not: of weight enough to be seen.
+        kinked = X[7] @ w + far
+        target = np.where(np.arange(300) == 7, kinked + getattr(backend.problem.loss, "epsilon", 0), y)
+        if loss == "hinge":
+            rows = X.copy()
+            rows[7] *= y[7] * (1.0 + far) / (X[7] @ w)
+            problem = Problem.checked(rows, y, loss=loss, lam=0.05)
+        else:
+            problem = Problem.checked(X, target, loss=loss, lam=0.05)
+        near = LocalBackend(problem)
+        near.place(np.zeros(300), w, 0.0)
+        found.append(near.survey(NEEDS).certificate.rounding)
+    assert found[0] > found[1]

@@ -80,8 +80,9 @@ inline ScoreError score_error(const Problem& problem, const double* w, double bi
 template <class LossType>
 GapSums gap_sums(const LossType loss, RowBlock& rows, double delta, double norm) {
     double value = 0, excess = 0, apart = 0, slopes = 0, duals = 0, weight = 0, variation = 0;
+    double kink = INFINITY;
     const std::int64_t count = rows.count;
-#pragma omp simd reduction(+ : value, excess, apart, slopes, duals, weight)
+#pragma omp simd reduction(+ : value, excess, apart, slopes, duals, weight) reduction(min : kink)
     for (std::int64_t k = 0; k < count; ++k) {
         const double z = rows.z[k], b = rows.b[k], t = rows.target[k], c = rows.c[k];
         const double s = loss.ascent(z, t);
@@ -93,10 +94,11 @@ GapSums gap_sums(const LossType loss, RowBlock& rows, double delta, double norm)
         slopes += c * std::abs(s);
         duals += c * std::abs(b);
         weight += c;
+        kink = std::min(kink, loss.from_kink(z, t));
     }
     if (loss.gamma > 0) {
         variation = 2.0 * delta * weight / loss.gamma;  // phi' is 1/gamma-Lipschitz
-    } else {
+    } else if (!(kink > 2.0 * delta)) {
 #pragma omp simd reduction(+ : variation)
         for (std::int64_t k = 0; k < count; ++k)
             variation += rows.c[k] * loss.variation(rows.z[k], rows.target[k], delta);
