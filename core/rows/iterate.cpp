@@ -174,27 +174,21 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
             for (std::int64_t begin = 0; begin < problem.n; begin += block_rows) {
                 if (begin % rows_per_check == 0 && token.stop()) return;
                 const std::int64_t end = std::min(problem.n, begin + block_rows);
-                double square[block_rows];
-                std::int64_t size = 0;
-                auto begin_row = [&](std::int64_t i) ADASDCA_INLINED {
+                double longest = 0, all = 0, size = 0, target = 0;
+                for_rows(it, rows, begin, end, [&](std::int64_t i) {
                     auto row = rows[i];
-                    const double scale = problem.weight_of(i) / (problem.lambda * problem.total);
-                    const double length = squared_length(row, problem.regularizer);
-                    row.state = {0.0, problem.y[i], scale * length, scale};
-                    square[i - begin] = length;
-                    size = std::max<std::int64_t>(size, row.size);
-                };
-                for_rows(it, rows, begin, end, begin_row);
-                double longest = 0, all = 0, target = 0;
-#pragma omp simd reduction(+ : all) reduction(max : longest, target)
-                for (std::int64_t k = 0; k < end - begin; ++k) {
-                    const bool counts = problem.weight_of(begin + k) > 0;
-                    all += square[k];
-                    longest = std::max(longest, counts ? square[k] : 0.0);
-                    target = std::max(target, counts ? std::abs(problem.y[begin + k]) : 0.0);
-                }
+                    const double weight = problem.weight_of(i);
+                    const double scale = weight / (problem.lambda * problem.total);
+                    const double square = squared_length(row, problem.regularizer);
+                    row.state = {0.0, problem.y[i], scale * square, scale};
+                    all += square;
+                    if (weight == 0) return;
+                    longest = std::max(longest, square);
+                    size = std::max(size, static_cast<double>(row.size));
+                    target = std::max(target, std::abs(problem.y[i]));
+                });
                 const bool alike = longest * static_cast<double>(end - begin) <= most_alike * all;
-                it.bounds.push_back({std::sqrt(longest), static_cast<double>(size), target, alike});
+                it.bounds.push_back({std::sqrt(longest), size, target, alike});
                 squares += all;
             }
         },
