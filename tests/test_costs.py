@@ -177,7 +177,9 @@ def phase_of(loss, tol):
 
 def test_rounds_of_kinks_cost_much_from_their_beginning():
     """A goal of half the digits saves less than half of their price."""
-    prices = [second.cost(survey, 1.0) for second, survey in map(phase_of, ["hinge"] * 2, [1e-2, 1e-4])]
+    prices = [
+        second.cost(survey, 1.0) for second, survey in map(phase_of, ["hinge"] * 2, [1e-2, 1e-4])
+    ]
     assert prices[1] < 2.0 * prices[0] < 3.0 * prices[1]
 
 
