@@ -169,15 +169,18 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                 problem, threads, token, sided ? side_sums.data() : fresh.data(),
                 [&](std::int64_t begin, std::int64_t end, double* parts) {
                     RowBlock block;
+                    const BlockBounds& bounds = it.bounds[begin / block_rows];
                     double own_b[block_rows], weight[block_rows];
                     block.count = end - begin;
-                    auto add = [&](const auto& row) {
+                    const double shift = bias;
+                    auto add = [&](const auto& row) ADASDCA_INLINED {
                         const double coefficient = row.state.scale * row.state.beta;
                         double* part = parts + (sided && coefficient > 0 ? problem.d : 0);
                         if (coefficient != 0)
                             row.each([&](std::int64_t j, double x) { part[j] += coefficient * x; });
                     };
-                    for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                    // A call for every row would be a third of the survey (ijcnn1: 1.2 -> 0.8 ms).
+                    auto visit = [&](std::int64_t i) ADASDCA_INLINED {
                         const auto row = rows[i];
                         const RowState& state = row.state;
                         const std::int64_t k = i - begin;
@@ -187,7 +190,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                         if (known) row.state.beta = out.certified[i];
                         block.sign[k] = l.sign;
                         block.target[k] = l.target;
-                        block.z[k] = l.sign * (x_dot_w + bias);
+                        block.z[k] = l.sign * (x_dot_w + shift);
                         if (follow && at_once)
                             row.state.beta = l.sign * loss.ascent(block.z[k], l.target);
                         block.b[k] = l.sign * state.beta;
@@ -198,18 +201,22 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                         }
                         block.q[k] = state.q;
                         block.c[k] = state.scale * lambda_total;
-                        block.length[k] = static_cast<double>(row.size);
+                        if (!bounds.alike) block.length[k] = static_cast<double>(row.size);
                         if (!follow || at_once) add(row);
-                    });
+                    };
+                    for_rows(it, rows, begin, end, visit, still);
                     if (follow && !at_once) {
                         follow_scores(loss, block);
-                        for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                        for_rows(it, rows, begin, end, [&](std::int64_t i) ADASDCA_INLINED {
                             const auto row = rows[i];
                             row.state.beta = block.sign[i - begin] * block.b[i - begin];
                             add(row);
                         });
                     }
-                    sums[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
+                    const double delta = error.of(bounds, loss.margin ? 1.0 : bounds.target);
+                    sums[begin / block_rows] =
+                        bounds.alike ? gap_sums(loss, block, delta, bounds.norm)
+                                     : gap_sums_by_rows(loss, block, error, lambda_total);
                     if (sided) measure(loss, block, own_b, loss.gamma == 0 || out.share);
                     distributions[begin / block_rows] =
                         distribution_sums(loss.gamma, block, weight);
@@ -257,14 +264,6 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
             balance_sides(problem, sides_of(problem, out.beta), out.beta, out.certified);
             best = certify(it, scores, bias, w, out.certified, threads, token, enough);
         }
-    } else if (known) {
-        it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
-        best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
-        charge_imbalance(problem, w, skew_of(problem, out.beta, extents), best);
-        if (doubtful(problem, best, enough)) {
-            const auto finer = certify_by(it, true, nullptr, bias, w, out.beta, threads, token);
-            if (finer.gap < best.gap) best = finer;
-        }
     } else if (slopes) {
         it.spare_constant = problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
         result.intercept = best_intercept(problem, scores, bias, threads, token);
@@ -273,9 +272,13 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
         balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
         best = certify(it, scores, result.intercept, w, out.certified, threads, token, enough);
     } else {
+        if (known)
+            it.spare_constant =
+                problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
         best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
+        charge_imbalance(problem, w, skew_of(problem, out.beta, extents), best);
         if (doubtful(problem, best, enough)) {
-            const auto finer = certify_by(it, true, nullptr, 0.0, w, out.beta, threads, token);
+            const auto finer = certify_by(it, true, nullptr, bias, w, out.beta, threads, token);
             if (finer.gap < best.gap) best = finer;
         }
     }

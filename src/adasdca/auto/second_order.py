@@ -6,6 +6,7 @@ import math
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -141,6 +142,12 @@ class SecondOrder:
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
         #: twice the digits, as the next one does after such an end.
         self.exhausted = self.exact = False
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether no row has curvature at w = 0, where all rows of a loss of margins are alike."""
+        loss = self.problem.loss
+        return loss.kind == "classification" and not loss.curvature(0.0, 1.0)
 
     def plan(self, survey: Survey, tol: float, last: bool) -> SecondOrderPlan:
         """Plan the phase from this survey's point.
@@ -311,15 +318,16 @@ class SecondOrder:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
         costs, policy, n, d = self.costs, self.policy, self.costs.facts.n, self.costs.facts.d
         relative = min(survey.relative_gap, 1.0)
-        decades = max(math.log10(relative / max(self.tol, 1e-15)), 1.0)
+        decades = max(math.log10(relative / max(self.tol, 1e-15)), 0.0)
         moving = min(n, policy.rows_in_play(survey.active, d))
         share = moving / n
         step = 3.0 * costs.rates.interpreter + share * costs.pass_
         active = min(n, max(survey.active // 2, 1))
         solving = min(costs.equations(1.0, active, 0, self.kernel).values())
-        look = 2.0 * costs.survey
-        price = decades * (look + policy.steps_a_decade * (step + solving))
-        return policy.early * price if relative > policy.near else price
+        begin = policy.steps_begin if relative > policy.near else policy.steps_begin_near
+        looks = policy.looks + policy.looks_a_decade * decades
+        steps = begin + policy.steps_a_decade * decades
+        return looks * costs.survey + steps * (step + solving)
 
 
 def _survey(backend: Backend, deadline: float) -> Survey | None:
