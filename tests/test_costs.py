@@ -6,14 +6,18 @@ from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import adasdca
 from adasdca.auto.costs import Costs
 from adasdca.auto.rates import Rates, current, use
+from adasdca.auto.schedule import AutoSchedule
+from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
 from adasdca.calibration import calibrate, main
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
+from second_order import FOREVER
 
 
 def names_of_phases(**options):
@@ -151,3 +155,37 @@ def test_command(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["-o", str(tmp_path / "no" / "such.json")])
     assert "choose another file" in capsys.readouterr().err
+
+
+def test_what_long_rows_share_is_told_by_few_of_them():
+    """The estimate of 16 rows of many features is that of all pairs, about."""
+    X = sp.random(200, 5000, 0.2, format="csr", random_state=np.random.default_rng(0))
+    problem = Problem.checked(X, np.ones(200), loss="squared", lam=1.0)
+    some = (X[:100] != 0).astype(float) @ (X[100:] != 0).astype(float).T
+    assert RowFacts(problem.rows).shared == pytest.approx(some.mean(), rel=0.1)
+
+
+def phase_of(loss, tol):
+    """The second-order phase of a problem, and a survey after an epoch of it."""
+    X, y = adasdca.datasets.load_mushrooms()
+    problem = Problem.checked(X, y, loss=loss, lam=1 / len(y))
+    backend = LocalBackend(problem)
+    backend.workspace.ascend(np.arange(len(y), dtype=np.int32), FOREVER)
+    schedule = AutoSchedule(problem, backend.facts, tol, 1)
+    return schedule._second, backend.survey(schedule.needs)
+
+
+def test_rounds_of_kinks_cost_much_from_their_beginning():
+    """A goal of half the digits saves less than half of their price."""
+    prices = [
+        second.cost(survey, 1.0) for second, survey in map(phase_of, ["hinge"] * 2, [1e-2, 1e-4])
+    ]
+    assert prices[1] < 2.0 * prices[0] < 3.0 * prices[1]
+
+
+@pytest.mark.parametrize(("loss", "flat"), [("smoothed_hinge", True), ("squared_hinge", False)])
+def test_first_steps_without_curvature_are_blind(loss, flat):
+    second, _ = phase_of(loss, 1e-3)
+    assert second.flat is flat
+    policy = second.policy
+    assert policy.first_steps(3.0, 1.0, True) > policy.first_steps(3.0, 1.0, False)

@@ -57,6 +57,10 @@ struct ScoreError {
         return share * (norm_x * norm_w + inner) +
                4.0 * unit_roundoff * (outer + std::abs(z) + std::abs(target));
     }
+    // Of all rows of a block. No score is larger than |x||w| and the intercept, but for rounding.
+    double of(const BlockBounds& rows, double target) const {
+        return of(rows.norm, rows.size, 1.01 * (rows.norm * norm_w + inner + outer), target);
+    }
 };
 
 inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
@@ -70,26 +74,59 @@ inline ScoreError score_error(const Problem& problem, const double* w, double bi
                  : ScoreError{norm, 0, shift + told, eps, 0};
 }
 
+// Sums over a block, its residues and shares; what rounding can do to scores that are off by
+// `delta`, and to the sum of rows no longer than `norm`, is bounded for all rows at once.
 // A function of its own with the loss by value: only so is the loop vectorised.
 template <class LossType>
-GapSums gap_sums(const LossType loss, RowBlock& rows, const ScoreError error, double lambda_total) {
-    double value = 0, excess = 0, slip = 0, blur = 0, mass = 0;
+GapSums gap_sums(const LossType loss, RowBlock& rows, double delta, double norm) {
+    double value = 0, excess = 0, apart = 0, slopes = 0, duals = 0, weight = 0, variation = 0;
+    double kink = INFINITY;
     const std::int64_t count = rows.count;
-#pragma omp simd reduction(+ : value, excess, slip, blur, mass)
+#pragma omp simd reduction(+ : value, excess, apart, slopes, duals, weight) reduction(min : kink)
     for (std::int64_t k = 0; k < count; ++k) {
         const double z = rows.z[k], b = rows.b[k], t = rows.target[k], c = rows.c[k];
-        const double norm = std::sqrt(rows.q[k] * lambda_total / std::max(c, 1e-300));
-        const double delta = error.of(norm, rows.length[k], z, t);
         const double s = loss.ascent(z, t);
         rows.share[k] = loss.excess(z, b, t);
         rows.residue[k] = rows.sign[k] * (b - s);
         value += c * loss.value(z, t);
         excess += c * rows.share[k];
-        slip += c * delta * (std::abs(s - b) + loss.variation(z, t, delta));
-        blur += c * delta * (std::abs(s) + loss.variation(z, t, delta));
+        apart += c * std::abs(s - b);
+        slopes += c * std::abs(s);
+        duals += c * std::abs(b);
+        weight += c;
+        kink = std::min(kink, loss.from_kink(z, t));
+    }
+    if (loss.gamma > 0) {
+        variation = 2.0 * delta * weight / loss.gamma;  // phi' is 1/gamma-Lipschitz
+    } else if (!(kink > 2.0 * delta)) {
+#pragma omp simd reduction(+ : variation)
+        for (std::int64_t k = 0; k < count; ++k)
+            variation += rows.c[k] * loss.variation(rows.z[k], rows.target[k], delta);
+    }
+    return {value, excess, delta * (apart + variation), delta * (slopes + variation), norm * duals};
+}
+
+// The same with a bound for each row, which is closer where some are far longer than others.
+template <class LossType>
+GapSums gap_sums_by_rows(const LossType loss, RowBlock& rows, const ScoreError error,
+                         double lambda_total) {
+    GapSums sums = gap_sums(loss, rows, 0.0, 0.0);
+    double slip = 0, blur = 0, mass = 0;
+    const std::int64_t count = rows.count;
+#pragma omp simd reduction(+ : slip, blur, mass)
+    for (std::int64_t k = 0; k < count; ++k) {
+        const double z = rows.z[k], b = rows.b[k], t = rows.target[k], c = rows.c[k];
+        const double norm = std::sqrt(rows.q[k] * lambda_total / std::max(c, 1e-300));
+        const double delta = error.of(norm, rows.length[k], z, t);
+        const double s = loss.ascent(z, t), variation = loss.variation(z, t, delta);
+        slip += c * delta * (std::abs(s - b) + variation);
+        blur += c * delta * (std::abs(s) + variation);
         mass += c * std::abs(b) * norm;
     }
-    return {value, excess, slip, blur, mass};
+    sums.slip = slip;
+    sums.blur = blur;
+    sums.mass = mass;
+    return sums;
 }
 
 inline GapSums total_of(const std::vector<GapSums>& parts) {

@@ -288,7 +288,8 @@ inline Evidence evidence_of(const Iterate& it, const double* scores, double shif
                                 block.c[k] = weight[k];
                                 block.length[k] = static_cast<double>(row.size);
                             }
-                            parts[begin / block_rows] = gap_sums(loss, block, error, lambda_total);
+                            parts[begin / block_rows] =
+                                gap_sums_by_rows(loss, block, error, lambda_total);
                             extents[begin / block_rows] = extent_of(block);
                         });
         },

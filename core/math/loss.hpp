@@ -33,6 +33,7 @@ concept Loss = requires(const L& loss, double x) {
     { loss.curvature(x, x) } -> std::same_as<double>;     // phi''(z; t), 0 at kinks
     { loss.excess(x, x, x) } -> std::same_as<double>;     // phi(z) + phi*(-b) + z b, never negative
     { loss.variation(x, x, x) } -> std::same_as<double>;  // of phi' over z +- delta
+    { loss.from_kink(x, x) } -> std::same_as<double>;     // |z - z'| to the next jump of phi'
     { loss.clip(x) } -> std::same_as<double>;             // nearest point of the domain of b
 };
 
@@ -97,6 +98,11 @@ struct PiecewiseQuadratic {
         return ascent(z - delta, t) - ascent(z + delta, t);
     }
 
+    ADASDCA_INLINE double from_kink(double z, double t) const {
+        return gamma > 0 ? std::numeric_limits<double>::infinity()
+                         : std::abs(std::abs(t - z) - epsilon);
+    }
+
     // The loss with its kinks rounded over a length: phi* gains length (b - centre)^2 / 2, and
     // -phi' becomes best(t - z + length centre, gamma + length).
     ADASDCA_INLINE double rounded_ascent(double z, double t, double length, double centre) const {
@@ -147,6 +153,10 @@ struct Logistic {
     }
 
     ADASDCA_INLINE double variation(double, double, double delta) const { return 0.5 * delta; }
+
+    ADASDCA_INLINE double from_kink(double, double) const {
+        return std::numeric_limits<double>::infinity();
+    }
 
     // It has no kinks to round.
     ADASDCA_INLINE double rounded_ascent(double z, double t, double, double) const {

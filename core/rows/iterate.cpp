@@ -142,6 +142,10 @@ std::vector<std::uint8_t> rows_by_length(const Problem& problem) {
 
 namespace {
 
+// A block's rows are alike if no square |x|^2 is more than so many times their mean: one bound for
+// all is then at most four times that of a row for itself.
+constexpr double most_alike = 16;
+
 // |x|^2 in the norm that is dual to the regulariser's.
 template <class Row>
 double squared_length(const Row& row, const AnyRegularizer& regularizer) {
@@ -164,19 +168,28 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
     it.states.resize(problem.n);
     std::visit([&](const auto& x) { it.rows = rows_of(x, it.states.data()); }, problem.matrix);
     double squares = 0;
+    it.bounds.reserve(static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
     std::visit(
         [&](const auto& rows) {
             for (std::int64_t begin = 0; begin < problem.n; begin += block_rows) {
                 if (begin % rows_per_check == 0 && token.stop()) return;
-                for_rows(it, rows, begin, std::min(problem.n, begin + block_rows),
-                         [&](std::int64_t i) {
-                             auto row = rows[i];
-                             const double scale =
-                                 problem.weight_of(i) / (problem.lambda * problem.total);
-                             const double square = squared_length(row, problem.regularizer);
-                             squares += square;
-                             row.state = {0.0, problem.y[i], scale * square, scale};
-                         });
+                const std::int64_t end = std::min(problem.n, begin + block_rows);
+                double longest = 0, all = 0, size = 0, target = 0;
+                for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                    auto row = rows[i];
+                    const double weight = problem.weight_of(i);
+                    const double scale = weight / (problem.lambda * problem.total);
+                    const double square = squared_length(row, problem.regularizer);
+                    row.state = {0.0, problem.y[i], scale * square, scale};
+                    all += square;
+                    if (weight == 0) return;
+                    longest = std::max(longest, square);
+                    size = std::max(size, static_cast<double>(row.size));
+                    target = std::max(target, std::abs(problem.y[i]));
+                });
+                const bool alike = longest * static_cast<double>(end - begin) <= most_alike * all;
+                it.bounds.push_back({std::sqrt(longest), size, target, alike});
+                squares += all;
             }
         },
         it.rows);

@@ -79,9 +79,16 @@ inline constexpr std::int64_t block_rows = 256;
 // Empty where most rows are as long as the one before, or long.
 std::vector<std::uint8_t> rows_by_length(const Problem& problem);
 
+// What bounds the rows of a block, those of weight 0 left out.
+struct BlockBounds {
+    double norm = 0, size = 0, target = 0;  // the largest |x|, number of entries, and |y|
+    bool alike = true;                      // no row is far longer than the others
+};
+
 // (beta, u, w, bias): all that changes during a solve.
 struct Iterate {
     const Problem* problem = nullptr;
+    std::vector<BlockBounds> bounds;      // of each block
     std::vector<std::uint8_t> row_order;  // of the rows of each block; empty: as they come
     Buffer<RowState> states;              // where rows are not packed
     Buffer<std::uint64_t> place;          // where they are
@@ -98,6 +105,7 @@ struct Iterate {
     bool packing = false;       // to be packed before the first ascent
     bool follow = false;        // beta is to be -phi' at w, from the next survey on
     bool placed = false;        // w and b were put here, by no ascent
+    bool fresh = true;          // nothing has moved yet: beta = 0
 
     // Scores are x.w + bias().
     double bias() const { return multiplier + problem->intercept_scale * constant; }
@@ -122,10 +130,11 @@ decltype(auto) with_rows(const Iterate& it, F&& f) {
 
 // f(i) for the rows of a block, in the order of `row_order`; the next block is on its way into the
 // cache meanwhile, because the hardware foresees no such order (w8a's survey: 60 -> 16 ns a row).
+// Where only `heads` are looked at, no order is needed.
 template <class Rows, class F>
 ADASDCA_INLINE void for_rows(const Iterate& it, const Rows& rows, std::int64_t begin,
-                             std::int64_t end, F&& f) {
-    const std::uint8_t* order = it.row_order.empty() ? nullptr : it.row_order.data();
+                             std::int64_t end, F&& f, bool heads = false) {
+    const std::uint8_t* order = it.row_order.empty() || heads ? nullptr : it.row_order.data();
     const std::int64_t last = it.problem->n - 1;
     for (std::int64_t k = begin; k < end; ++k) {
         std::int64_t i = k;

@@ -17,16 +17,20 @@
 #define ADASDCA_PREFETCH(address) __builtin_prefetch(address, 1, 3)
 // GCC takes a function that only prefetches for one without effect and drops the call unless
 // inlined; and where a unit is large, it leaves calls in loops that are only vectorised without.
+// ADASDCA_INLINED is for lambdas, after their parameters.
 #define ADASDCA_INLINE [[gnu::always_inline]] inline
+#define ADASDCA_INLINED __attribute__((always_inline))
 #define ADASDCA_NOINLINE [[gnu::noinline]]
 #elif defined(_MSC_VER)
 #include <intrin.h>
 #define ADASDCA_PREFETCH(address) ((void)(address))
 #define ADASDCA_INLINE __forceinline
+#define ADASDCA_INLINED [[msvc::forceinline]]
 #define ADASDCA_NOINLINE __declspec(noinline)
 #else
 #define ADASDCA_PREFETCH(address) ((void)(address))
 #define ADASDCA_INLINE inline
+#define ADASDCA_INLINED
 #define ADASDCA_NOINLINE
 #endif
 

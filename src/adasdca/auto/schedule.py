@@ -37,8 +37,6 @@ class AutoSchedule:
         What to decide by.
     """
 
-    needs = frozenset({"adaptive"})
-
     def __init__(
         self,
         problem: Problem,
@@ -60,13 +58,24 @@ class AutoSchedule:
         self._epochs = 0
         self._spent = 0.0  # on epochs, by their prices
         self._strain = 1.0  # q/γ of an ordinary row
-        self._rate = policy.first_rate  # fall of log gap in an epoch
+        self._rate = policy.first_rate  # fall of log gap in an epoch, by the last two plans
+        self._fall: float | None = None  # by the last one
         self._halved = math.inf, 0  # the gap when it last had halved, and the epochs done by then
         self._still = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
         self._exhausted = 0  # times in a row that it could do no more
         self._least = math.inf  # the least gap of all surveys
+        # Whether second-order steps come first, whatever a survey shows.
+        epoch = min(self._costs.epoch(facts.n, adaptive) for adaptive in (False, True))
+        step = self._costs.newton(1.0, facts.n) if self._second.quadratic else math.inf
+        self._opens = self._second.small or step < policy.quadratic_epochs * epoch
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What surveys are to show of every row: nothing where no epoch is ahead."""
+        second = self._opens if self._last is None else self._last[0] == "second order"
+        return frozenset() if second else frozenset({"adaptive"})
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
@@ -86,7 +95,7 @@ class AutoSchedule:
             self._final = self._final or hidden
             self._second.exhausted |= hidden
             return self._go_on(survey, relative)
-        if self._second.small:
+        if self._opens:
             return self._go_on(survey, relative)
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
@@ -150,7 +159,11 @@ class AutoSchedule:
             # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
             policy = self._policy
             slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
-            self._rate = max(fall / length, slowest)
+            # Gaps of single epochs swing, and two tell more than one (the logarithm of the epochs
+            # left is off by 0.6 instead of 0.7, from the sixth on).
+            now, last = fall / length, self._fall
+            self._rate = max(now if last is None else 0.5 * (now + max(last, 0.0)), slowest)
+            self._fall = now
         self._least = min(self._least, before, relative)
 
     def _epochs_left(self, relative: float) -> float:
@@ -161,7 +174,8 @@ class AutoSchedule:
     def _look_at_rows(self, survey: Survey) -> None:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
         some = to_host(survey.curvature[:: -(-survey.n // STRAINED)])
-        self._strain = float(np.median(some)) / (survey.gamma or 1.0)
+        middle = len(some) // 2
+        self._strain = float(np.partition(some, middle)[middle]) / (survey.gamma or 1.0)
         iterations = self._policy.iterations(self._strain, len(survey.coef), self._wide)
         # The one step of a quadratic function has to gain all the digits. The gap has twice those
         # of the right-hand side.
@@ -179,10 +193,12 @@ class AutoSchedule:
             return steps, self._epochs_left(relative)
         if not self._last:  # nothing is known yet but what such data took before
             left = policy.first_permutations(self._digits) if self._wide else foreseen
-            return policy.first_steps(self._digits, self._strain), left
+            return policy.first_steps(self._digits, self._strain, self._second.flat), left
         left = self._epochs_left(relative)
         if not self._wide and need > 0:
-            left = policy.blend(need / self._rate, foreseen, self._epochs)
+            left = need / self._rate
+            if not self._second.smooth:
+                left = policy.blend(left, foreseen, self._epochs)
         return policy.steps(relative), left
 
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:

@@ -6,6 +6,7 @@ import math
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -50,16 +51,21 @@ class EquationChoice:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
         self.iterations = ConjugateGradients()
         self._expected = costs.iterations
+        #: What the prices were asked for, and these, the least one first.
+        self._facts: tuple[int, int, float] | None = None
+        self._prices: dict[str, float] = {}
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Solve the equations; None if time ran out."""
-        prices = self.costs.equations(
-            self.steps, term.curved, term.known, self.ridge, self._expected
-        )
-        if self.exact and "features" in prices:
-            prices["features"] = 0.0
-        for way in sorted(prices, key=prices.__getitem__):
-            found = self._solve(way, term, equations, prices, deadline)
+        facts = term.curved, term.known, self._expected
+        if facts != self._facts:
+            curved, known, expected = self._facts = facts
+            prices = self.costs.equations(self.steps, curved, known, self.ridge, expected)
+            if self.exact and "features" in prices:
+                prices["features"] = 0.0
+            self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
+        for way in self._prices:
+            found = self._solve(way, term, equations, self._prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
         return self.iterations.solve(term, equations, deadline)
@@ -137,6 +143,12 @@ class SecondOrder:
         #: twice the digits, as the next one does after such an end.
         self.exhausted = self.exact = False
 
+    @cached_property
+    def flat(self) -> bool:
+        """Whether no row has curvature at w = 0, where all rows of a loss of margins are alike."""
+        loss = self.problem.loss
+        return loss.kind == "classification" and not loss.curvature(0.0, 1.0)
+
     def plan(self, survey: Survey, tol: float, last: bool) -> SecondOrderPlan:
         """Plan the phase from this survey's point.
 
@@ -170,23 +182,29 @@ class SecondOrder:
             if self.smooth and self.plain:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
-                goal = min(tol, self.policy.last_gap) if last else tol
-                self._rounds(backend, start, goal, deadline, solve)
+                self._rounds(backend, start, tol, last, deadline, solve)
             if self.exact and self.exhausted:
                 self._rest(backend, deadline)
 
     def _rounds(
-        self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        solve: EquationChoice,
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
+        goal = min(tol, self.policy.last_gap) if last else tol
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
             best, ending = solve_on_features(
-                backend, self.problem, survey, tol, deadline, self._choice_for
+                backend, self.problem, survey, goal, deadline, self._choice_for
             )
         else:
             hard = self.smooth and self.plain
-            rounds = Multipliers(backend, self.problem, solve, self.exact, hard)
-            best, ending = rounds.run(survey, tol, deadline)
+            rounds = Multipliers(backend, self.problem, solve, self.exact, hard, tol)
+            best, ending = rounds.run(survey, goal, deadline)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 
@@ -300,15 +318,16 @@ class SecondOrder:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
         costs, policy, n, d = self.costs, self.policy, self.costs.facts.n, self.costs.facts.d
         relative = min(survey.relative_gap, 1.0)
-        decades = max(math.log10(relative / max(self.tol, 1e-15)), 1.0)
+        decades = max(math.log10(relative / max(self.tol, 1e-15)), 0.0)
         moving = min(n, policy.rows_in_play(survey.active, d))
         share = moving / n
         step = 3.0 * costs.rates.interpreter + share * costs.pass_
         active = min(n, max(survey.active // 2, 1))
         solving = min(costs.equations(1.0, active, 0, self.kernel).values())
-        look = 2.0 * costs.survey
-        price = decades * (look + policy.steps_a_decade * (step + solving))
-        return policy.early * price if relative > policy.near else price
+        begin = policy.steps_begin if relative > policy.near else policy.steps_begin_near
+        looks = policy.looks + policy.looks_a_decade * decades
+        steps = begin + policy.steps_a_decade * decades
+        return looks * costs.survey + steps * (step + solving)
 
 
 def _survey(backend: Backend, deadline: float) -> Survey | None:

@@ -62,10 +62,12 @@ class RowFacts:
         """Number of features that two rows share, on average."""
         if self.dense:
             return float(self.d)
-        counts, m = self._counts(PAIRS)
+        # Long rows share many features, and fewer of them tell as much.
+        few = max(PAIRS * PAIRS * self.n // max(self.stored, 1), 16)
+        counts, m = self._counts(min(PAIRS, few))
         if m < 2:
             return self.stored / self.n
-        return float((counts * (counts - 1)).sum()) / (m * (m - 1))
+        return float(counts @ counts - counts.sum()) / (m * (m - 1))
 
     def _counts(self, most: int) -> tuple[NDArray[np.int64], int]:
         """How often features occur in about so many sparse rows, and in how many it was."""
