@@ -133,7 +133,9 @@ def test_prices_follow_every_rate():
         for costs in (Costs(RowFacts(p.rows), p.loss) for p in problems):
             found += [costs.epoch(10, True), costs.epoch(10, False), costs.newton(3.0, 40)]
             found += [costs.product, costs.gram_row]
-        return np.array(found)
+        device = RowFacts(problems[0].rows)
+        device.batch = 64
+        return np.array([*found, Costs(device, problems[0].loss).epoch(128, False)])
 
     published = prices()
     for field in fields(Rates):
