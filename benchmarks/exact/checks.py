@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
@@ -39,13 +39,20 @@ class Oracle:
         The case.
     near : Solution
         A solution near the optimum, to start from. What is found does not depend on it.
+    nearer : callable, optional
+        Makes another one, if the optimum is not found from there.
     """
 
-    def __init__(self, case: Case, near: Any) -> None:
+    def __init__(self, case: Case, near: Any, nearer: Callable[[], Any] | None = None) -> None:
         self.case, self.exact = case, case.exactly()
-        beta = as_beta(near.dual_coef, case.options["sample_weight"], len(case.y))[0]
-        w, b = self.point(near.coef, near.intercept)
-        self.optimum: Bracket = self.exact.optimum(w, b, beta)
+        self.optimum: Bracket = self._from(near, thorough=nearer is None)
+        if nearer is not None and not self.decided:
+            again = self._from(nearer(), thorough=True)
+            self.optimum = min(self.optimum, again, key=lambda each: each.width)
+
+    def _from(self, near: Any, thorough: bool) -> Bracket:
+        beta = as_beta(near.dual_coef, self.case.options["sample_weight"], len(self.case.y))[0]
+        return self.exact.optimum(*self.point(near.coef, near.intercept), beta, thorough)
 
     @property
     def decided(self) -> bool:
