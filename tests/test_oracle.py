@@ -67,6 +67,12 @@ def test_what_can_be_certified_is_found(index):
         (4013, 5737, False),
         (4014, 125, False),
         (4002, 3158, False),  # and an L1 term
+        (50, 108, False),  # features a million deviations away: digits of w and b too coarse
+        (50, 8016, False),
+        (50, 23460, False),
+        (50, 25507, False),
+        (50, 26097, False),
+        (51, 14231, False),  # no curvature at the optimum, and an intercept that surveys move
     ],
 )
 def test_solves_go_on_to_what_can_be_certified(seed, index, small):
