@@ -31,7 +31,7 @@ class Mutation:
     old, new : str
         A piece that occurs once, and what takes its place.
     tests : str
-        Files of tests, without `test_`.
+        Files of tests, without `test_`, or FILE::TEST.
     survives : str
         Why it may survive; empty if it must not.
     """
@@ -97,6 +97,12 @@ MUTATIONS = (
              "certificate certificates_exactly"),
     Mutation(CERTIFICATE, "primal - gap - blur, -math.inf", "primal - gap + blur, -math.inf",
              "certificates_exactly certificate"),
+    Mutation("adasdca/backends/cpu.py", "found.primal, found.gap, found.rounding,",
+             "found.primal, found.gap - found.rounding, found.rounding,", "certificates_exactly"),
+    Mutation("adasdca/newton/linear.py", "rest if self.term.exact else None", "None",
+             "oracle::test_solves_go_on_to_what_can_be_certified"),
+    Mutation("adasdca/auto/second_order.py", "self.exhausted or survey.gap >= self._gap",
+             "self.exhausted", "oracle::test_solves_go_on_to_what_can_be_certified"),
     Mutation(CERTIFICATE, "        return gap / primal\n", "        return gap / (1 + primal)\n",
              "certificate"),
     Mutation(CERTIFICATE, "lighter = min(up, down)", "lighter = max(up, down)", "certificate"),
@@ -105,6 +111,9 @@ MUTATIONS = (
              "    around = None\n    if around is", "interruption"),
     Mutation("adasdca/estimators/_base.py", "            if monitor.stopped:\n",
              "            if False:\n", "interruption"),
+    Mutation("adasdca/estimators/_base.py", "            if around.wished:\n",
+             "            if False:\n", "interruption"),
+    Mutation("adasdca/paths.py", "                around.check()\n", "", "interruption"),
     Mutation("adasdca/estimators/_base.py", "else began + self.max_time",
              "else time.perf_counter() + self.max_time", "interruption"),
     Mutation("adasdca/multinomial/solver.py", "max_epochs, max_time, callback, around",
@@ -201,7 +210,8 @@ def broken(mutation: Mutation) -> str:
 
 def passes(tests: str) -> bool:
     """Whether the tests pass with the sources as they are."""
-    files = [str(ROOT / "tests" / f"test_{name}.py") for name in tests.split()]
+    pairs = [name.partition("::") for name in tests.split()]
+    files = [str(ROOT / "tests" / f"test_{name}.py") + sign + one for name, sign, one in pairs]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
     return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
 
