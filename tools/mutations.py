@@ -134,6 +134,11 @@ MUTATIONS = (
     Mutation("adasdca/problem/data.py",
              "if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):", "if False:",
              "odd_input"),
+    # float32 data moved about 0 and back, in their own digits: another problem is certified
+    Mutation("adasdca/problem/data.py",
+             "        return values if values.dtype.isnative else",
+             "        values = (values - values.mean()) + values.mean()\n"
+             "        return values if values.dtype.isnative else", "far_targets"),
     # verdicts
     Mutation(VERDICTS, "mine.high < low or (not strict", "mine.high <= low or (not strict",
              "reproduce_claims"),
