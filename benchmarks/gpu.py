@@ -76,6 +76,19 @@ def sparse(n, d, per_row):
     return X, labels(X @ w, random)
 
 
+def text(n, d, per_row):
+    """Rows of unit norm in which frequent features count for less, as words by their rarity."""
+    cp = load_cupy()
+    X, _ = sparse(n, d, per_row)
+    rarity = cp.log(n / cp.maximum(cp.bincount(X.indices, minlength=d), 1)).astype(np.float32)
+    X.data = (cp.abs(X.data) + 0.5) * rarity[X.indices]
+    row = cp.repeat(cp.arange(n), cp.diff(X.indptr).get().tolist())
+    squares = cp.bincount(row, weights=X.data.astype(np.float64) ** 2, minlength=n)
+    X.data /= cp.sqrt(squares).astype(np.float32)[row]
+    w = cp.asarray(np.random.default_rng(0).standard_normal(d) * 3.0, np.float32)
+    return X, labels(X @ w, cp.random.default_rng(1))
+
+
 def classes(X, count):
     """Return noisy classes of the rows, as many as that."""
     cp = load_cupy()
@@ -104,6 +117,7 @@ PROBLEMS = {
         "squared_hinge",
     ),
     "4e6 x 200,000 sparse, hinge": (lambda: sparse(4_000_000, 200_000, 22), "hinge"),
+    "1e6 x 500,000 text, hinge": (lambda: text(1_000_000, 500_000, 60), "hinge"),
     "4e6 x 1000, logistic": (lambda: dense(4_000_000, 1000), "logistic"),
     "4e6 x 1000, squared hinge": (lambda: dense(4_000_000, 1000), "squared_hinge"),
     "4e6 x 1000, hinge": (lambda: dense(4_000_000, 1000), "hinge"),

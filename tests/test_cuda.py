@@ -15,6 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, estimators
+from adasdca.ascent.plans import Permutations, ThinnedDraws
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, term
@@ -357,6 +358,83 @@ def test_multinomial_models_of_rows_elsewhere(monkeypatch, rows, direct, interce
 def test_multinomial_models_on_a_device_of_another_name():
     with pytest.raises(ValueError, match=r"backend = 'cud' is unknown; choose 'cuda'"):
         solve_multinomial(np.eye(3), np.arange(3), n_classes=3, lam=1.0, backend="cud")
+
+
+ROWS = 300
+
+
+def wide_problem(loss, intercept, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random(ROWS, 450, 0.02, random_state=seed, format="csr")
+    scores = X @ rng.normal(size=450) + 0.3
+    y = scores + 0.1 * rng.normal(size=ROWS)
+    y = np.sign(y) if LOSSES[loss].kind == "classification" else y
+    weight = rng.integers(0, 4, ROWS).astype(float)
+    return Problem.checked(
+        X, y, loss=loss, lam=1 / ROWS, fit_intercept=intercept, sample_weight=weight
+    )
+
+
+KINKED = [name for name, loss in LOSSES.items() if loss().smoothness == 0]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", KINKED)
+def test_mini_batches_never_lower_the_dual_and_keep_their_balance(loss, intercept):
+    """Their steps are safe for whatever rows meet in a batch."""
+    problem = wide_problem(loss, intercept)
+    backend = host_backend(problem)
+    assert 1 < backend.facts.batch < ROWS
+    duals, gaps = [], []
+    for key in range(9):
+        seen = backend.survey(frozenset({"adaptive"}), FOREVER)
+        duals.append(seen.dual)
+        gaps.append(seen.gap)
+        assert 0 < seen.active <= ROWS
+        plan = Permutations(1, key) if key % 3 == 0 else ThinnedDraws("adaptive", "auto", 1.0, key)
+        assert 0 < backend.ascend(plan, FOREVER) <= ROWS
+        if intercept:
+            assert abs(problem.weight @ backend.beta) <= 1e-9 * problem.total
+    assert (np.diff(duals) >= -1e-6 * abs(duals[-1])).all()
+    assert gaps[-1] < 0.5 * gaps[0]
+
+
+def test_mini_batches_of_the_same_key_are_the_same():
+    def ascended(key):
+        backend = host_backend(wide_problem("hinge", True))
+        backend.survey(frozenset({"adaptive"}), FOREVER)
+        backend.ascend(ThinnedDraws("adaptive", "auto", 1.0, key), FOREVER)
+        return backend.beta
+
+    # (At the best intercept for w = 0 only the rows of the rarer class have a share of the gap.)
+    assert ascended(1).any()
+    np.testing.assert_array_equal(ascended(1), ascended(1))
+    assert (ascended(1) != ascended(2)).any()
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_solves_with_mini_batches(loss):
+    problem = wide_problem(loss, True)
+    X, y = problem.rows.matrix, problem.y
+    options = {"loss": loss, "lam": 1 / ROWS, "fit_intercept": True, "tol": 1e-5}
+    local = adasdca.solve(X, y, **options)
+    other = adasdca.solve(X, y, backend=host_backend, **options)
+    assert other.converged
+    assert other.n_updates > 0
+    assert abs(local.primal - other.primal) <= local.gap + other.gap
+
+
+def test_mini_batches_are_for_kinks_and_ridges_only():
+    X, y = data("hinge")
+    assert not host_backend(Problem.checked(X, y, loss="squared_hinge", lam=1.0)).facts.ascends
+    lasso = Problem.checked(X, y, loss="hinge", lam=1.0, l1_ratio=0.5)
+    assert not host_backend(lasso).facts.ascends
+
+
+def test_methods_that_visit_rows_one_by_one_are_refused():
+    X, y = data("hinge")
+    with pytest.raises(ValueError, match=r"one by one.*choose method='auto'"):
+        adasdca.solve(X, y, loss="hinge", lam=1e-3, method="sdca", backend=host_backend)
 
 
 def test_methods_that_ascend_are_refused():

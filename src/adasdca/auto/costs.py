@@ -101,6 +101,8 @@ class Costs:
         """Survey, plan and ascent of an epoch."""
         if not self.facts.ascends:
             return math.inf
+        if self.facts.batch > 1:
+            return self.survey + self.rates.batch * picks / self.facts.batch
         draw = self.draw_adaptive if adaptive else self.draw_permutation
         return self.rates.interpreter + self.survey + picks * (self.update + draw)
 

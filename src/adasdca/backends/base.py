@@ -287,6 +287,10 @@ class Facts(Protocol):
         """Whether coordinate ascent is possible."""
 
     @property
+    def batch(self) -> int:
+        """Rows that coordinate ascent takes steps on at a time."""
+
+    @property
     def squared_length(self) -> float:
         """Mean square of the number of entries of a row."""
 

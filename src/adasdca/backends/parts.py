@@ -47,7 +47,7 @@ class PartsFacts:
 
     parts: list[PartFacts]
     backend: PartsBackend
-    ascends = False
+    ascends, batch = False, 1
 
     def __post_init__(self) -> None:
         first = self.parts[0]

@@ -1,15 +1,15 @@
 """Rows on a device: their targets, weights and duals stay there.
 
 What is done to rows is `Products` and `Passes`; everything else is here, whatever these are. Epochs
-of coordinate ascent are one update after the other, which a device of thousands of slow threads is
-no help for: this backend is second-order only.
+are of mini-batches, and only there for losses with kinks on sparse rows: smooth losses need a few
+second-order steps.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Facts, ScaleError, to_host
 from adasdca.backends.cuda.certificate import EPS, Certifier
-from adasdca.backends.cuda.products import Passes, Products
+from adasdca.backends.cuda.epochs import DeviceEpochs
+from adasdca.backends.cuda.facts import DeviceFacts
+from adasdca.backends.cuda.products import BatchProducts, Passes, Products
 from adasdca.backends.cuda.term import DeviceTerm, WeightedRows
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
@@ -52,12 +54,12 @@ class DeviceBackend:
     def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
         self.problem, self.products, self.passes = problem, products, passes
         self.xp, self.mu = passes.xp, problem.mu
+        kinked = problem.loss.smoothness == 0
         n, d = products.shape
         ones = self.xp.ones(n)
         self._weight = passes.weighted(ones)
         centre = products.combine(self._weight) / problem.total
         self.at = WeightedRows(products, passes, centre, self.mu, problem.total)
-        self.facts: Facts = products.facts
         metric = np.broadcast_to(np.asarray(problem.regularizer.metric, np.float64), d)
         squares = products.row_squares(1.0 / metric)
         self._curvature = passes.weighted(squares) / self.mu
@@ -67,6 +69,19 @@ class DeviceBackend:
                 "features to about 1 or choose a larger lam"
                 + (" or larger penalty_factors." if problem.penalty_factors is not None else ".")
             )
+        self.facts: Facts = products.facts
+        self._epochs: DeviceEpochs | None = None
+        if isinstance(self.facts, DeviceFacts):
+            if self.facts.ascends and kinked and problem.regularizer.is_ridge:
+                self._epochs = DeviceEpochs(
+                    problem,
+                    cast(BatchProducts, products),
+                    passes,
+                    self.facts.counts,
+                    self._curvature,
+                )
+            batch = self._epochs.height if self._epochs else 1
+            self.facts = replace(self.facts, ascends=self._epochs is not None, batch=batch)
         self.certifier = Certifier(problem, products, passes, self.xp.sqrt(squares))
         self.multiplier, self.b = 0.0, 0.0
         self.w, self.beta = np.zeros(d), self.xp.zeros(n)
@@ -101,8 +116,11 @@ class DeviceBackend:
         return DeviceBackend(part, products, self.passes)
 
     def ascend(self, plan: Epoch, seconds: float) -> int:
-        """Refuse: `facts.ascends` is False."""
-        raise NotImplementedError("this backend does not ascend; choose method='auto'")
+        """Carry a plan out in mini-batches, for at most about that many seconds."""
+        assert self._epochs is not None
+        duals, b, visits = self._epochs.ascend(plan, self.beta, self.b, seconds)
+        self.place(duals, self.problem.regularizer.primal(self.combine(duals)), b)
+        return visits
 
     def gather(self, duals: Any) -> Array:
         """Return a dual point as n numbers."""
@@ -179,11 +197,15 @@ class DeviceBackend:
                 points.append((b, self.beta))
         found = [(*self._certify(self.w, at, scores, duals), at) for at, duals in points]
         certificate, certified, b = min(found, key=lambda each: each[0].gap)
+        active, spread = n, 1.0
+        if self._epochs is not None and "adaptive" in needs:
+            active, spread = self._epochs.look(scores, b, self.beta)
         return Survey(
             certificate=certificate,
             n=n,
             intercept=b,
-            active=n,
+            active=active,
+            spread=spread,
             moved=int(self.xp.count_nonzero(self.beta)),
             coef=self.w,
             beta=self.beta,

@@ -59,6 +59,8 @@ class PenaltySide:
         """Return g_j(w_j) + g*_j(u_j) − u_j w_j, as sums of terms that are never negative."""
         f, slope = self.f, self.slope
         x = self.g.primal(u)
+        if self.g.is_quadratic and self.curved.all():
+            return np.asarray(0.5 * f * (w - x) ** 2)
         if not self.curved.all():
             x = np.where(self.curved, x, 0.0)
         apart, s = w - x, u - f * x

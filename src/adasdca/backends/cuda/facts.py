@@ -16,6 +16,8 @@ class DeviceFacts:
     ----------
     counts : (d,) array
         The number of entries of every column.
+    batch : int
+        Rows of a mini-batch.
     """
 
     n: int
@@ -26,6 +28,7 @@ class DeviceFacts:
     squared_length: float
     counts: NDArray[np.float64]
     ascends: bool = False
+    batch: int = 1
 
     @property
     def column_shares(self) -> NDArray[np.float64]:

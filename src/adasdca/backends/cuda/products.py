@@ -86,6 +86,13 @@ class Products(Protocol):
         """Return a vector of n numbers in this process."""
 
 
+class BatchProducts(Products, Protocol):
+    """Products with rows that take steps in mini-batches; their facts say that they ascend."""
+
+    def batches(self, point: MiniBatches, passes: Any, height: int) -> Callable[[Any], float]:
+        """Return a function that visits rows in batches, and returns the intercept."""
+
+
 class System(NamedTuple):
     """(Σ_i h_i x_i x_iᵀ + diag(own)) v + Σ_i h_i x_i s = right, Σ_i h_i (x_i·v + s) = balance.
 
@@ -128,6 +135,37 @@ class Iterated(NamedTuple):
 
 #: Returns rows with curvature and their curvatures, where these are few.
 Few = Callable[[], "tuple[Products, Any] | None"]
+
+
+class MiniBatches(NamedTuple):
+    """Where mini-batches of dual coordinate ascent begin.
+
+    Attributes
+    ----------
+    beta : (n,) array
+        The duals, which the batches change.
+    u : (d,) array
+        Σ_i c_iβ_i x_i/(λN).
+    b, balance : float
+        The intercept, and Σ_i c_iβ_i, which is to be 0 after every batch.
+    free : bool
+        Whether there is an intercept.
+    stiff : (n,) array
+        Curvatures of the steps of rows, large enough for those of a whole batch.
+    largest : float
+        No number of u gets larger.
+    mu : float
+        λN.
+    """
+
+    beta: Any
+    u: Any
+    b: float
+    balance: float
+    free: bool
+    stiff: Any
+    largest: float
+    mu: float
 
 
 class RowChoice(NamedTuple):
@@ -228,6 +266,9 @@ class Passes(Protocol):
 
     def slopes(self, scores: Any, b: float) -> Any:
         """Return −φ' at scores + b."""
+
+    def shares(self, scores: Any, b: float, duals: Any, curvature: Any) -> tuple[Any, Any]:
+        """Return c (φ + φ* + aβ) and c q|Δβ| of every row at scores + b, Δβ its exact step."""
 
     def sides(self, duals: Any) -> tuple[float, float]:
         """Return Σ c max(β, 0) and Σ c max(−β, 0)."""

@@ -13,7 +13,9 @@ from adasdca import _core
 from adasdca.backends.base import Facts
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, real
+from adasdca.backends.cuda.kernels.epochs import CudaBatches
 from adasdca.backends.cuda.kernels.rows import CudaRows, width_for
+from adasdca.backends.cuda.products import MiniBatches
 
 #: Entries of a column that are added before their sum is added to others.
 SEGMENT = 1024
@@ -51,6 +53,7 @@ class CudaCsr(CudaRows):
             matrix.dtype.itemsize + 4,
             float((self.sizes**2).mean()),
             counts.get().astype(np.float64),
+            ascends=True,
         )
         parts = -(-counts // SEGMENT)
         self._first = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(parts)])
@@ -107,6 +110,10 @@ class CudaCsr(CudaRows):
             sums = self._first, part, line, np.int64(d)
             self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
         return out
+
+    def batches(self, point: MiniBatches, passes: Any, height: int) -> CudaBatches:
+        """Return a function that visits rows in batches, and returns the intercept."""
+        return CudaBatches(self._entries, self._width, passes, point, height)
 
     def take_rows(self, index: Any) -> CudaCsr:
         """Return some of the rows."""

@@ -118,6 +118,13 @@ class CudaPasses:
         self._run("balance", 3, scores, np.float64(b), *self.rows(), beta)
         return beta
 
+    def shares(self, scores: Any, b: float, duals: Any, curvature: Any) -> tuple[Any, Any]:
+        """Return c (φ + φ* + aβ) and c q|Δβ| of every row at scores + b, Δβ its exact step."""
+        share, step = cp.empty(self.n), cp.empty(self.n)
+        arguments = scores, np.float64(b), duals, curvature, *self.rows(), share, step
+        self._kernel("shares")(blocks_for(self.n), (THREADS,), (*arguments, np.int64(self.n)))
+        return share, step
+
     def sides(self, duals: Any) -> tuple[float, float]:
         """Return Σ c max(β, 0) and Σ c max(−β, 0)."""
         up, down, _ = self._run("sides", 2, duals, or_null(self.c))
