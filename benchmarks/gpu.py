@@ -143,28 +143,22 @@ def multinomial(X, codes, count, tol, limit, backend):
     return time.perf_counter() - began, found
 
 
+def told_of(seconds, found):
+    """Return what is told of every solve of ours."""
+    status = found.status.value
+    return {"seconds": seconds, "relative gap": found.relative_gap, "status": status}
+
+
 def measure_classes(X, count, tol, limit, patience):
     """Measure a multinomial model, on the device and on one core of the processor."""
     codes = classes(X, count)
     runs = [multinomial(X, codes, count, tol, limit, "cuda") for _ in range(3)]
     seconds, found = min(runs[1:], key=lambda run: run[0])
-    row = {
-        "ours": {
-            "seconds": seconds,
-            "first solve": runs[0][0],
-            "relative gap": found.relative_gap,
-            "primal": found.primal,
-            "status": found.status.value,
-            "Newton steps": found.n_epochs,
-        }
-    }
+    more = {"first solve": runs[0][0], "primal": found.primal, "Newton steps": found.n_epochs}
+    row = {"ours": told_of(seconds, found) | more}
     if patience is not None:
         seconds, found = multinomial(on_host(X), codes, count, tol, patience, None)
-        row["processor"] = {
-            "seconds": seconds,
-            "relative gap": found.relative_gap,
-            "status": found.status.value,
-        }
+        row["processor"] = told_of(seconds, found)
     return row
 
 
@@ -190,13 +184,10 @@ def ours(X, y, loss, tol, limit):
             break
     seconds, found = min(runs[1:] or runs, key=lambda run: run[0])
     timings = found.timings
-    return {
-        "seconds": seconds,
+    return told_of(seconds, found) | {
         "survey and steps": timings["survey"] + timings["second order"] + timings["plan"],
         "first solve": runs[0][0],
-        "relative gap": found.relative_gap,
         "primal": found.primal,
-        "status": found.status.value,
     }
 
 
@@ -286,11 +277,7 @@ def processor(X, y, loss, tol, limit, threads):
         X, y, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, n_threads=threads,
         max_time=limit,
     )  # fmt: skip
-    return {
-        "seconds": time.perf_counter() - began,
-        "relative gap": found.relative_gap,
-        "status": found.status.value,
-    }
+    return told_of(time.perf_counter() - began, found)
 
 
 def streamed(X, y, loss, tol, limit):
@@ -305,11 +292,7 @@ def streamed(X, y, loss, tol, limit):
         seconds = time.perf_counter() - began
     finally:
         device.free_bytes = free
-    return {
-        "seconds": seconds,
-        "relative gap": found.relative_gap,
-        "status": found.status.value,
-    }
+    return told_of(seconds, found)
 
 
 def sklearn(X, y, loss, primal):

@@ -22,20 +22,16 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import math
-import os
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import adasdca
 from adasdca.solution import Status
@@ -44,11 +40,11 @@ from benchmarks.exact.checks import Oracle
 from benchmarks.exact.counts import Run, Runs, Tally, Verdict
 from benchmarks.exact.numbers import digits
 from benchmarks.exact.problems import MAX_TIME, Case, make
+from benchmarks.measure import in_processes
 
 ROOT = Path(__file__).parents[1]
 MULTINOMIAL = 50  # every so manieth problem has more than two classes
 NEAR = 1e-8  # a solution with a larger gap is followed by another one, for the oracle to start from
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def judge(seed: int, index: int, small: bool = False) -> Verdict:
@@ -107,14 +103,7 @@ def run_all(
 ) -> Iterator[tuple[list[Verdict], float]]:
     """Judge these cases in parts, in order; each comes with its processor time."""
     parts = [numbers[k : k + part] for k in range(0, len(numbers), part)]
-    if jobs == 1:
-        with threadpool_limits(1):
-            yield from (timed(seed, each, small) for each in parts)
-        return
-    # Processes that never have more than one thread: limits come too late for those who wait.
-    os.environ |= dict.fromkeys(ONE_THREAD, "1")
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(timed, [seed] * len(parts), parts, [small] * len(parts))
+    return in_processes(partial(timed, seed, small=small), parts, jobs)
 
 
 def commit() -> str:

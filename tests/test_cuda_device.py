@@ -12,7 +12,6 @@ import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, AdaSDCARegressor
 from adasdca.ascent.plans import ThinnedDraws
 from adasdca.backends.base import FOREVER
-from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, term
 from adasdca.backends.cuda.device import cuda_backend
 from adasdca.backends.cuda.kernels import compiled, dense, transfer
@@ -27,7 +26,8 @@ from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from host_rows import HostBatches, HostPasses, HostProducts
-from test_cuda import KINKED, REGULARISERS, agree, both, data, wide_problem
+from test_backends import REGULARISERS, agree, both, data
+from test_cuda import KINKED, check_certificates, wide_problem
 
 pytestmark = pytest.mark.cuda
 
@@ -50,21 +50,7 @@ def test_types_of_rows(loss, sparse, dtype):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_certificates_are_those_of_the_core(loss, intercept, regulariser):
-    """At any point the gaps are the same but for what either bounds of its rounding."""
-    X, y = data(loss)
-    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    problem = Problem.checked(
-        X, y, loss=loss, lam=1e-3, fit_intercept=intercept, sample_weight=weight,
-        **REGULARISERS[regulariser],
-    )  # fmt: skip
-    w = np.abs(np.random.default_rng(1).normal(size=8)) * 1e-3
-    duals = -problem.loss.slope(X @ w + 0.1, y) * np.random.default_rng(2).random(len(y))
-    one = LocalBackend(problem).certify(w, 0.1, duals)
-    two = cuda_backend(problem).certify(w, 0.1, cp.asarray(duals))
-    assert one.primal == pytest.approx(two.primal, rel=1e-13)
-    assert np.isfinite(one.gap) == np.isfinite(two.gap)
-    if np.isfinite(one.gap):
-        assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
+    check_certificates(loss, intercept, regulariser, cuda_backend, cp.asarray)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -361,25 +347,6 @@ def test_rows_that_are_on_a_device_already(kind):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_estimators(sparse):
-    X, y = load_iris(return_X_y=True)
-    X = sp.csr_matrix(X) if sparse else X
-    options = {"multi_class": "ovr", "tol": 1e-10}
-    local = AdaSDCAClassifier(**options).fit(X, y)
-    found = AdaSDCAClassifier(device="cuda", **options).fit(X, y)
-    assert found.converged_
-    assert (
-        np.linalg.norm(local.coef_ - found.coef_, axis=1) <= local.radius_ + found.radius_
-    ).all()
-    assert (found.predict(X) == local.predict(X)).all()
-    target = np.asarray(X[:, [0]].todense() if sparse else X[:, [0]]).ravel()
-    one, two = (
-        AdaSDCARegressor(tol=1e-10, device=where).fit(X[:, 1:], target) for where in (None, "cuda")
-    )
-    assert np.linalg.norm(one.coef_ - two.coef_) <= one.radius_ + two.radius_
-
-
-@pytest.mark.parametrize("sparse", [False, True])
 def test_some_of_the_rows(sparse):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3001, 57))
@@ -474,6 +441,9 @@ def test_estimators_and_where_rows_are(kind, multi_class):
     np.testing.assert_allclose(found.certified_margin(there), found.certified_margin(X), **near)
     certificates = np.ravel(adasdca.certify(found, there, y, backend="cuda"))
     assert all(each.relative_gap <= 1e-9 for each in certificates)
+    one = AdaSDCARegressor(tol=1e-10).fit(X[:, 1:], X[:, 0])
+    two = AdaSDCARegressor(tol=1e-10, device="cuda").fit(there[:, 1:], X[:, 0])
+    assert np.linalg.norm(one.coef_ - two.coef_) <= one.radius_ + two.radius_
 
 
 @pytest.mark.parametrize("kind", ["cupy", "torch"])

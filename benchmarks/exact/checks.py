@@ -31,16 +31,9 @@ Findings = Iterator[str]
 
 
 class Oracle:
-    """A case and its optimum.
+    """A case and its optimum, found from a solution near it, on which it does not depend.
 
-    Parameters
-    ----------
-    case : Case
-        The case.
-    near : Solution
-        A solution near the optimum, to start from. What is found does not depend on it.
-    nearer : callable, optional
-        Makes another one, if the optimum is not found from there.
+    `nearer` makes another one, if the optimum is not found from the first.
     """
 
     def __init__(self, case: Case, near: Any, nearer: Callable[[], Any] | None = None) -> None:

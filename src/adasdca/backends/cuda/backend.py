@@ -8,16 +8,17 @@ second-order steps.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Facts, ScaleError, to_host
-from adasdca.backends.cuda.certificate import EPS, Certifier
+from adasdca.backends.base import Facts, ScaleError, to_host, without_rows
+from adasdca.backends.cuda.certificate import Certifier
 from adasdca.backends.cuda.epochs import DeviceEpochs
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.products import BatchProducts, Passes, Products
@@ -29,26 +30,12 @@ Array = NDArray[np.float64]
 
 #: Times that duals of a lasso are scaled until they are feasible; 0 is tried beside them.
 FEASIBLE = 60
-#: Most evaluations for the best intercept.
-EVALUATIONS = 200
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """Rows that a backend has, as a problem knows them."""
-
-    shape: tuple[int, int]
 
 
 class DeviceBackend:
-    """Rows on a device, or wherever their products and passes are made.
+    """The `Backend` of rows on a device, or wherever their products and passes are made.
 
-    Parameters
-    ----------
-    problem : Problem
-        The checked problem; of its rows only the shape is asked for.
-    products, passes : Products, Passes
-        Its rows, where these are.
+    Of the rows of the problem only the shape is asked for.
     """
 
     def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
@@ -103,17 +90,8 @@ class DeviceBackend:
         self.beta, self.w, self.b = duals, w, b
 
     def restrict(self, features: NDArray[np.intp]) -> DeviceBackend:
-        """Return the problem on some of the features, at β = 0."""
-        problem, products = self.problem, self.products.take_columns(features)
-        bounds, factors = problem.bounds, problem.penalty_factors
-        part = replace(
-            problem,
-            rows=Elsewhere(products.shape),  # type: ignore[arg-type]
-            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
-            penalty_factors=None if factors is None else factors[features],
-            constant=0.0,  # what a part of the features is told as is no model
-        )
-        return DeviceBackend(part, products, self.passes)
+        problem = without_rows(self.problem).restrict(features)
+        return DeviceBackend(problem, self.products.take_columns(features), self.passes)
 
     def ascend(self, plan: Epoch, seconds: float) -> int:
         """Carry a plan out in mini-batches, for at most about that many seconds."""
@@ -123,7 +101,6 @@ class DeviceBackend:
         return visits
 
     def gather(self, duals: Any) -> Array:
-        """Return a dual point as n numbers."""
         return self.products.from_device(duals)
 
     def scatter(self, beta: Array) -> Any:
@@ -145,15 +122,12 @@ class DeviceBackend:
         return self._known[1]
 
     def combine(self, duals: Any) -> Array:
-        """Return u = Σ_i c_iβ_i x_i/(λN)."""
         return self.at.combine(duals)
 
     def column_squares(self) -> Array:
-        """Return Σ_i c_i x_ij² for every feature."""
         return np.asarray(to_host(self.products.squares(self._weight)))
 
     def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
-        """Return the weight of the rows whose duals are free, and the mean residual."""
         xp, loss = self.xp, self.problem.loss
         y, (lower, upper) = self.passes.y, loss.domain
         margin = loss.kind == "classification"
@@ -216,7 +190,6 @@ class DeviceBackend:
         )
 
     def certify(self, w: Array, b: float, duals: Any) -> Certificate:
-        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
         return self._certify(w, b, self._scores(w), duals)[0]
 
     def _certify(self, w: Array, b: float, scores: Any, duals: Any) -> tuple[Certificate, Any]:
@@ -255,36 +228,10 @@ class DeviceBackend:
         return duals
 
     def best_intercept(self, scores: Any, guess: float) -> float:
-        """Return the root b of the falling function Σ_i c_iβ_i(b).
+        """Return the root b of the falling function Σ_i c_iβ_i(b)."""
 
-        Newton where it has a slope, else false position with its stale end halved, in a bracket.
-        """
-        b, low, high, at_low, at_high = guess, -math.inf, math.inf, 0.0, 0.0
-        reach = 1e-3 * max(1.0, abs(guess))
-        for evaluation in range(EVALUATIONS):
-            at, mass, bend = self.passes.balance(scores, b)
-            # The sum is not known better than this.
-            if abs(at) <= 4.0 * EPS * mass:
-                return b
-            if at > 0:
-                low, at_low, at_high = b, at, 0.5 * at_high
-            else:
-                high, at_high, at_low = b, at, 0.5 * at_low
-            bracketed = math.isfinite(high - low)
-            if bracketed and high - low <= 4.0 * EPS * max(abs(b), 1e-290):
-                return b
-            following = b + at / bend if bend > 0 else math.nan
-            if abs(following - b) <= 2.0 * EPS * abs(b):
-                return b  # a step that b has no digits for; duals are balanced afterwards
-            if not low < following < high:
-                if not bracketed:
-                    following = b + math.copysign(reach, at)
-                    reach *= 8.0
-                else:
-                    following = low + at_low / (at_low - at_high) * (high - low)
-                    if evaluation % 3 == 2 or not low < following < high:
-                        following = 0.5 * (low + high)
-            if following == b:
-                return b
-            b = following
-        return b
+        def balance(b: float) -> tuple[float, float, float]:
+            total, mass, slope = self.passes.balance(scores, b)
+            return total, slope, mass
+
+        return _core.root_of_balance(balance, guess)

@@ -22,13 +22,7 @@ SEGMENT = 1024
 
 
 class CudaCsr(CudaRows):
-    """Rows of a CSR matrix on a device, with a copy by columns.
-
-    Parameters
-    ----------
-    matrix : cupyx CSR matrix
-        The rows.
-    """
+    """Rows of a CSR matrix of cupyx, with a copy by columns."""
 
     _centred = "centred_sparse"
 
@@ -97,12 +91,10 @@ class CudaCsr(CudaRows):
         return out
 
     def scores_of(self, v: Any) -> Any:
-        """Return the scores of several v, a row each, in rows."""
         start, index, values = self._entries
         return self._dots(start, index, values, cp.ascontiguousarray(cp.asarray(v).T), False)
 
     def combine_of(self, r: Any, squared: bool = False) -> Any:
-        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
         d, out = self.shape[1], cp.empty((len(r), self.shape[1]))
         index, values = self._columns
         parts = self._dots(self._begin, index, values, cp.ascontiguousarray(r.T), squared)
@@ -116,9 +108,7 @@ class CudaCsr(CudaRows):
         return CudaBatches(self._entries, self._width, passes, point, height)
 
     def take_rows(self, index: Any) -> CudaCsr:
-        """Return some of the rows."""
         return CudaCsr(self.matrix[index])
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaCsr:
-        """Return the rows with some of the features."""
         return CudaCsr(self.matrix[:, cp.asarray(features)].tocsr())
