@@ -113,7 +113,7 @@ def test_what_a_solution_shows():
     X, y, options = problem("hinge", max_epochs=2, tol=0.0, method="sdca-perm")
     solution = solve(X, y, **options)
     assert repr(solution).startswith("Solution(epoch limit: primal ")
-    for shown in (f"{solution.gap:.2e}", "2 epochs", "120 updates", "n=60", "d=7"):
+    for shown in (f"{solution.gap:.3g}", "2 epochs", "120 updates", "n=60", "d=7"):
         assert shown in repr(solution)
     assert str(solution) == f"{solution!r}\n{solution.status.message}"
     assert repr(solution.history).startswith("History(3 surveys, gap ")

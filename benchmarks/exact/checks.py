@@ -92,7 +92,7 @@ class Oracle:
             primal = self.exact.primal(w, b)
             if found.gap > tol * found.primal or primal - self.optimum.most > Decimal(tol) * primal:
                 yield f"converged at a gap of {found.gap!r}, with tol = {tol:g}"
-        where = f"{found.relative_gap:.1e}"
+        where = f"{found.relative_gap:.2g}"
         if found.status is Status.STALLED and where not in found.message:
             yield "stalled without saying where"
 
