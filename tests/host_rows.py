@@ -106,7 +106,7 @@ class HostBatches:
 
     def visit(self, rows):
         point, passes = self.point, self.passes.part(rows)
-        scores, beta, q = self.X[rows] @ self.u, point.beta[rows], point.stiff[rows]
+        scores, beta, q = self.X[rows] @ self.u, point.beta[rows], point.curvature[rows]
 
         def moved(b):
             return passes.loss.step(beta, scores + b, passes.y, q)

@@ -175,6 +175,9 @@ class TwoPartsTerm:
         bend = sum(h @ da**2 for h, da in zip(self.bends(z, t), self.dz, strict=True))
         return RowSlope(-sum(s.sum() for s in terms), bend, sum(abs(s).sum() for s in terms))
 
+    def search(self, rest, start):
+        return NotImplemented
+
     def move(self, length):
         self.z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]
         return self.derive()

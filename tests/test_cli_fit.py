@@ -422,13 +422,13 @@ def test_data_that_would_not_fit_are_read_in_blocks(name, wide, tmp_path, monkey
     arguments = ["--loss", "logistic", "--tol", "1e-6", "--C", "1"]
     whole, done = fitted(capsys, wide / "wide.svm", *arguments)
     assert "in blocks" not in done.stderr
-    limits, solve = [], estimators._base.solve
+    limits, solve = [], estimators._solves.solve
 
     def watched(*args, **options):
         limits.append(options["memory_limit"])
         return solve(*args, **options)
 
-    monkeypatch.setattr(estimators._base, "solve", watched)
+    monkeypatch.setattr(estimators._solves, "solve", watched)
     limit = ["--memory-limit", "20 MB"]
     model = tmp_path / "m"
     found, done = fitted(capsys, wide / name, *arguments, *limit, "--model", model)

@@ -502,12 +502,12 @@ def test_mini_batches_are_those_of_numpy(loss, intercept, height):
     problem = wide_problem(loss, intercept)
     X, n = problem.rows.matrix.toarray(), len(problem.y)
     rng = np.random.default_rng(0)
-    stiff = problem.weight * (X**2).sum(axis=1) * (1.0 + 0.1 * height) / problem.mu
+    curvature = problem.weight * (X**2).sum(axis=1) * (1.0 + 0.1 * height) / problem.mu
     largest = 2.0 * np.sqrt(problem.total * (problem.weight @ X**2).max()) / problem.mu
 
     def point(xp):
         zeros = xp.zeros(n), xp.zeros(X.shape[1])
-        return MiniBatches(*zeros, 0.0, 0.0, intercept, xp.asarray(stiff), largest, problem.mu)
+        return MiniBatches(*zeros, 0.0, 0.0, intercept, xp.asarray(curvature), largest, problem.mu)
 
     order = rng.permutation(n)
     expected, found = point(np), point(cp)

@@ -274,10 +274,11 @@ def test_a_way_that_fails_is_left_for_another(monkeypatch):
     prices = {"rows": 0.0, "features": 1.0, "iterations": 2.0}
     monkeypatch.setattr(Costs, "equations", lambda *_: dict(prices))
     monkeypatch.setattr(type(term), "solve_by_rows", lambda *_: None)
-    choice = EquationChoice(Costs(RowFacts(problem.rows), problem.loss), True, 1.0)
-    np.testing.assert_allclose(choice(term, equations, FOREVER)[0], wanted)
+    costs = Costs(RowFacts(problem.rows), problem.loss)
+    found = EquationChoice(costs, True, 1.0)(term, equations, FOREVER)[0]
+    np.testing.assert_allclose(found, wanted)
     prices["iterations"] = 0.5
-    roughly = choice(term, equations, FOREVER)[0]
+    roughly = EquationChoice(costs, True, 1.0)(term, equations, FOREVER)[0]
     assert 0 < np.abs(roughly - wanted).max() < 0.2 * np.abs(wanted).max()
 
 

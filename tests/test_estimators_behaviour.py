@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
 from bundled import cancer, diabetes, iris
@@ -187,3 +188,23 @@ def test_sparse_coefficients_predict_the_same():
     assert sp.issparse(model.sparsify().coef_)
     np.testing.assert_array_equal(model.decision_function(X), before)
     np.testing.assert_array_equal(model.certified_margin(X).shape, y.shape)
+
+
+@pytest.mark.parametrize("model", [AdaSDCAClassifier, AdaSDCARegressor])
+def test_defaults_are_allowed_and_what_is_changed_is_checked(model):
+    """Fits check no default: all of them must be what they would be checked for."""
+    given = model().get_params(deep=False)
+    assert model._defaults() == given
+    validate_parameter_constraints(model._parameter_constraints, given, model.__name__)
+    for name in given:
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {model.__name__}"):
+            model(**{name: object()}).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_labels_of_floats():
+    """Whole numbers are labels whatever their type; others are told to be targets."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    labels = np.where(X[:, 0] > 0, 2.0, -3.0)
+    np.testing.assert_array_equal(AdaSDCAClassifier().fit(X, labels).classes_, [-3.0, 2.0])
+    with pytest.raises(ValueError, match="continuous"):
+        AdaSDCAClassifier().fit(X, labels + 0.5 * X[:, 1])

@@ -25,6 +25,7 @@ SHORT = {
     "SvmlightReader.take",
     "Workspace.certify_by",
     "root_of_balance",
+    "step_length",
     "Wish.make",
     "Workspace.coef",
     "Workspace.place_primal",
@@ -129,8 +130,11 @@ def kernels():
         "Workspace.scores": lambda: ws.scores(w, out, 1),
         "Workspace.exact_scores": lambda: ws.exact_scores(w, 0.0, out, 1),
         "Workspace.curve": lambda: ws.curve(ones, u, 0.0, np.empty_like(u), 1),
-        "Workspace.derive": lambda: ws.derive(ones, 0.0, None, out, other, 1),
+        "Workspace.derive": lambda: ws.derive(ones, 0.0, None, out, other, u, 1),
         "Workspace.slope_along": lambda: ws.slope_along(ones, ones, 1.0, 0.0, None, 1),
+        "Workspace.search_along": lambda: ws.search_along(
+            ones, ones, 0.0, None, 1.0, 1.0, (0.0, 1.0, 1.0), -1.0, 1
+        ),
         "Workspace.combine": lambda: ws.combine(ones, u, 1),
         "ClassRows.curve": lambda: classes.curve(v, v[0], p, own, None, lanes, v[1].copy()),
         "ClassRows.gather": lambda: classes.gather(p, lanes),
@@ -150,6 +154,9 @@ def kernels():
         "write_svmlight": lambda: _core.write_svmlight(
             csr.data, csr.indices, start, y, 1, 10**6, 0
         ),
+        "Loss.balance": lambda: loss.balance(ones, y, None, 0.0),
+        "inspect_dense": lambda: _core.inspect_dense(x),
+        "squares_about": lambda: _core.squares_about(x, w, out, other),
         "inspect_csr": lambda: _core.inspect_csr(csr.data, csr.indices, start, D),
         "plan": lambda: _core.plan(ones, 2.0, N, 0),
         "draw_tree": lambda: _core.draw_tree(ones, 2.0, N, 0),

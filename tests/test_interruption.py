@@ -184,6 +184,7 @@ def test_an_estimator(name, act):
     """Fitted, or as it was; a fit that was there before is whole or replaced as a whole."""
     case = ESTIMATORS[name]
     model = clone(case.estimator).set_params(random_state=0)
+    clone(model).fit(X, case.y)  # what is cached once is there
     first = clone(model)
     lines = lines_of(lambda: first.fit(X, case.y))
     search = 0 if case.after is None else last_of(lines, case.after)
@@ -245,7 +246,7 @@ def test_an_estimator_in_threads(name, monkeypatch):
         finally:
             done.append(True)
 
-    monkeypatch.setattr("adasdca.estimators._base.solve", counted)
+    monkeypatch.setattr("adasdca.estimators._solves.solve", counted)
     for _, line, turn in places(lines, ("estimators", "engine"), sample=40, both=name != "CV"):
         fresh = clone(model)
         ended(lambda: at_line(lambda: fresh.fit(X, y), line, turn, press))  # noqa: B023
@@ -372,7 +373,7 @@ def test_workers_stop_with_the_whole(act, monkeypatch):
         together.wait()  # until the other one has begun, too
         return solve(*args, **options)
 
-    monkeypatch.setattr("adasdca.estimators._base.solve", counted)
+    monkeypatch.setattr("adasdca.estimators._solves.solve", counted)
     lock, pressed = threading.Lock(), []
 
     def callback(record):
@@ -412,7 +413,7 @@ def pressing(module, monkeypatch):
 
 
 def test_no_class_is_begun_after_ctrl_c(monkeypatch):
-    begun = pressing("estimators._base", monkeypatch)
+    begun = pressing("estimators._solves", monkeypatch)
     model = AdaSDCAClassifier(loss="hinge", tol=1e-2)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, CLASSES)
@@ -581,7 +582,7 @@ def test_a_backend_that_takes_too_long_to_make(monkeypatch):
 @pytest.mark.parametrize("y", [SIGNS, CLASSES], ids=["two", "three"])
 @pytest.mark.parametrize("seconds", [0.0, 1e6])
 def test_margins_are_certified_after_ctrl_c_if_there_is_time(y, seconds, monkeypatch):
-    monkeypatch.setattr("adasdca.estimators._base.HURRY", seconds)
+    monkeypatch.setattr("adasdca.estimators._solves.HURRY", seconds)
     rows, labels = np.repeat(X, 15_000, axis=0), np.repeat(y, 15_000)
     assert rows.size > 10**6
 

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from adasdca.newton import line
-from adasdca.newton.line import ROUNDING, Slope, step_length
+from adasdca import _core
+from adasdca.newton.line import Slope, StraightLine, step_length
 
 SEEDS = range(300)
 #: What of the first slope may be left: at the full step, after a search, and where the full step
 #: ends before the root.
 FULL, FOUND, SHORT = 0.1, 0.01, 0.75
+#: A slope below this share of its terms is rounding.
+ROUNDING = 1e-13
 
 
 class Pieces:
@@ -79,15 +81,12 @@ def test_a_slope_of_straight_pieces_is_nearly_0_or_jumps_there():
             assert length == pytest.approx(root, rel=1e-12)  # a jump over 0
 
 
-def test_the_very_root_where_nothing_else_is_accepted(monkeypatch):
-    monkeypatch.setattr(line, "FULL", 0.0)
-    monkeypatch.setattr(line, "FOUND", 0.0)
-    monkeypatch.setattr(line, "SHORT", 0.0)
+def test_the_very_root_where_nothing_else_is_accepted():
     for slope, start in lines():
-        length, _ = step_length(slope, start)
+        length, _ = _core.step_length(slope, start, full=0.0, found=0.0, before=0.0)
         flat = abs(slope(length).value) <= 4 * ROUNDING * slope(length).size
         assert flat or length == pytest.approx(slope.root(), rel=1e-12)
-        assert slope.calls < line.MOST
+        assert slope.calls < 120
 
 
 def test_the_function_is_never_larger_than_at_the_beginning():
@@ -175,3 +174,17 @@ def test_a_slope_that_never_rises_ends():
     length, _ = step_length(lambda x: Slope(-1.0, 0.0, 1.0), -1.0)
     assert length > 1e9
     assert math.isfinite(length)
+
+
+def test_what_a_slope_raises_is_raised():
+    def slope(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        step_length(slope, -1.0)
+
+
+def test_a_straight_slope():
+    line = StraightLine(-3.0, 2.0, 4.0)
+    assert line(0.0) == (-3.0, 2.0, 4.0)
+    assert line(1.5) == (0.0, 2.0, 7.0)

@@ -101,9 +101,9 @@ def test_the_slope_of_a_line(kind):
     box = make(kind, 3.0)
     for length in (0.0, 0.3, 1.0, 50.0):
         v, dv = rng.normal(size=D), rng.normal(size=D)
-        value, bend, size = box.slope(v, dv, length)
-        h = 1e-6
-        ahead, behind = box.slope(v, dv, length + h), box.slope(v, dv, length - h)
+        line, h = box.along(v, dv), 1e-6
+        value, bend, size = line(length)
+        ahead, behind = line(length + h), line(length - h)
         rise = envelope(box, v + (length + h) * dv)[0] - envelope(box, v + (length - h) * dv)[0]
         assert value == pytest.approx(rise.sum() / (2 * h), rel=1e-4, abs=1e-3)
         assert bend == pytest.approx((ahead[0] - behind[0]) / (2 * h), rel=0.1)
@@ -122,7 +122,7 @@ def test_without_kinks(f):
     np.testing.assert_array_equal(at.curvature, f)
     excess = 0.5 * (f * v) @ v + 0.5 * (u / f) @ u - u @ v
     assert ridge.excess(u - f * v) == pytest.approx(excess)
-    value, curvature, size = ridge.slope(v, dv, 0.4)
+    value, curvature, size = ridge.along(v, dv)(0.4)
     assert value == pytest.approx((f * (v + 0.4 * dv)) @ dv)
     assert curvature == pytest.approx((f * dv) @ dv)
     assert size >= abs(value)

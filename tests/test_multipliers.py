@@ -272,3 +272,27 @@ def test_the_lasso_has_zeros_whatever_rounding_does():
     choice = EquationChoice(Costs(backend.facts, problem.loss), False, 4.0)
     found, _ = Multipliers(backend, problem, choice).rounds(best, best.duals, 0.0, FOREVER)
     assert np.count_nonzero(found.w) == np.count_nonzero(solution.coef) < 4
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_the_last_digits_end_where_a_round_brings_nothing(loss):
+    """With an intercept rounding leaves a gap that no round mends; one of them is enough."""
+    X, y = cases.make_data(loss, n=60)
+    problem = Problem.checked(X, y, loss=loss, lam=0.02, fit_intercept=True)
+    rounds, gaps = [], []
+    for asked in (0.0, 1e-4):
+        backend = LocalBackend(problem)
+        taken = []
+
+        def counted(*point, backend=backend, taken=taken):
+            taken.append(point)
+            return LocalBackend.certify(backend, *point)
+
+        backend.certify = counted
+        method = Multipliers(backend, problem, solver("features"), asked=asked)
+        best, _ = method.run(backend.survey(NEEDS), 1e-16, FOREVER)
+        rounds.append(len(taken))
+        gaps.append(best.certificate.relative_gap)
+    assert max(gaps) < 1e-10
+    assert rounds[1] <= rounds[0]
+    assert rounds[1] < 14

@@ -8,7 +8,11 @@ import pytest
 import adasdca
 import cases
 from adasdca.backends.cpu import LocalBackend
-from adasdca.newton.line import Slope
+from adasdca.backends.cpu_term import CpuTerm
+from adasdca.backends.kernel_matrix import KernelMatrix
+from adasdca.backends.working_set import WorkingSet
+from adasdca.newton.line import Slope, step_length
+from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
 from second_order import FOREVER, WAYS, make_objective, make_problem, solver
@@ -179,6 +183,44 @@ def test_curvature_is_the_derivative_of_the_duals(loss):
         assert (off > 1e-4 * (1 + np.abs(h * change).max())).sum() <= 2  # across a kink
 
 
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_the_search_is_that_of_the_slopes(loss):
+    """In one call of the core, and by a slope at a time; rows that are left out included."""
+    X, y = cases.make_data(loss, n=80)
+    problem = Problem.checked(X, y, loss=loss, lam=0.1)
+    rng, ridge = np.random.default_rng(2), Ridge()
+    rounding = 0.0 if problem.loss.smoothness > 0 else 0.3
+    tried = 0
+    for _ in range(20):
+        v, dv = 3 * rng.normal(size=(2, 7))
+        beta = -problem.loss.slope(X @ v, y)
+        terms = [CpuTerm(problem, LocalBackend(problem).workspace, 1, rounding, beta)]
+        if rounding:
+            chosen = np.sort(rng.permutation(80)[:50])
+            u = X.T @ beta / problem.mu
+            kernel = KernelMatrix(problem.rows, terms[0].workspace)
+            terms.append(WorkingSet(problem, chosen, beta, u, rounding, 1, kernel))
+        for term in terms:
+            term.place(v, 0.1)
+            term.aim(dv, 0.2)
+            line = ridge.along(v, dv)
+
+            def slope(length, term=term, line=line):
+                rows, own = term.slope(length), line(length)
+                return Slope(*(a + b for a, b in zip(rows, own, strict=True)))
+
+            start = slope(0.0).value
+            if start < 0:
+                tried += 1
+                length, sharp = term.search(line(0.0), start)
+                expected, _ = step_length(slope, start)
+                assert sharp
+                # Both to a hundredth of the first slope: rounding may decide where they halve.
+                left = max(abs(slope(expected).value), 0.01 * -start)
+                assert abs(slope(length).value) <= left * (1 + 1e-9)
+    assert tried >= 10
+
+
 class Parabola:
     """½ a x² with gradients that come with noise, for the ends of the method."""
 
@@ -193,8 +235,9 @@ class Parabola:
         self.lines += 1
         return -(self.x**2) if self.x else 0.0
 
-    def slope(self, length):
-        return Slope(-(self.x**2) * (1 - length), self.x**2, self.size * self.x**2)
+    def search(self):
+        bend = self.x**2
+        return step_length(lambda t: Slope(-bend * (1 - t), bend, self.size * bend), -bend)
 
     def move(self, length):
         self.x = self.x * (1 - length) + (1e-3 if self.noise else 0.0)

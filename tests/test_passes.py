@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.problem import Problem
+from adasdca.problem.products import RowProducts
 
 
 @pytest.mark.parametrize("pack", [False, True], ids=["plain", "packed"])
@@ -49,3 +50,26 @@ def test_passes_over_rows_of_many_lengths(longest, pack):
     np.testing.assert_allclose(survey.beta, beta)
     np.testing.assert_allclose(survey.residue, beta - y / (1 + np.exp(y * (X @ w))), atol=1e-12)
     np.testing.assert_allclose(survey.curvature * 0.01 * n, X.multiply(X).sum(axis=1).A1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csr64", "duplicates"])
+def test_lengths_of_rows_and_distances(form, dtype):
+    rng = np.random.default_rng(8)
+    X = (rng.normal(size=(300, 11)) * (rng.random((300, 11)) < 0.5) + 3.0).astype(dtype)
+    centre, rows = rng.normal(size=11), X
+    if form == "fortran":
+        rows = np.asfortranarray(X)
+    elif form != "dense":
+        rows = sp.csr_array(X)
+    if form == "csr64":
+        rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    if form == "duplicates":  # every entry in two halves, one after the other
+        parts = (np.repeat(rows.data / 2, 2), np.repeat(rows.indices, 2), 2 * rows.indptr)
+        rows = sp.csr_array(parts, shape=X.shape)
+    lengths, apart = RowProducts(rows).lengths_about(centre)
+    exact = X.astype(np.float64)
+    np.testing.assert_allclose(lengths, np.linalg.norm(exact, axis=1), rtol=1e-14)
+    np.testing.assert_allclose(apart, np.linalg.norm(exact - centre, axis=1), rtol=1e-12)
+    if form == "duplicates":
+        assert rows.nnz == 2 * X.size  # what is the user's stays

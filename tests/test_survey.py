@@ -132,3 +132,33 @@ def test_a_survey_certifies_as_much_as_was_placed(loss, regularizer):
     assert seen.gap <= proof.gap * (1.0 + 1e-12)
     again = backend.certify(seen.coef, seen.intercept, seen.certified)
     assert again.gap == pytest.approx(seen.gap, rel=1e-9)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("regularizer", PENALTIES)
+@pytest.mark.parametrize("loss", cases.LOSSES)
+def test_the_first_one_needs_no_row(loss, regularizer, intercept):
+    """At β = 0 and w = 0 the losses at 0 are all there is, as a pass over the rows finds."""
+    backend = make_backend(loss, intercept, regularizer=regularizer)
+    short, whole = backend.survey(frozenset()), backend.survey(NEEDS)
+    assert short.primal == pytest.approx(whole.primal, rel=1e-14)
+    assert short.gap == pytest.approx(whole.gap, rel=1e-10)
+    assert short.certificate.rounding > 0
+    assert (short.active, short.moved) == (whole.active, whole.moved)
+    for name in ("coef", "beta", "certified", "intercept"):
+        np.testing.assert_array_equal(getattr(short, name), getattr(whole, name))
+
+
+@pytest.mark.parametrize("how", ["restart", "place", "follow", "multiplier"])
+def test_only_the_first_one_reads_no_row(how):
+    backend = make_backend("squared", True)
+    beta, w, b = random_point(backend)
+    if how == "restart":
+        backend.restart(beta, 0.0)
+    elif how == "multiplier":
+        backend.restart(0.0 * beta, b)
+    else:
+        backend.place(beta if how == "place" else None, 0.0 * w, b)
+    short, whole = backend.survey(frozenset()), backend.survey(NEEDS)
+    assert short.gap == whole.gap
+    np.testing.assert_array_equal(short.beta, whole.beta)

@@ -18,15 +18,15 @@ void bind_newton(nb::class_<Workspace>& workspace) {
     workspace
         .def(
             "scores",
-            [](Workspace& ws, Vector<double> w, Output out, int threads) {
+            [](Workspace& ws, Vector<double> w, Output out, int threads, double b) {
                 expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
                        "w: one entry per feature");
                 double* to = pointer(out, ws.problem.n);
                 released(1e18, [&](StopToken& token) {
-                    return score(ws.iterate, w.data(), to, threads, token);
+                    return score(ws.iterate, w.data(), to, threads, token, b);
                 });
             },
-            "w"_a, "out"_a, "threads"_a, "Write x_i.w.")
+            "w"_a, "out"_a, "threads"_a, "b"_a = 0.0, "Write x_i.w + b.")
         .def(
             "exact_scores",
             [](Workspace& ws, Vector<double> w, double b, Output out, int threads) {
@@ -41,23 +41,28 @@ void bind_newton(nb::class_<Workspace>& workspace) {
         .def(
             "derive",
             [](Workspace& ws, Vector<double> scores, double length,
-               std::optional<Vector<double>> centre, Output beta, Output curvature, int threads) {
+               std::optional<Vector<double>> centre, Output beta, Output curvature,
+               std::optional<Output> u, int threads) {
                 const std::int64_t n = ws.problem.n;
                 expect_rows(ws, scores, "scores");
                 if (centre) expect_rows(ws, *centre, "centre");
-                double *to_beta = pointer(beta, n), *to_curvature = pointer(curvature, n);
+                double *to_beta = pointer(beta, n), *to_curvature = pointer(curvature, n),
+                       *to_u = pointer(u, ws.problem.d);
                 const Derivatives sums = released(1e18, [&](StopToken& token) {
-                    return derive(ws.problem, {length, centre ? centre->data() : nullptr},
-                                  scores.data(), to_beta, to_curvature, threads, token);
+                    const Derivatives found =
+                        derive(ws.problem, {length, centre ? centre->data() : nullptr},
+                               scores.data(), to_beta, to_curvature, threads, token);
+                    if (to_u) combine(ws.iterate, to_beta, to_u, threads, token);
+                    return found;
                 });
                 return std::tuple(sums.balance, sums.mass, sums.away, sums.reach,
                                   static_cast<std::int64_t>(sums.curved));
             },
-            "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "threads"_a,
-            "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre; "
-            "return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the "
-            "number "
-            "of rows with curvature.")
+            "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "u"_a.none(),
+            "threads"_a,
+            "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre, "
+            "and the u of these duals if it is asked for; return the sums of c beta, of c phi'' "
+            "and of |t - z|, the largest |score|, and the number of rows with curvature.")
         .def(
             "slope_along",
             [](Workspace& ws, Vector<double> scores, Vector<double> change, double step,
@@ -73,6 +78,26 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             },
             "scores"_a, "change"_a, "step"_a, "length"_a, "centre"_a.none(), "threads"_a,
             "The derivative of sum c phi along scores + step change, its own, and its size.")
+        .def(
+            "search_along",
+            [](Workspace& ws, Vector<double> scores, Vector<double> change, double length,
+               std::optional<Vector<double>> centre, double reach, double mass,
+               std::tuple<double, double, double> rest, double start, int threads) {
+                expect_rows(ws, scores, "scores");
+                expect_rows(ws, change, "change");
+                if (centre) expect_rows(ws, *centre, "centre");
+                const StraightSlope more{std::get<0>(rest), std::get<1>(rest), std::get<2>(rest)};
+                const StepLength found = released(1e18, [&](StopToken& token) {
+                    return search_along(ws.problem, {length, centre ? centre->data() : nullptr},
+                                        scores.data(), change.data(), reach, mass, more, start,
+                                        threads, token);
+                });
+                return std::tuple(found.length, found.sharp);
+            },
+            "scores"_a, "change"_a, "length"_a, "centre"_a.none(), "reach"_a, "mass"_a, "rest"_a,
+            "start"_a, "threads"_a,
+            "The length of a step along scores + length change, and whether its slope was above "
+            "rounding; `rest` is the slope at 0 of what is not the rows', its own, and its size.")
         .def(
             "combine",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {

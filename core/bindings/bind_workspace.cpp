@@ -4,6 +4,7 @@
 #include "bindings/workspace.hpp"
 #include "duality/intercept.hpp"
 #include "duality/survey.hpp"
+#include "newton/line.hpp"
 
 namespace {
 
@@ -169,7 +170,10 @@ void bind_workspace(nb::module_& m) {
         .def_prop_ro("packed_bytes", [](const Workspace& ws) { return ws.iterate.packed_bytes; })
         .def_prop_rw(
             "multiplier", [](const Workspace& ws) { return ws.iterate.multiplier; },
-            [](Workspace& ws, double b) { ws.iterate.multiplier = b; })
+            [](Workspace& ws, double b) {
+                ws.iterate.multiplier = b;
+                ws.iterate.fresh = false;
+            })
         .def_prop_rw(
             "constant", [](const Workspace& ws) { return ws.problem.constant; },
             [](Workspace& ws, double value) { ws.problem.constant = value; },
@@ -261,6 +265,7 @@ void bind_workspace(nb::module_& m) {
                        *rest = pointer(numbers, saved_numbers);
                 released(1e18, [&](StopToken&) {
                     exchange(ws, rows, columns, rest, [](auto& to, auto& from) { to = from; });
+                    ws.iterate.fresh = false;
                 });
             },
             "beta"_a, "features"_a, "numbers"_a, "Take over what `save` has written.")
@@ -384,4 +389,20 @@ void bind_workspace(nb::module_& m) {
         "balance"_a, "guess"_a,
         "The best intercept, from a function of it: sum c beta, minus its slope, and sum "
         "c |beta|.");
+    m.def(
+        "step_length",
+        [](const nb::object& slope, double start, double full, double found, double before) {
+            const StepLength step = step_length(
+                [&](double length) {
+                    const auto [value, bend, size] =
+                        nb::cast<std::tuple<double, double, double>>(slope(length));
+                    return LineSlope{value, bend, size};
+                },
+                start, {full, found, before});
+            return std::tuple(step.length, step.sharp);
+        },
+        "slope"_a, "start"_a, "full"_a = Left{}.full, "found"_a = Left{}.found,
+        "before"_a = Left{}.before,
+        "A length at which the slope along a line is about 0, and whether it was above rounding; "
+        "from a function of the length: the slope, its own, and its size.");
 }

@@ -1,7 +1,9 @@
 // The Python face of the core: types, spans, calls. No mathematics here.
 #include "bindings/bindings.hpp"
 
+#include "duality/intercept.hpp"
 #include "rows/inspection.hpp"
+#include "rows/lengths.hpp"
 #include "sampling/draws.hpp"
 #include "sampling/planner.hpp"
 #include "sampling/probabilities.hpp"
@@ -30,6 +32,50 @@ void bind_inspect(nb::module_& m) {
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
         "Whether a CSR matrix is in range, finite, and sorted without duplicates.");
+}
+
+constexpr const char* squares_doc = "Write |x|^2 and |x - m|^2 for every row, m the centre.";
+
+template <class T>
+void bind_dense_looks(nb::module_& m) {
+    m.def(
+        "inspect_dense",
+        [](Grid<T> x) {
+            return released(
+                1e18, [&](StopToken&) { return inspect(std::span<const T>{x.data(), x.size()}); });
+        },
+        "x"_a.noconvert(), "Whether all entries are finite.");
+    m.def(
+        "squares_about",
+        [](Grid<T> x, Vector<double> centre, Output squares, Output apart) {
+            const auto n = static_cast<std::int64_t>(x.shape(0)),
+                       d = static_cast<std::int64_t>(x.shape(1));
+            expect(static_cast<std::int64_t>(centre.size()) == d, "centre: one entry per feature");
+            double *to = pointer(squares, n), *away = pointer(apart, n);
+            released(1e18, [&](StopToken& token) {
+                return squares_about(DenseMatrix<T>{x.data(), n, d}, centre.data(), to, away,
+                                     token);
+            });
+        },
+        "x"_a.noconvert(), "centre"_a, "squares"_a, "apart"_a, squares_doc);
+}
+
+template <class T, class Index>
+void bind_squares(nb::module_& m) {
+    m.def(
+        "squares_about",
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start,
+           Vector<double> centre, Output squares, Output apart) {
+            const auto n = static_cast<std::int64_t>(start.size()) - 1,
+                       d = static_cast<std::int64_t>(centre.size());
+            double *to = pointer(squares, n), *away = pointer(apart, n);
+            const CsrMatrix<T, Index> x{values.data(), columns.data(), start.data(), n, d};
+            released(1e18, [&](StopToken& token) {
+                return squares_about(x, centre.data(), to, away, token);
+            });
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "centre"_a, "squares"_a,
+        "apart"_a, squares_doc);
 }
 
 int supported_level() {
@@ -154,7 +200,24 @@ NB_MODULE(ADASDCA_MODULE, m) {
                 released(1e18, [&](StopToken&) { step_weights(h.loss, rows, out.data()); });
             },
             "beta"_a, "score"_a, "bias"_a, "y"_a, "q"_a, "weight"_a.none(), "out"_a,
-            "Weights of the rows by the gains of their exact steps.");
+            "Weights of the rows by the gains of their exact steps.")
+        .def(
+            "balance",
+            [](const LossHandle& h, Vector<double> scores, Vector<double> y,
+               std::optional<Vector<double>> weight, double b) {
+                expect(scores.size() == y.size() && (!weight || weight->size() == y.size()),
+                       "scores, y, weight: one entry per row");
+                const Problem rows{.n = static_cast<std::int64_t>(y.size()),
+                                   .y = y.data(),
+                                   .weight = weight ? weight->data() : nullptr,
+                                   .loss = h.loss};
+                const Balance found = released(1e18, [&](StopToken& token) {
+                    return balance(rows, scores.data(), b, 1, token);
+                });
+                return std::tuple(found.sum, found.slope, found.mass);
+            },
+            "scores"_a, "y"_a, "weight"_a.none(), "b"_a,
+            "The sums of c beta, of c phi'' and of c |beta|, beta = -phi' at the scores plus b.");
 
     bind_classes(m);
     bind_files(m);
@@ -163,6 +226,12 @@ NB_MODULE(ADASDCA_MODULE, m) {
     bind_inspect<float, std::int64_t>(m);
     bind_inspect<double, std::int32_t>(m);
     bind_inspect<double, std::int64_t>(m);
+    bind_dense_looks<float>(m);
+    bind_dense_looks<double>(m);
+    bind_squares<float, std::int32_t>(m);
+    bind_squares<float, std::int64_t>(m);
+    bind_squares<double, std::int32_t>(m);
+    bind_squares<double, std::int64_t>(m);
 
     m.def(
         "vector", [](std::int64_t n) { return own(Buffer<double>(static_cast<std::size_t>(n))); },

@@ -71,6 +71,49 @@ void follow_scores(const LossType loss, RowBlock& rows) {
         rows.b[k] = loss.ascent(rows.z[k], rows.target[k]);
 }
 
+// Sums of rows whose scores and duals are all 0: phi* is 0 there, and no row need be read.
+template <class LossType>
+GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targets,
+                     const double* weight, double& active) {
+    double value = 0, slip = 0, moving = 0;
+#pragma omp simd reduction(+ : value, slip, moving)
+    for (std::int64_t k = 0; k < count; ++k) {
+        const double t = targets[k], c = weight[k];
+        const double delta = 4.0 * unit_roundoff * std::abs(t), s = loss.ascent(0.0, t);
+        value += c * loss.value(0.0, t);
+        slip += c * delta * (std::abs(s) + loss.variation(0.0, t, delta));
+        moving += c * s != 0 ? 1.0 : 0.0;
+    }
+    active += moving;
+    return {value, value, slip, slip, 0};
+}
+
+// The first survey of most solves, where w = 0, b = 0 and beta = 0.
+inline Survey survey_at_zero(const Iterate& it, const SurveyArrays& out, StopToken& token) {
+    const Problem& problem = *it.problem;
+    const RowBlocks blocks(problem);
+    std::vector<GapSums> sums(static_cast<std::size_t>(blocks.count));
+    const std::vector<double> ones(static_cast<std::size_t>(block_rows), 1.0);
+    double active = 0;
+    std::visit(
+        [&](const auto& loss) {
+            blocks.each(1, token, [&](std::int64_t begin, std::int64_t count, const double* c) {
+                const double* targets = loss.margin ? ones.data() : problem.y + begin;
+                sums[begin / block_rows] = sums_at_zero(loss, count, targets, c, active);
+            });
+        },
+        problem.loss);
+    const std::vector<double> zero(static_cast<std::size_t>(problem.d));
+    Survey result;
+    result.certificate = certified(problem, total_of(sums), zero.data(), zero.data(), 0, false);
+    result.active = static_cast<std::int64_t>(active);
+    std::fill_n(out.coef, problem.d, 0.0);
+    std::fill_n(out.beta, problem.n, 0.0);
+    if (out.certified != out.beta) std::fill_n(out.certified, problem.n, 0.0);
+    result.complete = !token.stopped();
+    return result;
+}
+
 // P is taken at w as the ascent left it, D at beta with u summed anew: each a valid value whatever
 // rounding did to u on the way, at the price of one pass. The fresh u waits for the next ascent.
 // After `place_primal` beta is not there yet and becomes -phi' at w on the way. A relative gap that
@@ -78,6 +121,11 @@ void follow_scores(const LossType loss, RowBlock& rows) {
 inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int threads,
                      StopToken& token) {
     const Problem& problem = *it.problem;
+    const double* w = it.primal();
+    // The first survey of most solves: every score is 0.
+    const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
+    const bool by_row = out.score || out.residue || out.share || out.weight;
+    if (it.fresh && still && !by_row) return survey_at_zero(it, out, token);
     const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
     std::vector<GapSums> sums(blocks);
     std::vector<DistributionSums> distributions(blocks);
@@ -101,9 +149,6 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     std::vector<Extent> extents(problem.fit_intercept ? blocks : 0);
     const double lambda_total = problem.lambda * problem.total;
     double bias = it.placed ? it.multiplier : it.bias();
-    const double* w = it.primal();
-    // The first survey of most solves: every score is 0, and no row need be read.
-    const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const bool follow = it.follow && !known;
     Survey result;
     if (known) {

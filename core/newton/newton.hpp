@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "newton/line.hpp"
 #include "rows/passes.hpp"
 
 namespace adasdca {
@@ -24,13 +25,6 @@ struct Derivatives {
     double away = 0;     // sum |t - z|
     double reach = 0;    // the largest |score|
     double curved = 0;   // rows with c phi'' > 0
-};
-
-// The slope of sum_i c_i phi_i along a line of scores, and its derivative.
-struct LineSlope {
-    double slope = 0;  // sum c phi' change
-    double bend = 0;   // sum c phi'' change^2
-    double size = 0;   // sum |c phi' change|, of which rounding is a multiple
 };
 
 // Labels and centres of a block in the coordinates of its rows.
@@ -119,7 +113,7 @@ inline Derivatives derive(const Problem& problem, Rounding rounding, const doubl
     return total;
 }
 
-// The slope at scores + step * change.
+// The slope of sum_i c_i phi_i at scores + step * change: sum c phi' change and so on.
 inline LineSlope slope_along(const Problem& problem, Rounding rounding, const double* scores,
                              const double* change, double step, int threads, StopToken& token) {
     const RowBlocks blocks(problem);
@@ -147,6 +141,33 @@ inline LineSlope slope_along(const Problem& problem, Rounding rounding, const do
     total.slope = slope.value();
     total.bend = bend.value();
     return total;
+}
+
+// What else a function has along a line than its rows: a slope that is straight.
+struct StraightSlope {
+    double slope, bend, size;  // at length 0
+
+    LineSlope at(double length) const {
+        return {slope + length * bend, bend, size + length * bend};
+    }
+};
+
+// The length of a step along a line of scores. The rounding of a score of a steep row is many times
+// that of its dual: `reach` is the largest score, and `mass` the curvature of all.
+inline StepLength search_along(const Problem& problem, Rounding rounding, const double* scores,
+                               const double* change, double reach, double mass,
+                               const StraightSlope& rest, double start, int threads,
+                               StopToken& token) {
+    return step_length(
+        [&](double length) {
+            LineSlope at = slope_along(problem, rounding, scores, change, length, threads, token);
+            const LineSlope more = rest.at(length);
+            at.size += reach * std::sqrt(mass * at.bend) + more.size;
+            at.slope += more.slope;
+            at.bend += more.bend;
+            return at;
+        },
+        start);
 }
 
 }  // namespace adasdca

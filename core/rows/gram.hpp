@@ -35,6 +35,26 @@ inline void add_panels(const double* z, std::int64_t panels, std::int64_t width,
         }
 }
 
+// Add sum_r f_r z_r for panels laid out one after the other, in registers: sums in memory would
+// wait for each other from row to row (20,640 x 8: 3.6 -> 1.8 ns a row).
+inline void add_sums(const double* z, const double* f, std::int64_t panels, std::int64_t width,
+                     double* out) {
+    constexpr std::int64_t tile = GramColumns::tile, chains = 2;
+    for (std::int64_t a = 0; a < width; a += tile) {
+        double sum[chains][tile] = {};
+        std::int64_t r = 0;
+        for (; r + chains <= panels; r += chains)
+            for (std::int64_t c = 0; c < chains; ++c)
+#pragma omp simd
+                for (std::int64_t k = 0; k < tile; ++k)
+                    sum[c][k] += f[r + c] * z[(r + c) * width + a + k];
+        if (r < panels)
+#pragma omp simd
+            for (std::int64_t k = 0; k < tile; ++k) sum[0][k] += f[r] * z[r * width + a + k];
+        for (std::int64_t k = 0; k < tile; ++k) out[a + k] += sum[0][k] + sum[1][k];
+    }
+}
+
 // What is summed: h >= 0, and `factors` vectors f, one after the other; `centre` is for dense rows
 // only, null: 0.
 struct GramTerms {
@@ -94,16 +114,15 @@ void write_gram(const Rows& rows, const GramColumns& columns, const GramTerms& t
     std::fill(side, side + d * factors, 0.0);
     auto add = [&](std::int64_t filled) {
         add_panels(panel.data(), filled, width, square.data());
+        for (std::int64_t m = 0; m < factors; ++m)
+            add_sums(panel.data(), factor.data() + m * panels, filled, width,
+                     sums.data() + m * width);
+        if (whole) return;
         for (std::int64_t r = 0; r < filled; ++r) {
             const double* z = panel.data() + r * width;
-            for (std::int64_t m = 0; m < factors; ++m) {
-                const double f = factor[m * panels + r];
-                double* to = sums.data() + m * width;
-#pragma omp simd
-                for (std::int64_t k = 0; k < width; ++k) to[k] += f * z[k];
+            for (std::int64_t m = 0; m < factors; ++m)
                 for (std::int64_t a = start[r]; a < start[r + 1]; ++a)
-                    side[m * d + others[a].column] += f * others[a].value;
-            }
+                    side[m * d + others[a].column] += factor[m * panels + r] * others[a].value;
             for (std::int64_t a = start[r]; a < start[r + 1]; ++a) {
                 const Entry entry = others[a];
                 double* to = mixed.data() + entry.number * width;
@@ -118,6 +137,7 @@ void write_gram(const Rows& rows, const GramColumns& columns, const GramTerms& t
     };
     const std::int32_t* slot = columns.slot.data();
     std::int64_t filled = 0;
+    double last = 1, root = 1;  // many losses have the same h in all rows
     for (std::int64_t i = begin; i < end; ++i) {
         if (i % 1024 == 0 && token.stop()) return;
         const double h = terms.h[i];
@@ -133,7 +153,7 @@ void write_gram(const Rows& rows, const GramColumns& columns, const GramTerms& t
                 continue;
             }
         const std::int64_t first = filled * width;
-        const double root = std::sqrt(h);
+        if (h != last) root = std::sqrt(last = h);
         for (std::int64_t m = 0; m < factors; ++m)
             factor[m * panels + filled] = root * terms.f[m * terms.n + i];
         double* z = panel.data();

@@ -1,4 +1,4 @@
-// What has to be known of a CSR matrix before a kernel may trust it, in one pass.
+// What has to be known of a matrix before a kernel may trust it, in one pass.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,24 @@ struct Inspection {
     bool finite = true;     // no NaN, no infinity
     bool canonical = true;  // columns of a row rise: sorted, no duplicates
 };
+
+// Whether all of these are finite, in blocks: x - x is 0 for a finite x and NaN for all else.
+template <class T>
+bool inspect(std::span<const T> values) {
+    constexpr std::size_t block = 4096;
+    T remainder = 0;
+    for (std::size_t begin = 0; begin < values.size(); begin += block) {
+        const std::span<const T> part =
+            values.subspan(begin, std::min(block, values.size() - begin));
+        const T* x = part.data();
+        const auto count = static_cast<std::int64_t>(part.size());
+        T rest = 0;
+#pragma omp simd reduction(+ : rest)
+        for (std::int64_t k = 0; k < count; ++k) rest += x[k] - x[k];
+        remainder += rest;
+    }
+    return remainder == 0;
+}
 
 // A block at a time, and each question a loop of its own over one array, so that it vectorises.
 template <class T, class Index>

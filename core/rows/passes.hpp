@@ -218,10 +218,11 @@ bool for_all_rows(const Iterate& it, int threads, StopToken& token, F&& f) {
     });
 }
 
-// score_i = x_i.w for any w.
-inline bool score(const Iterate& it, const double* w, double* out, int threads, StopToken& token) {
+// score_i = x_i.w + b for any w.
+inline bool score(const Iterate& it, const double* w, double* out, int threads, StopToken& token,
+                  double b = 0) {
     return for_all_rows(it, threads, token,
-                        [&](std::int64_t i, const auto& row) { out[i] = row.dot(w); });
+                        [&](std::int64_t i, const auto& row) { out[i] = row.dot(w) + b; });
 }
 
 // score_i = x_i.w + b in twice the digits, rounded once: features far from 0 and the intercept that
@@ -252,7 +253,7 @@ inline Buffer<double> set_states(Iterate& it, const double* beta) {
         },
         it.rows, it.problem->loss);
     it.constant = it.problem->intercept_scale * total.value();
-    it.follow = it.summed = it.placed = false;
+    it.follow = it.summed = it.placed = it.fresh = false;
     return taken;
 }
 
@@ -267,6 +268,7 @@ inline bool set_beta(Iterate& it, const double* beta, int threads, StopToken& to
 // What an ascent begins with: u as the last survey summed it, and the intercept's next multiplier,
 // b_{k+1} = b_k + s u_b.
 inline void settle(Iterate& it) {
+    it.fresh = false;
     if (!it.summed) return;
     it.multiplier = it.bias();
     it.u.swap(it.spare);
@@ -284,7 +286,7 @@ inline void set_primal(Iterate& it, const double* w, double multiplier) {
         it.problem->regularizer);
     if (!it.w.empty()) std::copy(w, w + it.problem->d, it.w.begin());
     it.multiplier = multiplier;
-    it.summed = false;
+    it.summed = it.fresh = false;
     it.placed = true;
 }
 

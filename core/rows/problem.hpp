@@ -98,6 +98,7 @@ struct Iterate {
     bool packing = false;       // to be packed before the first ascent
     bool follow = false;        // beta is to be -phi' at w, from the next survey on
     bool placed = false;        // w and b were put here, by no ascent
+    bool fresh = true;          // nothing has moved yet: beta = 0
 
     // Scores are x.w + bias().
     double bias() const { return multiplier + problem->intercept_scale * constant; }

@@ -189,9 +189,14 @@ class AlongSchedule:
     """A correction, then what `auto` does."""
 
     def __init__(self, auto: Any, problem: Problem, tol: float, chord: Chord) -> None:
-        self.needs = auto.needs
         self._auto, self._problem, self._tol, self._chord = auto, problem, tol, chord
         self._corrected = False
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What surveys are to show of every row."""
+        needs: frozenset[str] = self._auto.needs
+        return needs
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the correction, or the next epoch or second-order phase."""

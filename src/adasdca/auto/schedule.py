@@ -37,8 +37,6 @@ class AutoSchedule:
         What to decide by.
     """
 
-    needs = frozenset({"adaptive"})
-
     def __init__(
         self,
         problem: Problem,
@@ -67,6 +65,16 @@ class AutoSchedule:
         self._final = self._second.small  # whether it is to go on to the last digits
         self._exhausted = 0  # times in a row that it could do no more
         self._least = math.inf  # the least gap of all surveys
+        # Whether second-order steps come first, whatever a survey shows.
+        epoch = min(self._costs.epoch(facts.n, adaptive) for adaptive in (False, True))
+        step = self._costs.newton(1.0, facts.n) if self._second.quadratic else math.inf
+        self._opens = self._second.small or step < policy.quadratic_epochs * epoch
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What surveys are to show of every row: nothing where no epoch is ahead."""
+        second = self._opens if self._last is None else self._last[0] == "second order"
+        return frozenset() if second else frozenset({"adaptive"})
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
@@ -86,7 +94,7 @@ class AutoSchedule:
             self._final = self._final or hidden
             self._second.exhausted |= hidden
             return self._go_on(survey, relative)
-        if self._second.small:
+        if self._opens:
             return self._go_on(survey, relative)
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
@@ -161,7 +169,7 @@ class AutoSchedule:
     def _look_at_rows(self, survey: Survey) -> None:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
         some = to_host(survey.curvature[:: -(-survey.n // STRAINED)])
-        self._strain = float(np.median(some)) / (survey.gamma or 1.0)
+        self._strain = float(np.sort(some)[len(some) // 2]) / (survey.gamma or 1.0)
         iterations = self._policy.iterations(self._strain, len(survey.coef), self._wide)
         # The one step of a quadratic function has to gain all the digits. The gap has twice those
         # of the right-hand side.

@@ -50,16 +50,21 @@ class EquationChoice:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
         self.iterations = ConjugateGradients()
         self._expected = costs.iterations
+        #: What the prices were asked for, and these, the least one first.
+        self._facts: tuple[int, int, float] | None = None
+        self._prices: dict[str, float] = {}
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Solve the equations; None if time ran out."""
-        prices = self.costs.equations(
-            self.steps, term.curved, term.known, self.ridge, self._expected
-        )
-        if self.exact and "features" in prices:
-            prices["features"] = 0.0
-        for way in sorted(prices, key=prices.__getitem__):
-            found = self._solve(way, term, equations, prices, deadline)
+        facts = term.curved, term.known, self._expected
+        if facts != self._facts:
+            curved, known, expected = self._facts = facts
+            prices = self.costs.equations(self.steps, curved, known, self.ridge, expected)
+            if self.exact and "features" in prices:
+                prices["features"] = 0.0
+            self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
+        for way in self._prices:
+            found = self._solve(way, term, equations, self._prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
         return self.iterations.solve(term, equations, deadline)
@@ -173,23 +178,29 @@ class SecondOrder:
             if self.smooth and self.plain:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
-                goal = min(tol, self.policy.last_gap) if last else tol
-                self._rounds(backend, start, goal, deadline, solve)
+                self._rounds(backend, start, tol, last, deadline, solve)
             if self.exact and self.exhausted:
                 self._rest(backend, deadline)
 
     def _rounds(
-        self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        solve: EquationChoice,
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
+        goal = min(tol, self.policy.last_gap) if last else tol
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
             best, ending = solve_on_features(
-                backend, self.problem, survey, tol, deadline, self._choice_for
+                backend, self.problem, survey, goal, deadline, self._choice_for
             )
         else:
             hard = self.smooth and self.plain
-            rounds = Multipliers(backend, self.problem, solve, self.exact, hard)
-            best, ending = rounds.run(survey, tol, deadline)
+            rounds = Multipliers(backend, self.problem, solve, self.exact, hard, tol)
+            best, ending = rounds.run(survey, goal, deadline)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 

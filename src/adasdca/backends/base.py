@@ -146,6 +146,19 @@ class RowTerm(Protocol):
     def slope(self, length: float) -> RowSlope:
         """Return the slope along the line."""
 
+    def search(self, rest: tuple[float, float, float], start: float) -> Any:
+        """Return the length of the step along the line, and whether it is above rounding.
+
+        NotImplemented where `slope` is all that is made there.
+
+        Parameters
+        ----------
+        rest : (value, bend, size)
+            The slope, at length 0, of what is not the rows' and has a straight one.
+        start : float
+            The slope of both at length 0.
+        """
+
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
 

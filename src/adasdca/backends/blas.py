@@ -64,6 +64,6 @@ def cholesky(matrix: Any, diagonal: float | Array) -> Callable[[Array], Array] |
     if not isinstance(matrix, np.ndarray):  # it is somewhere else, and factorised there
         found: Callable[[Array], Array] | None = matrix.cholesky(diagonal)
         return found
-    matrix[np.diag_indices(len(matrix))] += diagonal
+    matrix.flat[:: len(matrix) + 1] += diagonal
     factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
     return None if info != 0 else lambda right: dpotrs(factor, right, lower=0)[0]

@@ -23,6 +23,8 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Entries of which a pass takes no longer than the copy of a working set, which so saves nothing.
+SHORT = 1 << 14
 #: Times that duals of a lasso are scaled until they are feasible; at the latest then they are 0.
 FEASIBLE = 60
 
@@ -254,15 +256,14 @@ class LocalBackend:
         """
         problem, threads = self.problem, self._threads
         self._careful |= exact
-        if point is None or exact:
+        if point is None or exact or self.facts.stored <= SHORT:
             return CpuTerm(
                 problem, self.workspace, threads, length, centre, kernel=self.kernel, exact=exact
             )
         assert centre is not None
         w, b = point
         scores = _core.vector(self.workspace.n)
-        self.workspace.scores(w, scores, threads)
-        scores += b
+        self.workspace.scores(w, scores, threads, b)
         chosen = near_kinks(problem, scores, centre, reach, self.workspace.d)
         if len(chosen) > self.few * self.workspace.n or not can_balance(problem, chosen, centre):
             return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
@@ -279,8 +280,7 @@ class LocalBackend:
     def freedom(self, w: Array, b: float, beta: Array) -> tuple[float, float]:
         """Return the weight of the rows whose duals are free, and the mean residual."""
         scores = _core.vector(self.workspace.n)
-        self.workspace.scores(w, scores, self._threads)
-        scores += b
+        self.workspace.scores(w, scores, self._threads, b)
         free = free_duals(self.problem, beta)
         residual = np.abs(self.problem.loss.residual(scores, self.problem.y))
         total = self.problem.total

@@ -78,33 +78,31 @@ class CpuTerm:
         self.scores = self.change = np.empty(0)
         #: Number of rows with curvature, and the mean distance of the scores from their targets.
         self.curved, self.residual = 0, 0.0
-        self._random = np.random.default_rng(0)
+        self._random: np.random.Generator | None = None
         self._middle: Array | None = None
 
     # -- the point
 
-    def go(self, v: Array, b: float, rest: tuple[Array, float] | None = None) -> None:
+    def go(self, v: Array, b: float) -> None:
         """Go to a point, for its second derivatives alone."""
         self._score(v, b)
-        if rest is not None and rest[0].any():
-            lost = _core.vector(self.workspace.n)
-            self.workspace.scores(rest[0], lost, self.threads)
-            self.scores += lost
-        if rest is not None:
-            self.scores += rest[1]
         self._first = self.scores
         self._sums = self._derive()
 
     def place(self, v: Array, b: float, rest: tuple[Array, float] | None = None) -> Derivatives:
         """Go to a point; where `exact`, with what its v and b have lost by rounding."""
-        self.go(v, b, rest)
-        return self._combine()
+        self._score(v, b)
+        if rest is not None and (rest[0].any() or rest[1]):
+            lost = _core.vector(self.workspace.n)
+            self.workspace.scores(rest[0], lost, self.threads, rest[1])
+            self.scores += lost
+        self._first = self.scores
+        return self._derivatives()
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
         self.scores = self.scores + length * self.change
-        self._sums = self._derive()
-        return self._combine()
+        return self._derivatives()
 
     def settle(self) -> Derivatives:
         """Go to the line's end; the duals go where the equations of the step say.
@@ -125,7 +123,9 @@ class CpuTerm:
             self.curvature[curved[order[few:]]] = 0.0
         self._sums = 0.0, float(self.curvature.sum())
         self.curved = int(np.count_nonzero(self.curvature))
-        return self._combine()
+        u = np.empty(self.workspace.d)
+        balance = self.workspace.combine_exactly(self.beta, u, self.threads)
+        return self._with_others(u, balance)
 
     def _score(self, v: Array, b: float) -> None:
         self.scores = _core.vector(self.workspace.n)
@@ -134,12 +134,12 @@ class CpuTerm:
         elif self.exact:
             self.workspace.exact_scores(v, b, self.scores, self.threads)
         else:
-            self.workspace.scores(v, self.scores, self.threads)
-            self.scores += b
+            self.workspace.scores(v, self.scores, self.threads, b)
 
-    def _derive(self) -> tuple[float, float]:
+    def _derive(self, u: Array | None = None) -> tuple[float, float]:
+        """Write duals and curvatures, and u if it is given; return the balance and the mass."""
         balance, mass, away, self._reach, self.curved = self.workspace.derive(
-            self.scores, self.length, self.centre, self.beta, self.curvature, self.threads
+            self.scores, self.length, self.centre, self.beta, self.curvature, u, self.threads
         )
         self.residual = away / max(len(self.scores), 1)
         if mass < STRAIGHT * self.problem.total:
@@ -148,17 +148,19 @@ class CpuTerm:
             mass, self.curved = 0.0, 0
         return balance, mass
 
-    def _combine(self) -> Derivatives:
-        balance, mass = self._sums
+    def _derivatives(self) -> Derivatives:
         u = np.empty(self.workspace.d)
+        self._sums = balance, _ = self._derive(None if self.exact else u)
         if self.exact:
             balance = self.workspace.combine_exactly(self.beta, u, self.threads)
-        else:
-            self.workspace.combine(self.beta, u, self.threads)
+        return self._with_others(u, balance)
+
+    def _with_others(self, u: Array, balance: float) -> Derivatives:
+        """Add what rows that are not here have."""
         if self.fixed is not None:
             u += self.fixed
-        self._mass = mass
-        return Derivatives(u, balance + self.held, mass)
+        self._mass = self._sums[1]
+        return Derivatives(u, balance + self.held, self._mass)
 
     @property
     def balance(self) -> float:
@@ -184,8 +186,7 @@ class CpuTerm:
     def aim(self, dv: Array, db: float) -> None:
         """Choose the line."""
         self.change = _core.vector(self.workspace.n)
-        self.workspace.scores(dv, self.change, self.threads)
-        self.change += db
+        self.workspace.scores(dv, self.change, self.threads, db)
         self._fixed_slope = -self.held * db
         if self.fixed is not None:
             self._fixed_slope -= self.mu * float(self.fixed @ dv)
@@ -198,6 +199,22 @@ class CpuTerm:
         # The rounding of a score of a steep row is many times that of its dual.
         size += abs(self._fixed_slope) + self._reach * math.sqrt(self._mass * bend)
         return RowSlope(value + self._fixed_slope, bend, size)
+
+    def search(self, rest: tuple[float, float, float], start: float) -> tuple[float, bool]:
+        """Return the length of the step along the line, and whether it is above rounding."""
+        value, bend, size = rest
+        fixed = self._fixed_slope
+        return self.workspace.search_along(
+            self.scores,
+            self.change,
+            self.length,
+            self.centre,
+            self._reach,
+            self._mass,
+            (value + fixed, bend, size + abs(fixed)),
+            start,
+            self.threads,
+        )
 
     # -- the curvature
 
@@ -218,11 +235,12 @@ class CpuTerm:
             if self._middle is None:
                 self._middle = rows.values[:: -(-len(h) // CENTRE)].mean(axis=0, dtype=np.float64)
             centre = self._middle
-        # Lines f of which Σ_i h_i f_i x_i comes with the matrix; a single one is not copied.
-        lines = [np.ones(len(h))] if mass > 0 else []
+        # Lines f of which Σ_i h_i f_i x_i comes with the matrix.
+        factors = np.empty((int(mass > 0) + combined, len(h)))
+        if mass > 0:
+            factors[0] = 1.0
         if combined:
-            lines.append(self.beta)
-        factors = lines[0][None] if len(lines) == 1 else np.array(lines).reshape(-1, len(h))
+            factors[-1] = self.beta
         if isinstance(rows, DenseRows) and d > NARROW:
             formed = _dense_gram(rows.values, h, factors, centre, deadline)
         else:
@@ -256,6 +274,8 @@ class CpuTerm:
         h = self.curvature
         if count is None or count >= len(h):
             return h
+        if self._random is None:  # one takes as long to make as a step of a small problem
+            self._random = np.random.default_rng(0)
         chosen = self._random.integers(len(h), size=count)
         sample = np.zeros_like(h)
         sample[chosen] = h[chosen]

@@ -177,7 +177,7 @@ class Part:
         n = len(self._y)
         beta, curvature = _core.vector(n), _core.vector(n)
         workspace = self._spaces[0].workspace
-        workspace.derive(self._scores + b, 0.0, None, beta, curvature, self._threads)
+        workspace.derive(self._scores + b, 0.0, None, beta, curvature, None, self._threads)
         return beta, curvature
 
     def sides(self, vector: int) -> tuple[float, float]:

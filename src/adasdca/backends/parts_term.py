@@ -72,6 +72,10 @@ class PartsTerm:
     def slope(self, length: float) -> RowSlope:
         return RowSlope(*sums(self._parts.ask("slope", self._number, length)))
 
+    def search(self, rest: tuple[float, float, float], start: float) -> Any:
+        """Leave the search to whoever asks for slopes."""
+        return NotImplemented
+
     def move(self, length: float) -> Derivatives:
         (v, b), (dv, db) = self._at, self._line
         self._at = v + length * dv, b + length * db

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -116,11 +117,13 @@ class Region:
         (n, k) array
         """
         rows = products_of(X)
-        lengths = _lengths(rows)
         if self.centre is None:
+            lengths = rows.norms() + TINY
             apart = np.hypot(lengths, self.constant)
         else:
-            apart = distances(rows, lengths, self.centre)
+            lengths, apart = rows.lengths_about(self.centre)
+            lengths += TINY
+            apart = distances(lengths, apart, self.centre)
         blur = rounding(lengths[:, None], coef, intercept)
         return np.asarray(apart[:, None] * self.radius + self.slack + blur)
 
@@ -132,19 +135,22 @@ class Cloud:
     ----------
     centre : (d,) array
         The mean of some of the rows.
-    lengths, apart : (n,) array
-        Upper bounds on ‖x_i‖ and ‖x_i − m‖.
-    reach : float
-        The largest of the latter.
+    longest, reach : float
+        Upper bounds on all ‖x_i‖ and ‖x_i − m‖.
     """
 
     @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
         self.rows = products_of(X)
         self.centre = self.rows.mean_of_some(CENTRE)
-        self.lengths = _lengths(self.rows)
-        self.apart = distances(self.rows, self.lengths, self.centre)
-        self.reach = float(self.apart.max())
+        self._lengths, self._apart = self.rows.lengths_about(self.centre)
+        self.longest = float(self._lengths.max()) + TINY
+        self.reach = float(distances(self.longest, self._apart.max(), self.centre))
+
+    @cached_property
+    def apart(self) -> Array:
+        """Upper bounds on ‖x_i − m‖."""
+        return np.asarray(distances(self._lengths + TINY, self._apart, self.centre))
 
     @np.errstate(all="ignore")
     def intercept_error(
@@ -166,7 +172,7 @@ class Cloud:
             The certified model.
         """
         scores = self.rows.times(coef[None])[:, 0] + intercept
-        blur = float(rounding(self.lengths, coef[None], intercept).max())
+        blur = float(rounding(self.longest, coef[None], intercept)[0])
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach
 
@@ -176,29 +182,16 @@ def products_of(X: Any) -> Any:
     return X if hasattr(X, "norms") else RowProducts(X)
 
 
-def _lengths(rows: RowProducts) -> Array:
-    """Return upper bounds on ‖x_i‖ that are above 0."""
-    return rows.norms() + TINY
+def distances(lengths: Any, apart: Any, centre: Array) -> Any:
+    """Bound ‖x_i − m‖ from above, of which `apart` is what floating point made of it.
 
-
-def distances(rows: RowProducts, lengths: Array, centre: Array) -> Array:
-    """Return upper bounds on ‖x_i − m‖, from products with the rows as they are.
-
-    Parameters
-    ----------
-    rows, lengths
-        The rows and their lengths.
-    centre : (d,) array
-        m.
+    The difference of large numbers has their rounding.
     """
-    toward = rows.times(centre[None])[:, 0]
-    square = np.maximum(lengths**2 - 2.0 * toward + centre @ centre, 0.0)
-    # The difference of large numbers has their rounding.
     size = lengths + float(np.linalg.norm(centre))
-    return np.asarray(np.sqrt(square + 4.0 * EPS * (len(centre) + 4) * size**2))
+    return np.sqrt(apart**2 + 4.0 * EPS * (len(centre) + 4) * size**2)
 
 
-def rounding(lengths: Array, coef: Array, intercept: Any) -> Array:
+def rounding(lengths: Any, coef: Array, intercept: Any) -> Array:
     """Bound the rounding of scores x·w + b of rows of these lengths."""
     size = lengths * np.linalg.norm(coef, axis=1) + np.abs(intercept)
     return np.asarray(2.0 * EPS * (coef.shape[1] + 2) * size)
@@ -206,12 +199,13 @@ def rounding(lengths: Array, coef: Array, intercept: Any) -> Array:
 
 def _flat(loss: Loss, scores: Array, targets: Array, weight: Array | None, side: float) -> float:
     """Return an h with side·F(b + side·h) > 0, close to the least."""
-    h = 1e-10 * (1.0 + float(np.abs(scores).max()))
+    h = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min())))
     for _ in range(60):
-        slope = loss.slope(scores + side * h, targets)
-        if weight is not None:
-            slope = weight * slope
-        if side * slope.sum() > 1e-12 * np.abs(slope).sum():
+        balance, slope, mass = loss.kernel.balance(scores, targets, weight, side * h)
+        need = 1e-12 * mass + side * balance
+        if need < 0:
             return h
-        h *= 4.0
+        # About where its slope leads, but no farther than eight tries without it would go.
+        ahead = h + 1.5 * need / slope if slope > 0 else 0.0
+        h = min(max(4.0 * h, ahead), 4.0**8 * h)
     return math.inf

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from adasdca.backends.base import FOREVER
 from adasdca.engine.interruption import Interruption
@@ -76,7 +75,7 @@ class StopRule:
 
     def _stalled(self, record: Record) -> bool:
         """Whether neither gap nor dual has moved beyond rounding for a while."""
-        rounding = 4 * np.finfo(np.float64).eps * (abs(record.primal) + abs(record.dual))
+        rounding = 4 * sys.float_info.epsilon * (abs(record.primal) + abs(record.dual))
         first = math.isinf(self._best_gap)
         moved = record.gap < self._best_gap - rounding or record.dual > self._best_dual + rounding
         # With an intercept the certificate swings for a while before it settles.

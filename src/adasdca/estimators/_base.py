@@ -7,79 +7,46 @@ attributes with a trailing underscore. The numbers are made elsewhere.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import suppress
-from dataclasses import fields, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import fields
+from functools import cache, cached_property
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-
-from adasdca import _core
-from adasdca.certification import certify
-from adasdca.duality.error_bounds import Region
-from adasdca.engine.interruption import Interruption, interruption
-from adasdca.estimators._device import (
-    checked_on_device,
-    device_of,
-    device_rows,
-    products_with,
-    rows_to_solve,
-    stand_in,
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
 )
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from adasdca.duality.error_bounds import Region
+from adasdca.estimators._device import products_with, rows_to_solve
+from adasdca.estimators._input import FLOATS, CheckedInput
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._registered import packed, unpack
+from adasdca.estimators._solves import bounded, solve_all
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, REGISTERED, Custom
-from adasdca.problem.data import refuse_masked
-from adasdca.problem.device_rows import from_device, is_on_device, to_numpy
+from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
-from adasdca.problem.products import RowProducts
-from adasdca.solution import History, Record, Solution, Status
-from adasdca.solver import solve, unsolved
+from adasdca.solution import Status
 from adasdca.storage import write_whole
 
 Array = NDArray[np.float64]
-FLOATS = [np.float64, np.float32]
-#: Seconds after Ctrl-C for the passes that bound the errors of intercepts.
-HURRY = 0.1
 
 
 def losses_of(kind: str) -> list[str]:
     """Return the names of the losses of that kind."""
     return [name for name, loss in LOSSES.items() if loss.kind == kind]
-
-
-def bounded(make: Callable[[], Region], unknown: Region) -> Region:
-    """Return the region within which the optimum is; the unknown one if Ctrl-C leaves no time."""
-    with interruption() as around:
-        with suppress(KeyboardInterrupt), around.heeded():
-            return make()
-        # A wish of its own, which nobody makes: only the time ends this.
-        with suppress(_core.Expired), Interruption().heeded(HURRY):
-            return make()
-    return unknown
-
-
-def _next_to_0(bounds: Any, d: int) -> Array:
-    """Return the coefficients within bounds, as `solve` takes them, that are next to 0."""
-    lower, upper = (None, None) if bounds is None else bounds
-    low = -np.inf if lower is None else np.asarray(lower, dtype=np.float64)
-    high = np.inf if upper is None else np.asarray(upper, dtype=np.float64)
-    return np.clip(np.zeros(d), low, high)
 
 
 class LossNames(Set[str]):
@@ -98,7 +65,7 @@ class LossNames(Set[str]):
         return len(losses_of(self._kind))
 
 
-class LinearModel(CallbackSupportMixin, BaseEstimator):
+class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
     """A linear model fitted by `adasdca.solve`; the base of the classifier and the regressor."""
 
     _kind: ClassVar[str]
@@ -140,6 +107,22 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         "gamma": [Interval(Real, 0, None, closed="left")],
         "device": [StrOptions({"cuda"}), None],
     }
+
+    @classmethod
+    @cache
+    def _defaults(cls) -> dict[str, Any]:
+        """Return the parameters by name; to read a signature takes as long as a small solve."""
+        found = signature(cls).parameters.items()
+        return {name: p.default for name, p in found if p.kind is not p.VAR_KEYWORD}
+
+    def _validate_params(self) -> None:
+        """Check the parameters as scikit-learn does; defaults need no check."""
+        names = self._defaults()
+        given = {name: getattr(self, name) for name in names}
+        changed = {name: value for name, value in given.items() if value is not names[name]}
+        validate_parameter_constraints(
+            self._parameter_constraints, changed, caller_name=type(self).__name__
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -197,105 +180,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             return 0.0
         return check_scaling(self.intercept_scaling, self.fit_intercept, X.dtype)
 
-    def _solve(
-        self,
-        X: Any,
-        rows: Any,
-        loss: Loss,
-        targets: Sequence[Array],
-        weight: Array | None,
-        monitor: Monitor,
-        starts: list[Any],
-        began: float,
-    ) -> list[Any]:
-        """Solve for each vector of targets, in parallel if asked, all on the same rows.
-
-        `rows` are those of X, where the solves are made.
-
-        What is not begun before an end of the whole has the certificate of the model 0, or of that
-        next to it within the bounds.
-        """
-        count = len(targets)
-        device = device_of(self, X)
-        jobs = 1 if device else min(effective_n_jobs(self.n_jobs), count)
-        limit = None if self.max_time is None else began + self.max_time
-        seed = self.random_state
-        if not isinstance(seed, Integral):
-            seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
-
-        problem = {"loss": loss, "lam": self._lam(X, weight), "l1_ratio": self.l1_ratio}
-        more = {
-            "bounds": self._bounds(),
-            "penalty_factors": self.penalty_factors,
-            "sample_weight": weight,
-            "fit_intercept": self.fit_intercept,
-            "intercept_scaling": self.intercept_scaling,
-        }
-
-        def left_out(k: int, status: Status) -> Solution:
-            factors = self.penalty_factors
-            least = 1.0 if factors is None else float(np.min(factors))
-            # At the model 0 either label loses the same.
-            labels = np.broadcast_to(1.0, X.shape[:1])
-            found = unsolved(
-                labels if self._kind == "classification" else targets[k],
-                weight,
-                X.shape[1],
-                loss=loss,
-                strength=problem["lam"] * (1.0 - self.l1_ratio) * least,
-                status=status,
-                state=starts[k],
-            )
-            coef = _next_to_0(more["bounds"], X.shape[1])
-            if not coef.any():
-                return found
-            said = certify(X, targets[k], coef, dual_coef=found.dual_coef, **problem, **more)
-            record = Record(0, 0, 0.0, said.primal, said.dual, said.gap, 0)
-            return replace(found, coef=coef, certificate=said, history=History.of([record]))
-
-        def one(k: int) -> Solution | None:
-            share = None
-            if around.wished:
-                return None
-            if limit is not None:
-                left = limit - time.perf_counter()
-                if left <= 0 and k > 0:
-                    return left_out(k, Status.TIME_LIMIT)
-                share = max(0.0, left) / math.ceil((count - k) / jobs)
-            if monitor.stopped:
-                return left_out(k, Status.INTERRUPTED)
-            try:
-                with around.joined():
-                    return solve(
-                        rows,
-                        targets[k],
-                        **problem,
-                        **more,
-                        method=self.method,
-                        tol=self.tol,
-                        max_epochs=self.max_iter,
-                        max_time=share,
-                        random_state=seed + k,
-                        warm_start=starts[k],
-                        callback=monitor.of(k),
-                        backend=device,
-                        memory_limit=getattr(self, "_memory_limit", None),
-                    )
-            except KeyboardInterrupt:
-                around.wish()
-                return None
-
-        with interruption() as around:
-            if jobs == 1:
-                found = [one(k) for k in range(count)]
-            else:
-                # Threads share X, and the wish to stop; the kernels run without the GIL.
-                workers = Parallel(jobs, require="sharedmem")
-                found = list(workers(delayed(one)(k) for k in range(count)))
-            if not any(found):
-                raise KeyboardInterrupt
-            return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
-
     def _fit_targets(
         self,
         X: Any,
@@ -312,7 +196,7 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         loss, constant = self._loss(), self._constant(X)
         starts, rows = self._starts(len(targets), X.shape[0]), rows_to_solve(self, X)
         with watched(self, names, X, y) as monitor:
-            solutions = self._solve(X, rows, loss, targets, weight, monitor, starts, began)
+            solutions = solve_all(self, X, rows, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
             if not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
@@ -381,52 +265,6 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
             stacklevel=5,
         )
 
-    def _checked(self, X: Any, y: Any, **options: Any) -> Any:
-        """Return the rows and the targets, checked."""
-        if is_on_device(X):
-            return checked_on_device(self, X, y, **options)
-        refuse_masked(X, "X")
-        refuse_masked(y, "y")
-        with interruption() as around, around.opened():
-            found = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                accept_large_sparse=True,
-                dtype=FLOATS,
-                order="C",
-                **options,
-            )
-        return tuple(each if sp.issparse(each) else np.asarray(each) for each in found)
-
-    def _weights(self, sample_weight: Any, X: Any) -> Array | None:
-        if sample_weight is None:
-            return None
-        refuse_masked(sample_weight, "sample_weight")
-        if is_on_device(sample_weight):
-            sample_weight = from_device(sample_weight)
-        weight: Array = _check_sample_weight(
-            sample_weight, stand_in(X), dtype=np.float64, ensure_non_negative=True
-        )
-        return weight
-
-    def _rows_to_predict(self, X: Any) -> Any:
-        """Return products with the rows, checked."""
-        check_is_fitted(self)
-        if is_on_device(X):
-            return products_with(device_rows(self, X, reset=False))
-        refuse_masked(X, "X")
-        rows = validate_data(
-            self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
-        )
-        return RowProducts(rows if sp.issparse(rows) else np.asarray(rows))
-
-    def _scored(self, X: Any) -> Array:
-        """Return the scores of all models, a column each."""
-        scores = self._rows_to_predict(X).times(self._dense_coef())
-        return np.asarray(scores + to_numpy(self.intercept_))
-
     def report(
         self,
         X: Any,
@@ -479,7 +317,3 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
         if path is not None:
             write_whole(path, page)
         return page
-
-    def _dense_coef(self) -> Array:
-        coef = self.coef_.toarray() if sp.issparse(self.coef_) else to_numpy(self.coef_)
-        return np.atleast_2d(coef)

@@ -12,12 +12,13 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from adasdca.duality.error_bounds import Region
-from adasdca.estimators._base import LinearModel, LossNames, bounded
+from adasdca.estimators._base import LinearModel, LossNames
 from adasdca.estimators._device import adopt_kind, device_of, products_with, rows_to_solve
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
+from adasdca.estimators._solves import bounded
 from adasdca.methods import Method
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import CheckedRows, check_rows

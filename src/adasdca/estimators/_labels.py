@@ -19,8 +19,9 @@ RANGE = 1 << 16
 def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
     """Return the sorted classes, and for each label its place among them."""
     kind = y.dtype.kind
-    if kind not in "iub":  # integers are labels, whatever their values
-        check_classification_targets(y)
+    if kind not in "iub":  # integers are labels, whatever their values and their type
+        if kind != "f" or not (y == np.trunc(y)).all():
+            check_classification_targets(y)
     elif kind != "u" or y.dtype.itemsize < 8:
         low, high = int(y.min()), int(y.max())
         if high - low < RANGE:  # counting them takes a tenth of the time of sorting

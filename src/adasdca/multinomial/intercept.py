@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.multinomial.margins import Multinomial, RowLosses
-from adasdca.newton.line import Slope
+from adasdca.newton.line import step_length
 
 Array = NDArray[np.float64]
 
@@ -98,8 +98,8 @@ class InterceptObjective:
         self.losses.aim(None, self.flow.step)
         return -self.flow.energy
 
-    def slope(self, length: float) -> Slope:
-        return self.losses.slope(length)
+    def search(self) -> tuple[float, bool]:
+        return step_length(self.losses.slope, -self.flow.energy)
 
     def move(self, length: float) -> None:
         self.losses.move(length)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adasdca.multinomial.certificate import Point, certified
 from adasdca.multinomial.equations import StepEquations
 from adasdca.multinomial.margins import Multinomial, RowLosses
-from adasdca.newton.line import Slope
+from adasdca.newton.line import Slope, step_length
 from adasdca.newton.moreau import Ridge
 
 Array = NDArray[np.float64]
@@ -91,14 +91,19 @@ class MultinomialObjective:
         self._noise = 1e-3 * at.mass * float(np.linalg.norm(self._dw))
         self._losses = copy(at.losses)
         self._losses.aim(self._dw, self._db)
-        return -float(np.vdot(right, self._dw))
+        self._slope = -float(np.vdot(right, self._dw))
+        return self._slope
 
-    def slope(self, length: float) -> Slope:
-        mu, rows = self.mu, self._losses.slope(length)
-        value, bend, size = self._ridge.slope(self.point.coef.ravel(), self._dw.ravel(), length)
-        # Where the line is nearly that of all scores alike, U has more rounding than the margins.
-        size = rows.size + mu * size + self._noise
-        return Slope(rows.value + mu * value, rows.bend + mu * bend, size)
+    def search(self) -> tuple[float, bool]:
+        mu, line = self.mu, self._ridge.along(self.point.coef.ravel(), self._dw.ravel())
+
+        def slope(length: float) -> Slope:
+            rows, own = self._losses.slope(length), line(length)
+            # Where the line is nearly that of all scores alike, U has more rounding than margins.
+            size = rows.size + mu * own.size + self._noise
+            return Slope(rows.value + mu * own.value, rows.bend + mu * own.bend, size)
+
+        return step_length(slope, self._slope)
 
     def move(self, length: float) -> None:
         at = self.point

@@ -109,14 +109,14 @@ def damped_solve(matrix: Array, diagonal: float | Array, right: Array) -> tuple[
     A matrix that is not positive definite gets a share of its own diagonal more, which is
     returned, too.
     """
-    own = matrix.diagonal() + diagonal
     damping, extra = 0.0, diagonal
     while True:
         solve = cholesky(matrix.copy(), extra)
         if solve is not None:
             solution = solve(right)
-            if np.isfinite(solution).all():
+            if math.isfinite(float(solution.sum())):
                 return solution, damping
+        own = matrix.diagonal() + diagonal
         if damping >= 1.0:
             own = np.where(own > 0, own, 1.0)
             return (right.T / own).T, math.inf

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from adasdca.backends.base import RowTerm
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
-from adasdca.newton.line import Slope
+from adasdca.newton.line import Slope, StraightLine, step_length
 from adasdca.newton.moreau import Penalty
 
 Array = NDArray[np.float64]
@@ -165,7 +165,7 @@ class LinearObjective:
         if self.intercept and self._derivatives.mass == 0 and balance != 0:
             # Every row is on a straight piece: any length will do, the line search mends it.
             self._db = math.copysign(self.term.residual, balance)
-        if not (np.isfinite(self._dv).all() and math.isfinite(self._db)):
+        if not math.isfinite(float(self._dv.sum()) + self._db):
             return 0.0
         farthest = FARTHEST * self.term.residual if self.intercept else math.inf
         if abs(self._db) > farthest > 0:
@@ -176,13 +176,23 @@ class LinearObjective:
         self._slope = -float(right @ self._dv) - balance * self._db
         return self._slope
 
-    def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
-        rows = self.term.slope(length)
-        value, bend, size = self.penalty.slope(self.v, self._dv, length)
-        return Slope(
-            rows.value + self.mu * value, rows.bend + self.mu * bend, rows.size + self.mu * size
-        )
+    def search(self) -> tuple[float, bool]:
+        """Return the length of the step along the line, and whether it is above rounding."""
+        mu, rest = self.mu, self.penalty.along(self.v, self._dv)
+        if isinstance(rest, StraightLine):
+            straight = mu * rest.value, mu * rest.bend, mu * rest.size
+            found: Any = self.term.search(straight, self._slope)
+            if found is not NotImplemented:
+                length, sharp = found
+                return length, sharp
+
+        def slope(length: float) -> Slope:
+            rows, own = self.term.slope(length), rest(length)
+            return Slope(
+                rows.value + mu * own.value, rows.bend + mu * own.bend, rows.size + mu * own.size
+            )
+
+        return step_length(slope, self._slope)
 
     def move(self, length: float) -> None:
         """Go along the line."""

@@ -16,6 +16,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.newton.line import Line, Slope, StraightLine
+
 Array = NDArray[np.float64]
 
 
@@ -43,8 +45,8 @@ class Penalty(Protocol):
     def at(self, v: Array) -> PenaltyAt:
         """Return what E is at v."""
 
-    def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
-        """Return the derivative of E at v + length·dv along dv, its own, and its size."""
+    def along(self, v: Array, dv: Array) -> Line:
+        """Return the slope of E along v + length·dv."""
 
     def excess(self, apart: Array) -> float:
         """Bound E(v) + E*(u) − u·v by u − ∇E(v), for feasible u."""
@@ -71,11 +73,10 @@ class Ridge:
         """Return what E is at v."""
         return PenaltyAt(v, self.eta * v, self.eta)
 
-    def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
-        """Return the derivative of E at v + length·dv along dv, its own, and its size."""
+    def along(self, v: Array, dv: Array) -> StraightLine:
+        """Return the slope of E along v + length·dv."""
         stiff = self.eta * dv
-        square, start = float(stiff @ dv), float(v @ stiff)
-        return start + length * square, square, float(np.abs(v) @ np.abs(stiff)) + length * square
+        return StraightLine(float(v @ stiff), float(stiff @ dv), float(np.abs(v) @ np.abs(stiff)))
 
 
 @dataclass(frozen=True)
@@ -123,11 +124,15 @@ class ElasticBox:
         p = np.where(free, self.eta * w + self.sigma * np.sign(w), y - self.rho * w)
         return PenaltyAt(w, p, np.where(free, self.rho * self.eta / stiff, self.rho))
 
-    def slope(self, v: Array, dv: Array, length: float) -> tuple[float, float, float]:
-        """Return the derivative of E at v + length·dv along dv, its own, and its size."""
-        at = self.at(v + length * dv)
-        return (
-            float(at.gradient @ dv),
-            float((at.curvature * dv) @ dv),
-            float(np.abs(at.gradient) @ np.abs(dv)),
-        )
+    def along(self, v: Array, dv: Array) -> Line:
+        """Return the slope of E along v + length·dv."""
+
+        def slope(length: float) -> Slope:
+            at = self.at(v + length * dv)
+            return Slope(
+                float(at.gradient @ dv),
+                float((at.curvature * dv) @ dv),
+                float(np.abs(at.gradient) @ np.abs(dv)),
+            )
+
+        return slope

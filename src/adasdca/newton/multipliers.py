@@ -103,6 +103,9 @@ class Multipliers:
         Whether sums are to be taken in twice the digits.
     hard : bool
         Whether steps have been too many already: the central path is then gone at once.
+    asked : float
+        The relative gap that is asked for, where rounds go on for the last digits: from there on,
+        one that brings nothing is the last.
     """
 
     def __init__(
@@ -112,9 +115,10 @@ class Multipliers:
         solve: Solver,
         exact: bool = False,
         hard: bool = False,
+        asked: float = 0.0,
     ) -> None:
         self.backend, self.problem, self.solve = backend, problem, solve
-        self.exact, self.hard = exact, hard
+        self.exact, self.hard, self.asked = exact, hard, asked
         self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
         self.can_round = not problem.loss.curvature_varies
@@ -232,6 +236,8 @@ class Multipliers:
             last = length <= floor and (self.plain or bool((rho >= STIFFER * first).all()))
             still = best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
             dual = max(dual, found.dual)
+            if still and best.certificate.relative_gap <= self.asked:
+                return best, Ending.REACHED
             if still and steps == 0:
                 share *= 0.1  # the bound of a round tells little here: its solution must be finer
             # Steps without end at any length are steps in the noise.

@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from adasdca.newton.line import Slope, step_length
-
 #: Steps in a row, all lost in rounding, that bring the bound no further.
 IDLE = 3
 #: No convex function of floating-point numbers has been seen to need a tenth of these.
@@ -33,8 +31,8 @@ class Objective(Protocol):
         A slope of 0 or more means that no line leads down.
         """
 
-    def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
+    def search(self) -> tuple[float, bool]:
+        """Return the length of the step along the line, and whether it is above rounding."""
 
     def move(self, length: float) -> None:
         """Go along the line."""
@@ -104,7 +102,7 @@ def minimise(
         if not start < 0:
             ending = Ending.EXHAUSTED
             break
-        length, sharp = step_length(objective.slope, start)
+        length, sharp = objective.search()
         objective.move(length)
         steps += 1
     objective.recall()

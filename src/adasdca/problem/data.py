@@ -145,10 +145,7 @@ def _check_dense(X: Any) -> DenseRows:
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
     values = _laid_out(_as_float(values))
-    # A sum is finite if its terms are; only a sum that is not needs a closer look.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = not np.isfinite(values.sum())
-    if suspicious and not np.isfinite(values).all():
+    if not _core.inspect_dense(values):
         raise _not_finite("X")
     return DenseRows(values)
 
@@ -231,6 +228,9 @@ def is_number(x: Any) -> bool:
 
 def _laid_out(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array in C order at addresses that its type allows, copied if it is not."""
+    flags = array.flags
+    if type(array) is np.ndarray and flags.c_contiguous and flags.aligned:
+        return array
     return np.require(array, requirements=["C", "A", "E"])
 
 

@@ -52,6 +52,8 @@ class DeviceRows:
 
 def is_on_device(X: Any) -> bool:
     """Whether X is on a CUDA device."""
+    if isinstance(X, np.ndarray):
+        return False
     if type(X).__module__.startswith("cupyx."):
         return True
     if hasattr(X, "__cuda_array_interface__"):

@@ -115,16 +115,24 @@ class RowProducts:
             rows = self._X[part]
             yield part, (rows.toarray() if self._sparse else rows).astype(np.float64, copy=False)
 
+    def lengths_about(self, centre: Array) -> tuple[Array, Array]:
+        """Return ‖x_i‖ and ‖x_i − m‖ for a centre m, in one pass over the rows."""
+        self.passes += 1
+        X, n = self._X, self.shape[0]
+        squares, apart = np.empty(n), np.empty(n)
+        if self._sparse:
+            if not X.has_canonical_format:  # entries of the same place are one
+                X = X.copy()
+                X.sum_duplicates()
+            start = X.indptr.astype(np.int64, copy=False)
+            _core.squares_about(X.data, X.indices, start, centre, squares, apart)
+        else:
+            _core.squares_about(np.ascontiguousarray(X), centre, squares, apart)
+        return np.sqrt(squares, out=squares), np.sqrt(apart, out=apart)
+
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""
-        out, ones = np.empty(self._X.shape[0]), np.ones(self._X.shape[1])
-        if self._sparse:
-            for part, rows in self._blocks():
-                out[part] = self._squared(rows) @ ones
-        else:
-            for part, rows in self.dense_blocks(self.shape[1]):
-                np.einsum("ij,ij->i", rows, rows, out=out[part])
-        return np.sqrt(out, out=out)
+        return self.lengths_about(np.zeros(self.shape[1]))[0]
 
     def gram(self, weight: Array) -> Array:
         """Return [X 1]ᵀ diag(weight) [X 1]."""

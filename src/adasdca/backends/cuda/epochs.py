@@ -47,7 +47,7 @@ class DeviceEpochs:
         Its rows, where these are.
     counts : (d,) array
         ω_j.
-    plain : (n,) array
+    curvature : (n,) array
         c_i|x_i|²/(λN).
 
     Attributes
@@ -62,15 +62,16 @@ class DeviceEpochs:
         products: BatchProducts,
         passes: Passes,
         counts: Array,
-        plain: Any,
+        curvature: Any,
     ) -> None:
         self._problem, self._products, self._passes = problem, products, passes
         n = products.shape[0]
-        often = (counts - 1.0).clip(0.0) / max(n - 1.0, 1.0)
-        more = passes.weighted(products.row_squares(often)) / problem.mu
-        share = float(more.sum()) / max(float(plain.sum()), 1e-300)
-        self.height = int(min(max(1.0 + 1.0 / max(share, 1e-300), LEAST), MOST, max(n, 1)))
-        self._plain, self._stiff = plain, plain + (self.height - 1.0) * more
+        overlap = (counts - 1.0).clip(0.0) / max(n - 1.0, 1.0)
+        extra = passes.weighted(products.row_squares(overlap)) / problem.mu
+        ratio = float(extra.sum()) / max(float(curvature.sum()), 1e-300)
+        self.height = int(min(max(1.0 + 1.0 / max(ratio, 1e-300), LEAST), MOST, max(n, 1)))
+        self._curvature = curvature
+        self._safe_curvature = curvature + (self.height - 1.0) * extra
         squares = float(products.squares(passes.weighted(passes.xp.ones(n))).max())
         reach = max(map(abs, problem.loss.domain))
         # |u_j| ≤ Σ_i c_i reach |x_ij|/(λN), by Cauchy's inequality.
@@ -85,7 +86,7 @@ class DeviceEpochs:
         dual steps, so that neither starves a row that the other visits. Return how many rows have
         one, and the share of the rows that are visited in effect.
         """
-        share, step = self._passes.shares(scores, b, beta, self._plain)
+        share, step = self._passes.shares(scores, b, beta, self._curvature)
         sums = float(share.sum()), float(step.sum())
         weights = share / max(sums[0], 1e-300) + step / max(sums[1], 1e-300)
         total, squares = float(weights.sum()), float((weights**2).sum())
@@ -124,7 +125,7 @@ class DeviceEpochs:
         if problem.fit_intercept:
             up, down = self._passes.sides(beta)
             balance = up - down
-        numbers = b, balance, problem.fit_intercept, self._stiff, self._largest, problem.mu
+        numbers = b, balance, problem.fit_intercept, self._safe_curvature, self._largest, problem.mu
         point = MiniBatches(beta, u, *numbers)
         visit = self._products.batches(point, self._passes, self.height)
         size, done = LOOK * self.height, 0

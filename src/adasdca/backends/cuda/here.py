@@ -49,3 +49,10 @@ class ProductsHere:
         """Return the Euclidean lengths of the rows."""
         squares = self._products.row_squares(np.ones(self.shape[1]))
         return np.sqrt(self._products.from_device(squares))
+
+    def lengths_about(self, centre: Array) -> tuple[Array, Array]:
+        """Return ‖x_i‖ and ‖x_i − m‖ for a centre m."""
+        lengths = self.norms()
+        toward = self.times(centre[None])[:, 0]
+        square = lengths**2 - 2.0 * toward + centre @ centre
+        return lengths, np.sqrt(np.maximum(square, 0.0))

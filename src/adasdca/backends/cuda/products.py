@@ -127,7 +127,7 @@ class MiniBatches(NamedTuple):
         The intercept, and Σ_i c_iβ_i, which is to be 0 after every batch.
     free : bool
         Whether there is an intercept.
-    stiff : (n,) array
+    curvature : (n,) array
         Curvatures of the steps of rows, large enough for those of a whole batch.
     largest : float
         No number of u gets larger.
@@ -140,7 +140,7 @@ class MiniBatches(NamedTuple):
     b: float
     balance: float
     free: bool
-    stiff: Any
+    curvature: Any
     largest: float
     mu: float
 

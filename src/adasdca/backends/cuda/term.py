@@ -132,6 +132,10 @@ class DeviceTerm:
         # The rounding of a score of a steep row is many times that of its dual.
         return RowSlope(-value, bend, size + here.reach * math.sqrt(here.mass * bend))
 
+    def search(self, rest: tuple[float, float, float], start: float) -> Any:
+        """Leave the search to whoever asks for slopes."""
+        return NotImplemented
+
     # -- the curvature
 
     def gram(

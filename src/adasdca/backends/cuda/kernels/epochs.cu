@@ -44,7 +44,7 @@ __device__ void meet(unsigned* arrived, unsigned turn) {
 extern "C" __global__ void __launch_bounds__(THREADS)
     ascend(const Long* __restrict__ start, const int* __restrict__ index,
            const Real* __restrict__ values, const double* __restrict__ y,
-           const double* __restrict__ c, PARAMETERS, const double* __restrict__ stiff,
+           const double* __restrict__ c, PARAMETERS, const double* __restrict__ curvature,
            const Long* __restrict__ order, Long count, int height, double mu, double unit, int free,
            int width, double* state, double* beta, Word* u, double* scores, unsigned* arrived) {
     THE_LOSS;
@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         for (int r = threadIdx.x; r < rows; r += THREADS) {
             const Long i = order[first + r];
             own[r] = sign_of(y[i]) * __ldcg(beta + i);
-            q[r] = stiff[i];
+            q[r] = curvature[i];
             target[r] = y[i];
             weight[r] = c ? c[i] : 1.0;
         }

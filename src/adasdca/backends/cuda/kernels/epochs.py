@@ -38,7 +38,7 @@ class CudaBatches:
         self, entries: tuple[Any, ...], width: int, passes: Any, point: MiniBatches, height: int
     ) -> None:
         self._point, self._width, self._height = point, width, height
-        self._rows = *entries, *passes.rows(), point.stiff
+        self._rows = *entries, *passes.rows(), point.curvature
         unit = 2.0 ** (math.ceil(math.log2(max(point.largest, 1e-290))) - BITS)
         self._unit = unit
         self._u = cp.rint(point.u / unit).astype(np.int64)

@@ -1,0 +1,76 @@
+"""The rows and targets that an estimator is given, checked as scikit-learn does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from adasdca.engine.interruption import interruption
+from adasdca.estimators._device import checked_on_device, device_rows, products_with, stand_in
+from adasdca.problem.data import refuse_masked
+from adasdca.problem.device_rows import from_device, is_on_device, to_numpy
+from adasdca.problem.products import RowProducts
+
+Array = NDArray[np.float64]
+FLOATS = [np.float64, np.float32]
+
+
+class CheckedInput:
+    """Checks of what `fit` and `predict` are given, and the scores of rows."""
+
+    coef_: Any
+    intercept_: Any
+
+    def _checked(self, X: Any, y: Any, **options: Any) -> Any:
+        """Return the rows and the targets, checked."""
+        if is_on_device(X):
+            return checked_on_device(self, X, y, **options)
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
+        with interruption() as around, around.opened():
+            found = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                accept_large_sparse=True,
+                dtype=FLOATS,
+                order="C",
+                **options,
+            )
+        return tuple(each if sp.issparse(each) else np.asarray(each) for each in found)
+
+    def _weights(self, sample_weight: Any, X: Any) -> Array | None:
+        if sample_weight is None:
+            return None
+        refuse_masked(sample_weight, "sample_weight")
+        if is_on_device(sample_weight):
+            sample_weight = from_device(sample_weight)
+        weight: Array = _check_sample_weight(
+            sample_weight, stand_in(X), dtype=np.float64, ensure_non_negative=True
+        )
+        return weight
+
+    def _rows_to_predict(self, X: Any) -> Any:
+        """Return products with the rows, checked."""
+        check_is_fitted(self)
+        if is_on_device(X):
+            return products_with(device_rows(self, X, reset=False))
+        refuse_masked(X, "X")
+        rows = validate_data(
+            self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
+        )
+        return RowProducts(rows if sp.issparse(rows) else np.asarray(rows))
+
+    def _scored(self, X: Any) -> Array:
+        """Return the scores of all models, a column each."""
+        scores = self._rows_to_predict(X).times(self._dense_coef())
+        return np.asarray(scores + to_numpy(self.intercept_))
+
+    def _dense_coef(self) -> Array:
+        coef = self.coef_.toarray() if sp.issparse(self.coef_) else to_numpy(self.coef_)
+        return np.atleast_2d(coef)

@@ -1,0 +1,149 @@
+"""The solves of one fit: one for each vector of targets, and what is left out at an early end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from adasdca import _core
+from adasdca.certification import certify
+from adasdca.duality.error_bounds import Region
+from adasdca.engine.interruption import Interruption, interruption
+from adasdca.estimators._device import device_of
+from adasdca.estimators._progress import Monitor
+from adasdca.problem.losses import Loss
+from adasdca.solution import History, Record, Solution, Status
+from adasdca.solver import solve, unsolved
+
+Array = NDArray[np.float64]
+#: Seconds after Ctrl-C for the passes that bound the errors of intercepts.
+HURRY = 0.1
+
+
+def bounded(make: Callable[[], Region], unknown: Region) -> Region:
+    """Return the region within which the optimum is; the unknown one if Ctrl-C leaves no time."""
+    with interruption() as around:
+        with suppress(KeyboardInterrupt), around.heeded():
+            return make()
+        # A wish of its own, which nobody makes: only the time ends this.
+        with suppress(_core.Expired), Interruption().heeded(HURRY):
+            return make()
+    return unknown
+
+
+def _next_to_0(bounds: Any, d: int) -> Array:
+    """Return the coefficients within bounds, as `solve` takes them, that are next to 0."""
+    lower, upper = (None, None) if bounds is None else bounds
+    low = -np.inf if lower is None else np.asarray(lower, dtype=np.float64)
+    high = np.inf if upper is None else np.asarray(upper, dtype=np.float64)
+    return np.clip(np.zeros(d), low, high)
+
+
+def solve_all(
+    model: Any,
+    X: Any,
+    rows: Any,
+    loss: Loss,
+    targets: Sequence[Array],
+    weight: Array | None,
+    monitor: Monitor,
+    starts: list[Any],
+    began: float,
+) -> list[Any]:
+    """Solve for each vector of targets, in parallel if asked, all on the same rows.
+
+    `rows` are those of X, where the solves are made.
+
+    What is not begun before an end of the whole has the certificate of the model 0, or of that
+    next to it within the bounds.
+    """
+    count = len(targets)
+    device = device_of(model, X)
+    jobs = 1 if device or count == 1 else min(effective_n_jobs(model.n_jobs), count)
+    limit = None if model.max_time is None else began + model.max_time
+    seed = model.random_state
+    if not isinstance(seed, Integral):
+        seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
+
+    problem = {"loss": loss, "lam": model._lam(X, weight), "l1_ratio": model.l1_ratio}
+    more = {
+        "bounds": model._bounds(),
+        "penalty_factors": model.penalty_factors,
+        "sample_weight": weight,
+        "fit_intercept": model.fit_intercept,
+        "intercept_scaling": model.intercept_scaling,
+    }
+
+    def left_out(k: int, status: Status) -> Solution:
+        factors = model.penalty_factors
+        least = 1.0 if factors is None else float(np.min(factors))
+        # At the model 0 either label loses the same.
+        labels = np.broadcast_to(1.0, X.shape[:1])
+        found = unsolved(
+            labels if model._kind == "classification" else targets[k],
+            weight,
+            X.shape[1],
+            loss=loss,
+            strength=problem["lam"] * (1.0 - model.l1_ratio) * least,
+            status=status,
+            state=starts[k],
+        )
+        coef = _next_to_0(more["bounds"], X.shape[1])
+        if not coef.any():
+            return found
+        said = certify(X, targets[k], coef, dual_coef=found.dual_coef, **problem, **more)
+        record = Record(0, 0, 0.0, said.primal, said.dual, said.gap, 0)
+        return replace(found, coef=coef, certificate=said, history=History.of([record]))
+
+    def one(k: int) -> Solution | None:
+        share = None
+        if around.wished:
+            return None
+        if limit is not None:
+            left = limit - time.perf_counter()
+            if left <= 0 and k > 0:
+                return left_out(k, Status.TIME_LIMIT)
+            share = max(0.0, left) / math.ceil((count - k) / jobs)
+        if monitor.stopped:
+            return left_out(k, Status.INTERRUPTED)
+        try:
+            with around.joined():
+                return solve(
+                    rows,
+                    targets[k],
+                    **problem,
+                    **more,
+                    method=model.method,
+                    tol=model.tol,
+                    max_epochs=model.max_iter,
+                    max_time=share,
+                    random_state=seed + k,
+                    warm_start=starts[k],
+                    callback=monitor.of(k),
+                    backend=device,
+                    memory_limit=getattr(model, "_memory_limit", None),
+                )
+        except KeyboardInterrupt:
+            around.wish()
+            return None
+
+    with interruption() as around:
+        if jobs == 1:
+            found = [one(k) for k in range(count)]
+        else:
+            # Threads share X, and the wish to stop; the kernels run without the GIL.
+            workers = Parallel(jobs, require="sharedmem")
+            found = list(workers(delayed(one)(k) for k in range(count)))
+        if not any(found):
+            raise KeyboardInterrupt
+        return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
