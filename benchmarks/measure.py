@@ -56,6 +56,9 @@ def interleaved(tasks: Mapping[str, Task], repeats: int) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
 def in_processes(
     function: Callable[[Any], Any], tasks: Sequence[Any], jobs: int, chunk: int = 1
 ) -> Iterator[Any]:
@@ -64,7 +67,8 @@ def in_processes(
         if jobs == 1:
             yield from map(function, tasks)
             return
-        # In the processes of the pool one thread for BLAS is for good.
+        # Threads of BLAS that were started wait in loops: those of the pool start none.
+        os.environ |= dict.fromkeys(ONE_THREAD, "1")
         setting = {"initializer": threadpool_limits, "initargs": (1,)}
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), **setting) as pool:
             yield from pool.map(function, tasks, chunksize=chunk)

@@ -1,26 +1,34 @@
 """Certificates against an exact oracle: what does not hold, over random small problems.
 
-python -m benchmarks.oracle [--problems 20000] [--seed 0] [--jobs 2] [--small] [--seconds 600]
+python -m benchmarks.oracle [--problems 20000] [--first 0] [--seed 0] [--jobs 2] [--small]
+    [--counts FILE] [--seconds 600]
+python -m benchmarks.oracle --counts FILE --add OTHER ...
 python -m benchmarks.oracle --case SEED INDEX [--small]
 
 Every number of a certificate is a theorem about the data as given. Here the optimum is found to
 sixty digits (`benchmarks/exact/`), and each claim is compared with it: primal, dual, gap and radius
 of solves, of `certify` and of estimators, bounds on their scores, safe screening, and the status.
-Each violation is printed with the numbers that make its problem again. Most of the time are the
-solves: a million problems take sixteen cores about twenty minutes (`--jobs 16`).
+Each violation is printed with the numbers that make its problem again.
+
+A file of counts keeps what was judged, by which commit. It is written as the run goes on, so that
+the next one continues where this one ended, for whatever reason. Counts of other machines, which
+judged other problems (`--first`, `--seed`), are added by `--add`; problems that are judged again
+take the place of their first verdict. Most of the time are the solves: ten milliseconds of a
+processor a problem.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import math
+import subprocess
 import sys
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,27 +37,14 @@ import adasdca
 from adasdca.solution import Status
 from benchmarks.exact import multinomial
 from benchmarks.exact.checks import Oracle
+from benchmarks.exact.counts import Run, Runs, Tally, Verdict
 from benchmarks.exact.numbers import digits
 from benchmarks.exact.problems import MAX_TIME, Case, make
 from benchmarks.measure import in_processes
-from benchmarks.output import seconds, table
 
+ROOT = Path(__file__).parents[1]
 MULTINOMIAL = 50  # every so manieth problem has more than two classes
 NEAR = 1e-8  # a solution with a larger gap is followed by another one, for the oracle to start from
-
-
-@dataclass
-class Verdict:
-    """What was found of a case."""
-
-    number: tuple[int, int]
-    kind: dict[str, str]
-    decided: bool = True  #: Whether its optimum is known to all digits.
-    status: str = ""  #: How the solve ended.
-    violations: list[str] = field(default_factory=list)  #: What does not hold.
-    #: Solves that stalled although their optimum can be certified far better: the bounds hold, but
-    #: the method left off too early.
-    early: list[str] = field(default_factory=list)
 
 
 def judge(seed: int, index: int, small: bool = False) -> Verdict:
@@ -72,11 +67,13 @@ def judge(seed: int, index: int, small: bool = False) -> Verdict:
 def _judge(case: Case, verdict: Verdict) -> None:
     verdict.kind |= case.kind
     found = adasdca.solve(case.X, case.y, **case.options, **case.how)
-    near = found
-    if found.relative_gap > NEAR and found.status is not Status.STALLED:
+
+    def nearer() -> Any:
         how: dict[str, Any] = {"tol": NEAR, "random_state": 0, "max_time": MAX_TIME}
-        near = adasdca.solve(case.X, case.y, **case.options, **how)
-    oracle = Oracle(case, near)
+        return adasdca.solve(case.X, case.y, **case.options, **how)
+
+    rough = found.relative_gap > NEAR and found.status is not Status.STALLED
+    oracle = Oracle(case, found, nearer if rough else None)
     verdict.decided, verdict.status = oracle.decided, found.status.value
     verdict.violations += oracle.solution(found, case.how["tol"])
     verdict.early += oracle.early(found, case.how["tol"])
@@ -95,62 +92,42 @@ def run(seed: int, numbers: Iterable[int], small: bool = False) -> list[Verdict]
     return [judge(seed, k, small) for k in numbers]
 
 
+def timed(seed: int, numbers: Iterable[int], small: bool) -> tuple[list[Verdict], float]:
+    """Judge the cases of these numbers; return the processor time, too."""
+    began = time.process_time()
+    return run(seed, numbers, small), time.process_time() - began
+
+
 def run_all(
-    seed: int, problems: int, jobs: int, small: bool = False, part: int = 200
-) -> Iterator[list[Verdict]]:
-    """Judge that many cases, in parts."""
-    parts = [range(k, min(k + part, problems)) for k in range(0, problems, part)]
-    return in_processes(partial(run, seed, small=small), parts, jobs)
+    seed: int, numbers: range, jobs: int, small: bool = False, part: int = 200
+) -> Iterator[tuple[list[Verdict], float]]:
+    """Judge these cases in parts, in order; each comes with its processor time."""
+    parts = [numbers[k : k + part] for k in range(0, len(numbers), part)]
+    return in_processes(partial(timed, seed, small=small), parts, jobs)
 
 
-class Tally:
-    """Counts verdicts by kind: all, violated, stalled early, undecided."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, Counter[str]] = {}
-
-    def add(self, verdict: Verdict) -> None:
-        """Count one."""
-        flags = {
-            "problems": True,
-            "violations": bool(verdict.violations),
-            "early": bool(verdict.early),
-            "undecided": not verdict.decided,
-        }
-        kinds = [f"{key}: {value}" for key, value in verdict.kind.items()]
-        for kind in ["all", *kinds, f"status: {verdict.status}"]:
-            self.counts.setdefault(kind, Counter()).update(k for k, on in flags.items() if on)
-
-    def total(self, flag: str) -> int:
-        """Return how many problems there were of a column."""
-        return self.counts.get("all", Counter())[flag]
-
-    def summary(self) -> str:
-        """Return the totals in a line."""
-        number = self.total
-        return (
-            f"{number('problems')} problems: {number('violations')} violations, "
-            f"{number('early')} stalled early, {number('undecided')} undecided"
-        )
-
-    def show(self) -> str:
-        """Return a table by kind."""
-        head = ["problems", "violations", "early", "undecided"]
-        rows = [
-            [kind, *(str(count[column]) for column in head)]
-            for kind, count in sorted(self.counts.items())
-        ]
-        return table(["kind", *head], rows)
+def commit() -> str:
+    """Return the commit at hand, with a + if the sources are not those."""
+    git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = git(["git", "rev-parse", "--short", "HEAD"])
+    if found.returncode:
+        return "unknown"
+    changed = git(["git", "diff", "--quiet", "HEAD", "--", "src", "core", "benchmarks"]).returncode
+    return found.stdout.strip() + "+" * bool(changed)
 
 
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--problems", type=int, default=20_000)
+    parser.add_argument("--first", type=int, help="by default, what comes after those of FILE")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--small", action="store_true", help="small problems, three in the time")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no more after these")
+    parser.add_argument("--counts", type=Path, metavar="FILE", help="add to the counts of a file")
+    parser.add_argument("--add", type=Path, nargs="+", metavar="OTHER", help="add files to FILE")
+    parser.add_argument("--commit", help="the code's name where there is no git")
     parser.add_argument("--case", type=int, nargs=2, metavar=("SEED", "INDEX"))
     args = parser.parse_args()
     if args.case:
@@ -158,21 +135,45 @@ def main() -> int:
         print(verdict.kind, verdict.status, "" if verdict.decided else "undecided", sep="\n")
         print(*verdict.violations, *verdict.early, sep="\n")
         return int(bool(verdict.violations))
+    runs = Runs(args.counts)
+    if args.add:
+        for each in (run for path in args.add for run in Runs(path).runs):
+            runs.make_room(each)
+            runs.runs.append(each)
+        runs.write()
+    else:
+        _judge_all(args, runs)
+    print(f"\n{runs.tally().show()}\n\n{runs.summary()}")
+    return int(runs.tally().total("violations") > 0)
+
+
+def _judge_all(args: argparse.Namespace, runs: Runs) -> None:
+    """Judge what was asked for, keeping the counts after each part."""
+    first = runs.past(args.seed, args.small) if args.first is None else args.first
+    today = dt.date.today().isoformat()
+    this = Run(args.seed, args.small, first, first + args.problems, args.commit or commit(), today)
+    runs.make_room(this)
+    numbers, this.past = range(first, this.past), first
+    runs.runs.append(this)
     tally, began, last = Tally(), time.monotonic(), time.monotonic()
-    for part in run_all(args.seed, args.problems, args.jobs, args.small):
+    for part, used in run_all(args.seed, numbers, args.jobs, args.small):
         for verdict in part:
             tally.add(verdict)
             for each in verdict.violations + verdict.early:
                 seed, index = verdict.number
-                small = " --small" if args.small else ""
-                print(f"--case {seed} {index}{small}: {each}", flush=True)
+                finding = f"--case {seed} {index}{' --small' * args.small}: {each}"
+                this.findings.append(finding)
+                print(finding, flush=True)
+        this.past += len(part)
+        this.seconds += used
+        this.counts = tally.plain()
+        runs.write()
         if time.monotonic() > last + 30:
             last = time.monotonic()
-            print(f"of {args.problems}, {tally.summary()}", file=sys.stderr, flush=True)
+            pace = f"{1e3 * this.seconds / (this.past - first):.1f} ms of a processor each"
+            print(f"of {args.problems}, {tally.summary()}, {pace}", file=sys.stderr, flush=True)
         if time.monotonic() > began + args.seconds:
             break
-    print(f"\n{tally.show()}\n\n{tally.summary()}, in {seconds(time.monotonic() - began)}")
-    return int(tally.total("violations") > 0)
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ class TwoPartsTerm:
     def go(self, v, b):
         self.place(v, b)
 
-    def place(self, v, b):
+    def place(self, v, b, rest=None):
         self.z = self.rows.scores(v, b)
         return self.derive()
 

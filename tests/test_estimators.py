@@ -202,6 +202,8 @@ def test_parameters_are_keywords_only():
         np.array([2**62, -(2**62), 0, 0]),
         np.array([2**64 - 1, 2**64 - 3, 2**64 - 1], np.uint64),
         np.array([7, 70_007, 7, 8]),
+        np.array([0, 2, 1, 0]),
+        np.array([0, 3, 1, 0]),
         np.array([1.0, 3.0, 2.0, 1.0]),
         np.array(["b", "a", "c", "b"]),
     ],
@@ -212,3 +214,8 @@ def test_labels_are_encoded_as_numpy_would(labels):
     expected, inverse = np.unique(labels, return_inverse=True)
     np.testing.assert_array_equal(classes, expected, strict=True)
     np.testing.assert_array_equal(codes, inverse)
+
+
+def test_labels_that_are_places_are_not_copied():
+    labels = np.arange(6, dtype=np.intp) % 3
+    assert encoded(labels)[1] is labels

@@ -398,6 +398,37 @@ def test_workers_stop_with_the_whole(act, monkeypatch):
     check_fitted(model, y)
 
 
+def pressing(module, monkeypatch):
+    """Press Ctrl-C after every solve of a module; return a list with an entry a solve begun."""
+    begun = []
+
+    def pressed(*args, **options):
+        begun.append(args)
+        found = solve(*args, **options)
+        press()
+        return found
+
+    monkeypatch.setattr(f"adasdca.{module}.solve", pressed)
+    return begun
+
+
+def test_no_class_is_begun_after_ctrl_c(monkeypatch):
+    begun = pressing("estimators._solves", monkeypatch)
+    model = AdaSDCAClassifier(loss="hinge", tol=1e-2)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, CLASSES)
+    assert len(begun) == 1
+    assert model.status_ == [Status.CONVERGED, Status.INTERRUPTED, Status.INTERRUPTED]
+    check_fitted(model, CLASSES)
+
+
+def test_no_strength_is_begun_after_ctrl_c(monkeypatch):
+    begun = pressing("paths", monkeypatch)
+    found = path(X, SIGNS, loss="squared_hinge", Cs=[0.1, 1.0, 10.0], tol=1e-2, random_state=0)
+    assert len(begun) == len(found) == 1
+    assert found.solutions[0].converged
+
+
 def test_a_search_stops_with_the_whole(monkeypatch):
     """Ctrl-C in a fold: no other fit is begun, and there is no model."""
     fits, fit = [], AdaSDCAClassifier.fit

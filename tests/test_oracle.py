@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from benchmarks import attack
 from benchmarks.exact.checks import Oracle
+from benchmarks.exact.counts import Run, Runs, Tally, Verdict
 from benchmarks.exact.numbers import digits, eliminate
 from benchmarks.exact.optimum import CLOSE
 from benchmarks.exact.problems import KINKED, SMOOTH, make
-from benchmarks.oracle import Tally, Verdict, judge, run
+from benchmarks.measure import ONE_THREAD
+from benchmarks.oracle import judge, main, run
 
 import adasdca
 from adasdca import Status
@@ -67,6 +69,12 @@ def test_what_can_be_certified_is_found(index):
         (4013, 5737, False),
         (4014, 125, False),
         (4002, 3158, False),  # and an L1 term
+        (50, 108, False),  # features a million deviations away: digits of w and b too coarse
+        (50, 8016, False),
+        (50, 23460, False),
+        (50, 25507, False),
+        (50, 26097, False),
+        (51, 14231, False),  # no curvature at the optimum, and an intercept that surveys move
     ],
 )
 def test_solves_go_on_to_what_can_be_certified(seed, index, small):
@@ -175,3 +183,58 @@ def test_attacks_are_reproducible_and_failures_are_shown(monkeypatch):
     failed = attack.run((0, 3, False))
     assert failed.failure.startswith("ZeroDivisionError")
     assert "1 solves and 0 fits failed" in attack.show([failed])
+
+
+def a_run(first, past, commit="abc", seed=0):
+    tally = Tally()
+    for k in range(first, past):
+        tally.add(Verdict((seed, k), {"loss": "squared"}, k % 7 != 0, "converged"))
+    return Run(seed, False, first, past, commit, "2026-01-01", 1.0, tally.plain())
+
+
+def test_runs_add_up(tmp_path):
+    here, there = Runs(tmp_path / "here.json"), Runs(tmp_path / "there.json")
+    here.runs += [a_run(0, 30), a_run(50, 80, "def")]
+    there.runs.append(a_run(0, 20, seed=1))
+    here.write()
+    there.write()
+    again = Runs(tmp_path / "here.json")
+    for each in Runs(tmp_path / "there.json").runs:
+        again.make_room(each)
+        again.runs.append(each)
+    assert again.tally().total("problems") == 80
+    undecided = sum(k % 7 == 0 for k in (*range(30), *range(50, 80), *range(20)))
+    assert again.tally().total("undecided") == undecided
+    assert again.summary().endswith("of abc, def")
+    assert again.past(0, small=False) == 80
+    assert again.past(1, small=False) == 20
+    assert again.past(0, small=True) == 0
+
+
+def test_no_problem_is_counted_twice():
+    runs = Runs()
+    runs.runs += [a_run(0, 30), a_run(30, 60)]
+    with pytest.raises(ValueError, match="some of a run of 0 to 29"):
+        runs.make_room(a_run(10, 40))
+    runs.make_room(a_run(10, 40, seed=1))
+    assert runs.tally().total("problems") == 60
+    runs.make_room(a_run(30, 70))
+    assert [run.past for run in runs.runs] == [30]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_goes_on_where_the_last_one_ended(jobs, tmp_path, monkeypatch, capsys):
+    for name in ONE_THREAD:  # which workers are given
+        monkeypatch.setenv(name, "1")
+    counts = tmp_path / "counts.json"
+    command = ["oracle", "--counts", str(counts), "--problems", "6", "--jobs", str(jobs)]
+    for _ in range(2):
+        monkeypatch.setattr("sys.argv", [*command, "--small"])
+        assert main() == 0
+    assert "12 problems: 0 violations" in capsys.readouterr().out
+    runs = Runs(counts).runs
+    assert [(run.first, run.past) for run in runs] == [(0, 6), (6, 12)]
+    assert [run.counts["all"]["problems"] for run in runs] == [6, 6]
+    monkeypatch.setattr("sys.argv", [*command, "--small", "--first", "0", "--problems", "12"])
+    assert main() == 0
+    assert [(run.first, run.past) for run in Runs(counts).runs] == [(0, 12)]

@@ -48,7 +48,7 @@ PROMISES = {
     ),
     "oracle": Promise(
         "No certificate of random small problems is refuted by an optimum of sixty digits.",
-        "python -m benchmarks.oracle",
+        "python -m benchmarks.oracle --counts docs/_promises/counts/oracle.json",
         r"\d+ problems: .*",
     ),
     "sturdiness": Promise(
@@ -115,10 +115,6 @@ def run(name: str) -> bool:
     promise = PROMISES[name]
     words = shlex.split(promise.command)
     words[0] = sys.executable if words[0] == "python" else words[0]
-    done = subprocess.run(
-        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    found = re.findall(promise.figures, done.stdout)
     version = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"],
         cwd=ROOT,
@@ -126,6 +122,10 @@ def run(name: str) -> bool:
         text=True,
         check=True,
     )
+    done = subprocess.run(
+        words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    found = re.findall(promise.figures, done.stdout)
     record = {
         "command": promise.command,
         "date": dt.date.today().isoformat(),

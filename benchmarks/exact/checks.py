@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
@@ -31,13 +31,21 @@ Findings = Iterator[str]
 
 
 class Oracle:
-    """A case and its optimum, found from a solution near it, on which it does not depend."""
+    """A case and its optimum, found from a solution near it, on which it does not depend.
 
-    def __init__(self, case: Case, near: Any) -> None:
+    `nearer` makes another one, if the optimum is not found from the first.
+    """
+
+    def __init__(self, case: Case, near: Any, nearer: Callable[[], Any] | None = None) -> None:
         self.case, self.exact = case, case.exactly()
-        beta = as_beta(near.dual_coef, case.options["sample_weight"], len(case.y))[0]
-        w, b = self.point(near.coef, near.intercept)
-        self.optimum: Bracket = self.exact.optimum(w, b, beta)
+        self.optimum: Bracket = self._from(near, thorough=nearer is None)
+        if nearer is not None and not self.decided:
+            again = self._from(nearer(), thorough=True)
+            self.optimum = min(self.optimum, again, key=lambda each: each.width)
+
+    def _from(self, near: Any, thorough: bool) -> Bracket:
+        beta = as_beta(near.dual_coef, self.case.options["sample_weight"], len(self.case.y))[0]
+        return self.exact.optimum(*self.point(near.coef, near.intercept), beta, thorough)
 
     @property
     def decided(self) -> bool:
@@ -84,7 +92,7 @@ class Oracle:
             primal = self.exact.primal(w, b)
             if found.gap > tol * found.primal or primal - self.optimum.most > Decimal(tol) * primal:
                 yield f"converged at a gap of {found.gap!r}, with tol = {tol:g}"
-        where = f"{found.relative_gap:.1e}"
+        where = f"{found.relative_gap:.2g}"
         if found.status is Status.STALLED and where not in found.message:
             yield "stalled without saying where"
 

@@ -159,7 +159,7 @@ def _violations(
         yield f"radius {found.radius!r} is below ‖W − W*‖ = {square.sqrt():.4e}"
     if found.status is Status.CONVERGED and found.gap > tol * found.primal:
         yield f"converged at a gap of {found.gap!r}, with tol = {tol:g}"
-    where = f"{found.relative_gap:.1e}"
+    where = f"{found.relative_gap:.2g}"
     if found.status is Status.STALLED and where not in found.message:
         yield "stalled without saying where"
 

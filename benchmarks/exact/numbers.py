@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Context, Decimal, DivisionByZero, InvalidOperation, Overflow, localcontext
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ ZERO, ONE = Decimal(0), Decimal(1)
 Vector = list[Decimal]
 
 
-def digits() -> Any:
-    """Return a context in which numbers have that many digits; anything invalid is an error."""
+def digits(count: int = DIGITS) -> Any:
+    """Return a context of that many digits, at most DIGITS; anything invalid is an error."""
     traps = [InvalidOperation, DivisionByZero, Overflow]
-    context = Context(prec=DIGITS, Emin=-999999, Emax=999999, traps=traps)
+    context = Context(prec=min(count, DIGITS), Emin=-999999, Emax=999999, traps=traps)
     return localcontext(context)
 
 
@@ -33,7 +34,7 @@ def vector(values: Any) -> Vector:
 
 def dot(a: Iterable[Decimal], b: Iterable[Decimal]) -> Decimal:
     """Return Σ a_i b_i."""
-    return sum((x * y for x, y in zip(a, b, strict=True)), ZERO)
+    return sum(map(mul, a, b), ZERO)
 
 
 def clip(x: Decimal, low: Decimal, high: Decimal) -> Decimal:
@@ -61,7 +62,10 @@ def eliminate(matrix: Sequence[Vector], right: Vector) -> Vector:
         for i in left:
             factor = rows[i][column] / line[column]
             if factor:
-                rows[i] = [x - factor * y for x, y in zip(rows[i], line, strict=True)]
+                row = rows[i]
+                row[column:] = [
+                    x - factor * y for x, y in zip(row[column:], line[column:], strict=True)
+                ]
     found = [ZERO] * n
     for column, pivot in reversed(order):
         row = rows[pivot]

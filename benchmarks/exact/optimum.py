@@ -17,7 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.problem.losses import Logistic, Loss
-from benchmarks.exact.numbers import MARGIN, ONE, ZERO, Vector, clip, dot, eliminate, vector
+from benchmarks.exact.numbers import (
+    DIGITS,
+    MARGIN,
+    ONE,
+    ZERO,
+    Vector,
+    clip,
+    digits,
+    dot,
+    eliminate,
+    vector,
+)
 
 Array = NDArray[np.float64]
 INFINITY = Decimal("Infinity")
@@ -149,9 +160,11 @@ class Problem:
 
     def primal(self, w: Vector, b: Decimal) -> Decimal:
         """Return P(w, b), infinite outside the bounds."""
+        return self._primal(w, self.margins(w, b))
+
+    def _primal(self, w: Vector, margins: Vector) -> Decimal:
         if any(not lo <= x <= hi for x, lo, hi in zip(w, self.low, self.high, strict=True)):
             return INFINITY
-        margins = self.margins(w, b)
         losses = (self.value(a, t) for a, t in zip(margins, self.target, strict=True))
         penalty = self.ridge / 2 * dot(w, w) + self.sigma * sum(map(abs, w), ZERO)
         return (dot(self.weight, losses) + penalty) / self.total
@@ -209,21 +222,24 @@ class Problem:
 
     def bracket(self, at: Point) -> Bracket:
         """Return what these points prove, −φ' for the duals of a smooth loss."""
+        margins = self.margins(at.coef, at.intercept)
         if self.smooth:
-            margins = self.margins(at.coef, at.intercept)
             beta = [self.ascent(z, t) for z, t in zip(margins, self.target, strict=True)]
             at = Point(at.coef, at.intercept, beta)
-        most = self.primal(at.coef, at.intercept) * (ONE + MARGIN)
+        most = self._primal(at.coef, margins) * (ONE + MARGIN)
         return Bracket(self.dual(self.feasible(at.beta)), most, at)
 
-    def optimum(self, coef: Any, intercept: Any, beta: Any) -> Bracket:
-        """Return a bracket of min P, as narrow as could be found from a point and duals."""
+    def optimum(self, coef: Any, intercept: Any, beta: Any, thorough: bool = True) -> Bracket:
+        """Return a bracket of min P, as narrow as could be found from a point and duals.
+
+        Unless `thorough`, by the first attempt alone.
+        """
         duals = [s * b for s, b in zip(self.sign, vector(beta), strict=True)]
         start = Point(vector(coef), Decimal(float(intercept)), duals)
         brackets = []
         for stiffness in STIFFNESSES[:1] if self.smooth else STIFFNESSES:
             brackets.append(self.bracket(self._descend(start, stiffness, damped=False)))
-            if brackets[-1].width < CLOSE:
+            if brackets[-1].width < CLOSE or not thorough:
                 return brackets[-1]
         if self.smooth:
             brackets.append(self.bracket(self._descend(start, ONE, damped=True)))
@@ -232,16 +248,21 @@ class Problem:
     def _descend(self, point: Point, stiffness: Decimal, damped: bool) -> Point:
         """Guess and solve until a guess comes back, or as long as steps that may be cut gain."""
         seen: list[Guess] = []
-        for _ in range(MOST_ROUNDS if damped else ROUNDS):
+        for k in range(MOST_ROUNDS if damped else ROUNDS):
             guess = self._guess(point, stiffness)
-            moved, new = self._step(point, guess)
+            # The same equations have the same solution, but for the logistic loss.
+            if guess in seen and not self.is_logistic and not damped:
+                break
+            # Its exponentials are dear, and steps double the digits that are right.
+            with digits(20 << k if self.is_logistic and not damped else DIGITS):
+                moved, new = self._step(point, guess)
             if damped:
                 cut = self._cut(point, new)
                 if cut is None:
                     return point
                 new = cut
             point = new
-            if moved < CLOSE or (guess in seen and not self.is_logistic and not damped):
+            if moved < CLOSE:
                 break
             seen.append(guess)
         return point
@@ -317,11 +338,12 @@ class Problem:
         right = [dot(column, alpha) for column in columns]
         size = len(columns)
         matrix = [[ZERO] * size for _ in range(size)]
+        within = [[column[i] for i, _ in curved] for column in columns]
         for k, column in enumerate(columns):
-            scaled = [(i, h * column[i]) for i, h in curved]
+            scaled = [h * column[i] for i, h in curved]
             for m in range(k, size):
-                other = columns[m]
-                matrix[k][m] = matrix[m][k] = sum((x * other[i] for i, x in scaled), ZERO)
+                other = within[m]
+                matrix[k][m] = matrix[m][k] = dot(scaled, other)
         for k, j in enumerate(free):
             right[k] -= self.ridge * w[j] + guess.slopes[j]
             matrix[k][k] += self.ridge

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,7 +140,9 @@ def make(seed: int, index: int, small: bool = False) -> Case:
     rng = np.random.default_rng((seed, index))
 
     def pick(*choices: Any, p: Any = None) -> Any:
-        return choices[int(rng.choice(len(choices), p=p))]
+        if p is None:
+            return choices[int(rng.integers(len(choices)))]
+        return choices[bisect(np.cumsum(p).tolist(), rng.random())]  # as rng.choice, in a tenth
 
     family = pick(
         "smooth", "kinked", "logistic", p=(0.95, 0.0, 0.05) if small else (0.83, 0.1, 0.07)

@@ -142,6 +142,7 @@ class SecondOrder:
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
         #: twice the digits, as the next one does after such an end.
         self.exhausted = self.exact = False
+        self._gap = math.inf  # where the last run began
 
     @cached_property
     def flat(self) -> bool:
@@ -171,7 +172,9 @@ class SecondOrder:
         n, d = self.costs.facts.n, self.costs.facts.d
         large = d >= THREADED or n >= LONG
         alone = large and (self.threads == 1 or d < GAINING)
-        self.exact |= self.exhausted
+        # A run that has gained nothing and says that nothing is left has seen rounding, too.
+        self.exact |= self.exhausted or survey.gap >= self._gap
+        self._gap = survey.gap
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else self.policy.steps_expected
             solve = EquationChoice(self.costs, self.kernel, steps, self.exact)

@@ -137,8 +137,8 @@ class RowTerm(Protocol):
     def go(self, v: Array, b: float) -> None:
         """Go to a point, for its second derivatives alone."""
 
-    def place(self, v: Array, b: float) -> Derivatives:
-        """Go to a point."""
+    def place(self, v: Array, b: float, rest: tuple[Array, float] | None = None) -> Derivatives:
+        """Go to a point; where `exact`, with what its v and b have lost by rounding."""
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose a line."""

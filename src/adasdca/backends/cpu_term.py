@@ -80,7 +80,6 @@ class CpuTerm:
         self.curved, self.residual = 0, 0.0
         self._random: np.random.Generator | None = None
         self._middle: Array | None = None
-        self._point: tuple[Array, float] = np.empty(0), 0.0
 
     # -- the point
 
@@ -90,19 +89,19 @@ class CpuTerm:
         self._first = self.scores
         self._sums = self._derive()
 
-    def place(self, v: Array, b: float) -> Derivatives:
-        """Go to a point."""
+    def place(self, v: Array, b: float, rest: tuple[Array, float] | None = None) -> Derivatives:
+        """Go to a point; where `exact`, with what its v and b have lost by rounding."""
         self._score(v, b)
+        if rest is not None and (rest[0].any() or rest[1]):
+            lost = _core.vector(self.workspace.n)
+            self.workspace.scores(rest[0], lost, self.threads, rest[1])
+            self.scores += lost
         self._first = self.scores
         return self._derivatives()
 
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
-        if self.exact:
-            (v, b), (dv, db) = self._point, self._line
-            self._score(v + length * dv, b + length * db)
-        else:
-            self.scores = self.scores + length * self.change
+        self.scores = self.scores + length * self.change
         return self._derivatives()
 
     def settle(self) -> Derivatives:
@@ -111,8 +110,6 @@ class CpuTerm:
         To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β is.
         Those of the scores carry the rounding of v, times φ''|x|²/(λN): here it is that of β only.
         """
-        (v, b), (dv, db) = self._point, self._line
-        self._point = v + dv, b + db
         loss, y, weight = self.problem.loss, self.problem.y, self.problem.weight
         slope = self.curvature
         if weight is not None:
@@ -131,7 +128,6 @@ class CpuTerm:
         return self._with_others(u, balance)
 
     def _score(self, v: Array, b: float) -> None:
-        self._point = v, b
         self.scores = _core.vector(self.workspace.n)
         if not v.any():
             self.scores.fill(b)
@@ -189,7 +185,6 @@ class CpuTerm:
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose the line."""
-        self._line = dv, db
         self.change = _core.vector(self.workspace.n)
         self.workspace.scores(dv, self.change, self.threads, db)
         self._fixed_slope = -self.held * db

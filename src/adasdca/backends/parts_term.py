@@ -61,7 +61,7 @@ class PartsTerm:
         self._note(balance, *figures)
         return Derivatives(u, self.balance, math.fsum(mass))
 
-    def place(self, v: Array, b: float) -> Derivatives:
+    def place(self, v: Array, b: float, rest: Any = None) -> Derivatives:
         self._at = v, b
         return self._take(self._parts.stream("place", self._number, v, b))
 

@@ -31,6 +31,12 @@ SETTLING = 3
 Solver = Callable[[RowTerm, Equations, float], Step | None]
 
 
+def lost_in(a: Any, b: Any, total: Any) -> Any:
+    """Return a + b − total without rounding, where total is their sum in doubles (D. E. Knuth)."""
+    second = total - a
+    return (a - (total - second)) + (b - second)
+
+
 class Point(NamedTuple):
     """A primal point v with its w, b, and a dual one with its u."""
 
@@ -93,12 +99,22 @@ class LinearObjective:
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
-        self._go(v, b)
+        self._go(v, b, (np.zeros_like(v), 0.0))
 
-    def _go(self, v: Array, b: float) -> None:
-        self.v, self.b = v, b
-        self._derivatives = self.term.place(v, b)
+    def _go(self, v: Array, b: float, rest: tuple[Array, float]) -> None:
+        self.v, self.b, self._rest = v, b, rest
+        self._derivatives = self.term.place(v, b, rest if self.term.exact else None)
         self._settle()
+
+    def _ahead(self, length: float) -> tuple[Array, float, tuple[Array, float]]:
+        """Return a point of the line, and what rounding takes from it.
+
+        Where v and b are large beside what is left of the residuals, their last digits are too
+        coarse for duals: the point of Newton's method has twice as many, and is rounded at its end.
+        """
+        step = length * self._dv + self._rest[0], length * self._db + self._rest[1]
+        v, b = self.v + step[0], self.b + step[1]
+        return v, b, (lost_in(self.v, step[0], v), lost_in(self.b, step[1], b))
 
     def _settle(self) -> None:
         """Take note of the penalty at the new point, and of what is left to gain there."""
@@ -182,6 +198,9 @@ class LinearObjective:
         """Go along the line."""
         # The slope rises from its first value to about 0; f is positive.
         self.value = max(self.value + 0.5 * length * self._slope, 0.1 * self.value)
+        if self.term.exact:
+            self._go(*self._ahead(length))
+            return
         self.v = self.v + length * self._dv
         self.b += length * self._db
         self._derivatives = self.term.move(length)
@@ -193,7 +212,7 @@ class LinearObjective:
         for _ in range(SETTLING if self.term.exact and self._derivatives.mass > 0 else 0):
             if self.aim(deadline) is None:
                 return
-            self.v, self.b = self.v + self._dv, self.b + self._db
+            self.v, self.b, self._rest = self._ahead(1.0)
             self._derivatives = self.term.settle()
             self._settle()
             yield self._here()
@@ -203,7 +222,7 @@ class LinearObjective:
 
     def keep(self) -> None:
         """Remember this point as the best so far."""
-        self._best = self.v, self.b
+        self._best = self.v, self.b, self._rest
 
     def recall(self) -> None:
         """Go back to the best point."""

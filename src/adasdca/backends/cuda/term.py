@@ -70,7 +70,7 @@ class DeviceTerm:
         self._first = scores
         self._derive(scores, None, 0.0)
 
-    def place(self, v: Array, b: float) -> Derivatives:
+    def place(self, v: Array, b: float, rest: Any = None) -> Derivatives:
         self.go(v, b)
         return self._derivatives()
 
