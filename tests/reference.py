@@ -4,7 +4,8 @@ Nothing here imports the package. Letters as in the paper: beta (dual per unit o
 average), w = grad g*(u), kappa (residue), q (curvature of a row), c (weights, N their sum).
 
 An intercept is a last column of constant value ``s`` which the L1 term and the bounds leave alone,
-plus an ``offset`` b_k added to every score (method of multipliers: b_{k+1} = b_k + s u_b).
+plus an ``offset`` b_k added to every score. That is the multiplier of sum(c beta) = 0, and moves by
+``pace`` s u_b at every step that changes a dual, and by ``reach`` s u_b where an ascent begins.
 """
 
 import contextlib
@@ -40,10 +41,33 @@ class Problem:
         low, high = (-np.inf, np.inf) if bounds is None else bounds
         self.low = np.append(np.broadcast_to(low, self.d), -np.inf)
         self.high = np.append(np.broadcast_to(high, self.d), np.inf)
-        self.s = 0.5 * np.sqrt(np.mean(np.sum(self.X**2, axis=1))) if fit_intercept else 0.0
+        self.f = np.ones(self.d + 1)
+        self.lay_out()
+
+    def lay_out(self):
+        """A, the squared lengths of its rows, q, and what belongs to an intercept."""
+        self.s, self.reach, self.pace = self.constant() if self.fit_intercept else (0.0, 0.0, 0.0)
         self.A = np.column_stack([self.X, np.full(self.n, self.s)])
-        self.v = np.sum(self.A**2, axis=1)
+        self.v = (self.A**2 / self.f).sum(axis=1)
         self.q = self.c * self.v / (self.lam * self.N)
+
+    def constant(self):
+        """s, and the two shares of s u_b by which the multiplier moves."""
+        far = 1.0 if self.loss.kind == "classification" else np.abs(self.y).mean()
+        gamma = max(self.loss.gamma, far / (self.loss.high - self.loss.low))
+        square = (self.X**2 / self.f[:-1]).sum(axis=1)
+        scale = self.c / (self.lam * self.N)
+        answer = np.zeros(self.n)
+        some = scale > 0
+        answer[some] = 1 / (gamma / scale[some] + square[some] + square.mean() / 64)
+        mean = answer.mean()
+        s2 = min(16 / self.n, 0.25) / mean
+        rows = slice(None, None, -(-self.n // 256))
+        share, x = answer[rows], self.X[rows] / np.sqrt(self.f[:-1])
+        pairs = ((share @ x) ** 2).sum() - share**2 @ (x**2).sum(axis=1)
+        others = share.sum() ** 2 - share @ share
+        p2 = s2 + (max(pairs / others, 0.0) if others > 0 else 0.0)
+        return np.sqrt(s2), p2 / s2, 0.125 * min(p2 * mean, 1.0) * p2 / s2
 
     def average(self, beta):
         return self.A.T @ (self.c * beta) / (self.lam * self.N)
@@ -135,15 +159,22 @@ def step(problem, survey):
     return residue * np.sqrt(problem.c * (problem.q + gamma))
 
 
-def ascend(problem, beta, rows, offset=0.0):
-    """Exact coordinate steps at ``rows``, one after the other."""
+def follow(problem, beta, rows, offset=0.0):
+    """Exact coordinate steps at ``rows``, one after the other; returns beta and the offset."""
     beta, u = beta.copy(), problem.average(beta)
     for i in rows:
         score = problem.A[i] @ problem.primal_point(u) + offset
         new = problem.loss.step(beta[i], score, problem.y[i], problem.q[i])
+        if new != beta[i]:
+            offset += problem.pace * problem.s * u[-1]
         u += problem.c[i] * (new - beta[i]) / (problem.lam * problem.N) * problem.A[i]
         beta[i] = new
-    return beta
+    return beta, offset
+
+
+def ascend(problem, beta, rows, offset=0.0):
+    """The duals after exact coordinate steps at ``rows``."""
+    return follow(problem, beta, rows, offset)[0]
 
 
 def draw(weights, m, count, rng):
@@ -167,13 +198,14 @@ def adasdca(problem, steps, rng, rule=relaxed):
 
 
 def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
-    """Algorithm 2; returns beta and the offset of the method of multipliers."""
+    """Algorithm 2; returns beta and the multiplier of the intercept."""
     beta, offset = np.zeros(problem.n), 0.0
     for _ in range(epochs):
         weights = rule(problem, survey(problem, beta, offset))
         if weights.any():
-            beta = ascend(problem, beta, draw(weights, m, problem.n, rng), offset)
-        offset += problem.s * problem.average(beta)[-1]
+            picks = draw(weights, m, problem.n, rng)
+            beta, offset = follow(problem, beta, picks, offset)
+        offset += problem.reach * problem.s * problem.average(beta)[-1]
     return beta, offset
 
 

@@ -57,11 +57,7 @@ class Weighted(ref.Problem):
     def __init__(self, X, y, loss, *, penalty_factors, **options):
         super().__init__(X, y, loss, **options)
         self.f = np.append(penalty_factors, 1.0)
-        if self.fit_intercept:
-            self.s = 0.5 * np.sqrt(np.mean((self.X**2 / penalty_factors).sum(axis=1)))
-        self.A = np.column_stack([self.X, np.full(self.n, self.s)])
-        self.v = (self.A**2 / self.f).sum(axis=1)
-        self.q = self.c * self.v / (self.lam * self.N)
+        self.lay_out()
 
     def primal_point(self, u):
         return np.clip(soft(u / self.f, self.sigma), self.low, self.high)
