@@ -41,6 +41,7 @@ class Problem:
         low, high = (-np.inf, np.inf) if bounds is None else bounds
         self.low = np.append(np.broadcast_to(low, self.d), -np.inf)
         self.high = np.append(np.broadcast_to(high, self.d), np.inf)
+        self.linear = l1_ratio == 0 and bounds is None  # w is u
         self.f = np.ones(self.d + 1)
         self.lay_out()
 
@@ -61,9 +62,11 @@ class Problem:
         some = scale > 0
         answer[some] = 1 / (gamma / scale[some] + square[some] + square.mean() / 64)
         mean = answer.mean()
+        if not self.linear:
+            return np.sqrt(0.25 / mean), 1.0, 0.125 * 0.25
         s2 = min(16 / self.n, 0.25) / mean
         rows = slice(None, None, -(-self.n // 256))
-        share, x = answer[rows], self.X[rows] / np.sqrt(self.f[:-1])
+        share, x = answer[rows], self.X[rows]
         pairs = ((share @ x) ** 2).sum() - share**2 @ (x**2).sum(axis=1)
         others = share.sum() ** 2 - share @ share
         p2 = s2 + (max(pairs / others, 0.0) if others > 0 else 0.0)

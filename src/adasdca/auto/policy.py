@@ -36,9 +36,11 @@ class Policy:
     still : int
         Plans in a row without any effect after which second-order steps are tried whatever they
         cost: with an intercept, duals can rest at their bounds while it has far to go.
-    crawl, crawl_at_most : int
-        Epochs in which the gap has not halved after which second-order steps are tried, once these
-        epochs have cost the share `warm_up` of them, and at most: steps arrive.
+    crawl : int
+        Epochs over which a rate is taken as it is seen, however slow.
+    most_epochs : int
+        Half of the epochs that a solve is allowed by default. After so many the second-order phase
+        has no budget any more: it arrives from anywhere.
     warm_up, warm_epochs : float, int
         Epochs, so many at most, come first while they cost less than this share of the
         second-order phase: they find out which rows matter. Not so for a squared loss, to which
@@ -71,10 +73,10 @@ class Policy:
     early : float
         How much more these cost above the gap `near`: while it falls fast, so does the number of
         rows in play.
-    wide_kinks : float
-        How much more these cost where data are wide: so many rows are near their kinks at the end,
-        and known so late. (Of 28 such problems 10 took half of the time or less, down to a 27th,
-        and none more than 1.4 times.)
+    overrun : float
+        How much more than its price the second-order phase may spend before epochs have their turn
+        again. What it has spent in vain is its price from then on, so budgets double, and the two
+        together take a few times what the better one takes, whatever the prices are worth.
     exhausted : int
         Times in a row that the second-order phase, summing in twice the digits, brings nothing
         before double precision is said to show no more.
@@ -92,7 +94,7 @@ class Policy:
     least_rate: float = 0.005
     still: int = 4
     crawl: int = 30
-    crawl_at_most: int = 150
+    most_epochs: int = 500
     warm_up: float = 0.15
     warm_epochs: int = 10
     nearly: float = 0.3
@@ -111,7 +113,7 @@ class Policy:
     rounds: float = 3.0
     steps_a_decade: float = 8.0
     early: float = 2.0
-    wide_kinks: float = 20.0
+    overrun: float = 1.5
     exhausted: int = 2
 
     def first_permutations(self, digits: float) -> float:

@@ -55,13 +55,16 @@ class AutoSchedule:
         self._digits = -math.log10(self._tol)
         self._wide = facts.d >= int(policy.wide * facts.n)
         self._dense, self._ascends = facts.dense, facts.ascends
-        # What the last plan was, the gap before it, and its length in epochs.
-        self._last: tuple[str, float, float] | None = None
+        self._last: tuple[str, float] | None = None  # what the last plan was, the gap before it
         self._epochs = 0
         self._spent = 0.0  # on epochs, by their prices
+        self._budget = math.inf  # of the next second-order phase
+        self._turn = 0.0  # what epochs may spend before it
+        self._digit = math.inf  # what the last one has spent for a fall of log gap by 1
         self._strain = 1.0  # q/γ of an ordinary row
         self._rate = policy.first_rate  # fall of log gap in an epoch
-        self._halved = math.inf, 0  # the gap when it last had halved, and the epochs done by then
+        self._crawls = False  # whether many epochs have not made it e times as small
+        self._marks: tuple[tuple[int, float], ...] = ()  # epochs done, and the least gap by then
         self._still = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
@@ -76,7 +79,7 @@ class AutoSchedule:
         if self._last is None and self._ascends:
             self._look_at_rows(survey)
         second = self._last is not None and self._last[0] == "second order"
-        if second:
+        if second and not self._second.cut:
             # It arrives from anywhere; what it leaves, rounding hides.
             hidden = survey.gap <= 2.0 * survey.certificate.rounding
             if self._exhausted >= self._policy.exhausted or (
@@ -94,11 +97,11 @@ class AutoSchedule:
         adaptive = self._few_matter(survey, relative)
         epoch = self._costs.epoch(n, adaptive)
         if self._second_order_pays(survey, relative, epoch):
-            return self._go_on(survey, relative)
+            return self._go_on(survey, relative, self._budget)
         self._epochs += 1
         self._spent += epoch
         if adaptive:
-            self._last = ("adaptive", relative, 1.0)
+            self._last = ("adaptive", relative)
             return ThinnedDraws("adaptive", "auto", 1.0, key, label="adaptive")
         # Far from the goal a survey after every permutation is half the cost of the epoch.
         if self._last:
@@ -109,7 +112,7 @@ class AutoSchedule:
         if n >= policy.long_order:
             most = 1
         rounds = int(np.clip(round(left), 1, most))
-        self._last = ("permutation", relative, float(rounds))
+        self._last = ("permutation", relative)
         self._epochs += rounds - 1
         self._spent += (rounds - 1) * epoch
         return Permutations(rounds, key, "permutation")
@@ -123,40 +126,60 @@ class AutoSchedule:
         slow = not (self._wide and self._second.smooth) or self._epochs_left(relative) > policy.slow
         return few and slow and survey.n >= policy.adaptive_rows
 
-    def _go_on(self, survey: Survey, relative: float) -> SecondOrderPlan:
-        """Plan the second-order phase."""
-        self._last = ("second order", relative, 1.0)
+    def _go_on(self, survey: Survey, relative: float, most: float = math.inf) -> SecondOrderPlan:
+        """Plan the second-order phase, which may spend so much."""
+        self._last = ("second order", relative)
         # Below the bound of rounding there is nothing to be reached.
         exact = self._second.exact
         least = relative_gap(survey.certificate.rounding, survey.primal) if exact else 0.0
-        return self._second.plan(survey, self._goal * max(self._tol, least), self._final)
+        return self._second.plan(survey, self._goal * max(self._tol, least), self._final, most)
 
     def _learn(self, relative: float) -> None:
         """Take note of what the last plan did to the gap."""
         if self._last is None:
+            self._marks = ((0, relative),)
             return
-        kind, before, length = self._last
+        kind, before = self._last
         self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
-        if kind == "second order":
+        if kind != "second order":
+            self._learn_rate(relative)
+        elif self._second.cut:
+            gained = math.log(before / relative) if 0 < relative < before else 0.0
+            self._digit = self._second.last_spent / gained if gained > 0 else math.inf
+            self._marks = ((self._epochs, relative),)
+            self._turn = self._spent + self._second.last_spent
+        else:
             self._goal *= 0.1
             # What plain sums hide, sums in twice the digits may show.
             idle = self._second.exhausted and self._second.exact and relative > 0.5 * self._least
             self._exhausted = self._exhausted + 1 if idle else 0
-        else:
-            if relative <= 0.5 * self._halved[0]:
-                self._halved = relative, self._epochs
-            fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
-            # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
-            # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
-            policy = self._policy
-            slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
-            self._rate = max(fall / length, slowest)
         self._least = min(self._least, before, relative)
 
+    def _learn_rate(self, relative: float) -> None:
+        """Take note of how fast the least gap falls, since it was e times as large."""
+        policy = self._policy
+        least = min(relative, self._marks[-1][1])
+        marks = (*self._marks, (self._epochs, least))
+        first = next((k for k in reversed(range(len(marks))) if marks[k][1] >= math.e * least), 0)
+        self._marks = marks[first:]
+        then, gap = marks[first]
+        fall = math.log(gap / least) if 0 < least < math.inf else 1.0
+        since = max(self._epochs - then, 1)
+        # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
+        # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
+        self._crawls = since >= policy.crawl
+        slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
+        self._rate = max(fall / since, 0.0 if self._crawls else slowest)
+
+    def _epochs_seen(self, relative: float) -> float:
+        """Epochs to the goal from the least gap, at the last rate."""
+        need = math.log(max(min(relative, self._marks[-1][1]) / self._tol, 1.0))
+        return need / max(self._rate, 1e-300)
+
     def _epochs_left(self, relative: float) -> float:
-        """Epochs to the goal at the last rate; no more are foretold than twice those done and 3."""
-        need = math.log(max(relative / self._tol, 1.0))
-        return min(3.0 + 2.0 * self._epochs, need / self._rate)
+        """The same; no more are foretold than twice those done and 3, unless many have shown it."""
+        left = self._epochs_seen(relative)
+        return left if self._crawls else min(3.0 + 2.0 * self._epochs, left)
 
     def _look_at_rows(self, survey: Survey) -> None:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
@@ -182,7 +205,7 @@ class AutoSchedule:
             return policy.first_steps(self._digits, self._strain), left
         left = self._epochs_left(relative)
         if not self._wide and need > 0:
-            left = policy.blend(need / self._rate, foreseen, self._epochs)
+            left = policy.blend(self._epochs_seen(relative), foreseen, self._epochs)
         return policy.steps(relative), left
 
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
@@ -190,16 +213,21 @@ class AutoSchedule:
         steps, left = self._foretold(survey, relative)
         if self._second.quadratic:
             steps, left = 1.0, max(left, policy.quadratic_epochs)
-        price = self._second.cost(survey, steps)
-        idle = self._epochs - self._halved[1]
-        crawls = idle >= policy.crawl and idle * epoch >= policy.warm_up * price
-        crawls = crawls or idle >= policy.crawl_at_most
-        if self._still >= policy.still or crawls:
+        # What was spent is at least to be spent again, unless it has shown that less will do.
+        again = self._digit * math.log(max(relative / self._tol, 1.0))
+        price = max(self._second.cost(survey, steps), min(self._second.spent, again))
+        late = self._spent > price and left * epoch > policy.nearly * price
+        pays = price < left * epoch or late
+        # Where epochs crawl, the phase has its turn whatever it costs: as much as these had.
+        tried = self._crawls and self._spent < left * epoch
+        self._budget = policy.overrun * price if pays else self._spent
+        alone = not self._ascends or self._epochs >= policy.most_epochs
+        if alone or self._still >= policy.still:
+            self._budget = math.inf
             return price < math.inf
-        if self._wide and not self._second.smooth:
-            price *= policy.wide_kinks
+        if self._spent < self._turn:
+            return False
         warming = not self._second.quadratic and self._epochs < policy.warm_epochs
         if warming and self._spent + epoch < policy.warm_up * price:
             return False
-        late = self._spent > price and left * epoch > policy.nearly * price
-        return price < left * epoch or late
+        return pays or (tried and price < math.inf)

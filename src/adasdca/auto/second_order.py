@@ -14,6 +14,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
+from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
     MOST_ITERATIONS,
     ConjugateGradients,
@@ -44,15 +45,28 @@ class EquationChoice:
     exact : bool
         Whether the matrix of the features is to be factorised if it can be: only that way does not
         mind features of different scales.
+    budget : Budget, optional
+        What the steps may cost.
     """
 
-    def __init__(self, costs: Costs, ridge: bool, steps: float, exact: bool = False) -> None:
+    def __init__(
+        self,
+        costs: Costs,
+        ridge: bool,
+        steps: float,
+        exact: bool = False,
+        budget: Budget | None = None,
+    ) -> None:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
+        self.budget = budget or Budget()
         self.iterations = ConjugateGradients()
         self._expected = costs.iterations
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
-        """Solve the equations; None if time ran out."""
+        """Solve the equations; None if time or the budget ran out."""
+        if self.budget.over:
+            return None
+        self.budget.pay(self.costs.step(term.curved))
         prices = self.costs.equations(
             self.steps, term.curved, term.known, self.ridge, self._expected
         )
@@ -72,18 +86,25 @@ class EquationChoice:
         prices: dict[str, float],
         deadline: float,
     ) -> Step | None:
+        if way == "rows" and not np.all(equations.diagonal):
+            return None
+        if way != "iterations":
+            once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
+            self.budget.pay(once.get(way, 0.0))
         if way == "rows":
-            if not np.all(equations.diagonal):
-                return None
             return term.solve_by_rows(*equations[:4], deadline)
         if way == "features":
             return solve_by_features(term, equations, deadline)
         # Iterations may cost as much as the other ways do, and no more.
         other = min((price for name, price in prices.items() if name != way), default=math.inf)
         most = max(other / (self.steps * self.costs.iteration), 2.0 * self._expected)
-        found = self.iterations.solve(term, equations, deadline, int(min(most, MOST_ITERATIONS)))
+        enough = self.budget.left / self.costs.iteration
+        most = min(most, enough, MOST_ITERATIONS)
+        found = self.iterations.solve(term, equations, deadline, int(most) + 1)
+        self.budget.pay(self.iterations.taken * self.costs.iteration)
         self._expected = max(float(self.iterations.taken), 10.0)
-        if self.iterations.done or len(prices) == 1:
+        # What a budget has cut short still leads down.
+        if self.iterations.done or len(prices) == 1 or most == enough:
             return found
         self._expected *= 4.0
         return None
@@ -97,12 +118,13 @@ class SecondOrderPlan:
     survey: Survey
     tol: float
     last: bool
+    most: float
     label: str
 
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""
         deadline = time.perf_counter() + seconds
-        self.phase.run(backend, self.survey, self.tol, self.last, deadline)
+        self.phase.run(backend, self.survey, self.tol, self.last, deadline, self.most)
 
 
 class SecondOrder:
@@ -132,12 +154,16 @@ class SecondOrder:
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
-        self._jumped = False
+        self._jumped = self._hard = False
+        #: What all runs have spent, the last one, and whether its budget has ended it.
+        self.spent, self.last_spent, self.cut = 0.0, 0.0, False
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
         #: twice the digits, as the next one does after such an end.
         self.exhausted = self.exact = False
 
-    def plan(self, survey: Survey, tol: float, last: bool) -> SecondOrderPlan:
+    def plan(
+        self, survey: Survey, tol: float, last: bool, most: float = math.inf
+    ) -> SecondOrderPlan:
         """Plan the phase from this survey's point.
 
         Parameters
@@ -148,21 +174,48 @@ class SecondOrder:
             The relative gap to reach.
         last : bool
             Whether to go on to the last digits from there.
+        most : float
+            What the phase may spend, in nanoseconds by the prices.
         """
         label = "Newton" if self.smooth and self.plain else "multipliers"
-        return SecondOrderPlan(self, survey, tol, last, label)
+        return SecondOrderPlan(self, survey, tol, last, most, label)
 
     def run(
-        self, backend: Backend, survey: Survey, tol: float, last: bool, deadline: float
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        most: float = math.inf,
     ) -> None:
         """Leave the backend at the best point found."""
+        multiplier, budget = backend.multiplier, Budget(most, self.costs.path_step)
+        self._run(backend, survey, tol, last, deadline, budget)
+        self.spent, self.last_spent = self.spent + budget.spent, budget.spent
+        self.cut = budget.over
+        if self.cut:
+            # Others go on from the better point: from their own, if steps have led to none.
+            found = _survey(backend, deadline)
+            if found is not None and found.gap >= survey.gap:
+                backend.restart(survey.beta, multiplier)
+
+    def _run(
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        budget: Budget,
+    ) -> None:
         n, d = self.costs.facts.n, self.costs.facts.d
         large = d >= THREADED or n >= LONG
         alone = large and (self.threads == 1 or d < GAINING)
         self.exact |= self.exhausted
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else self.policy.steps_expected
-            solve = EquationChoice(self.costs, self.kernel, steps, self.exact)
+            solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget)
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
                 return
@@ -171,22 +224,34 @@ class SecondOrder:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
                 goal = min(tol, self.policy.last_gap) if last else tol
-                self._rounds(backend, start, goal, deadline, solve)
+                self._rounds(backend, start, goal, deadline, solve, budget)
             if self.exact and self.exhausted:
                 self._rest(backend, deadline)
 
     def _rounds(
-        self, backend: Backend, survey: Survey, tol: float, deadline: float, solve: EquationChoice
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        deadline: float,
+        solve: EquationChoice,
+        budget: Budget,
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
+
+            def choice_for(facts: Facts) -> EquationChoice:
+                costs = Costs(facts, self.problem.loss)
+                return EquationChoice(costs, False, self.policy.steps_expected, budget=budget)
+
             best, ending = solve_on_features(
-                backend, self.problem, survey, tol, deadline, self._choice_for
+                backend, self.problem, survey, tol, deadline, choice_for, budget
             )
         else:
-            hard = self.smooth and self.plain
-            rounds = Multipliers(backend, self.problem, solve, self.exact, hard)
+            self._hard |= self.smooth and self.plain
+            rounds = Multipliers(backend, self.problem, solve, self.exact, self._hard, budget)
             best, ending = rounds.run(survey, tol, deadline)
+            self._hard = rounds.hard
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 
@@ -202,10 +267,6 @@ class SecondOrder:
         term.place(w, survey.intercept)
         if backend.certify(w, survey.intercept, term.duals()).gap == 0:
             backend.place(term.duals(), w, survey.intercept)
-
-    def _choice_for(self, facts: Facts) -> EquationChoice:
-        costs = Costs(facts, self.problem.loss)
-        return EquationChoice(costs, False, self.policy.steps_expected)
 
     def _jump(self, backend: Backend, survey: Survey, deadline: float) -> bool:
         """Take the one step of a squared loss, its gradient and matrix from one pass over the rows.
