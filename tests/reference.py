@@ -5,7 +5,8 @@ average), w = grad g*(u), kappa (residue), q (curvature of a row), c (weights, N
 
 An intercept is a last column of constant value ``s`` which the L1 term and the bounds leave alone,
 plus an ``offset`` b_k added to every score. That is the multiplier of sum(c beta) = 0, and moves by
-``pace`` s u_b at every step that changes a dual, and by ``reach`` s u_b where an ascent begins.
+``pace`` s u_b at every step, but no more than half of what the step moves the scores by, and by
+``reach`` s u_b where an ascent begins.
 """
 
 import contextlib
@@ -168,9 +169,10 @@ def follow(problem, beta, rows, offset=0.0):
     for i in rows:
         score = problem.A[i] @ problem.primal_point(u) + offset
         new = problem.loss.step(beta[i], score, problem.y[i], problem.q[i])
-        if new != beta[i]:
-            offset += problem.pace * problem.s * u[-1]
-        u += problem.c[i] * (new - beta[i]) / (problem.lam * problem.N) * problem.A[i]
+        change = problem.c[i] * (new - beta[i]) / (problem.lam * problem.N)
+        most = 0.5 * problem.reach * problem.s**2 * abs(change)
+        offset += np.clip(problem.pace * problem.s * u[-1], -most, most)
+        u += change * problem.A[i]
         beta[i] = new
     return beta, offset
 

@@ -1,6 +1,7 @@
 // The dual ascent over a given sequence of rows, and QUARTZ's averaged variant of it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -41,18 +42,22 @@ ADASDCA_INLINE void look(const Rows& rows, std::span<const std::int32_t> picks, 
 // again as permutations lie between surveys.)
 struct Bias {
     double square, pace;    // s^2, and the multiplier's
+    double most;            // what it may move by, in units of u's own move
     double value, penalty;  // b_k + s u_b, and s u_b
 
     explicit Bias(const Iterate& it)
         : square(it.problem->intercept_scale * it.problem->intercept_scale),
           pace(it.problem->intercept_pace),
+          most(0.5 * it.problem->intercept_reach * square),
           value(it.bias()),
           penalty(it.problem->intercept_scale * it.constant) {}
 
-    // A dual has changed by c lambda N / weight. The next row waits for this value, not for the
-    // multiplier: that has its share of the imbalance of before.
+    // A dual has changed by c lambda N / weight. The multiplier moves by its share of the imbalance
+    // before that, and by half of what the scores answer to this change at most: duals at their
+    // bounds do not answer, and it would run away meanwhile.
     ADASDCA_INLINE void move(double c) {
-        value = value + pace * penalty + square * c;
+        const double limit = most * std::abs(c);
+        value += std::max(std::min(pace * penalty, limit), -limit) + square * c;
         penalty += square * c;
     }
 

@@ -163,7 +163,7 @@ class Costs:
         """A step along the central path, which all rows take part in; inf where there is none."""
         n = self.facts.n
         prices = self.equations(1.0, n, n)
-        del prices["iterations"]
+        prices.pop("iterations", None)
         # A few passes, and as many vectors of n numbers as a survey of ten times the rows has.
         return min(prices.values(), default=math.inf) + 3.0 * self.pass_ + 10.0 * self.rates.row * n
 

@@ -75,8 +75,9 @@ class Policy:
         rows in play.
     overrun : float
         How much more than its price the second-order phase may spend before epochs have their turn
-        again. What it has spent in vain is its price from then on, so budgets double, and the two
-        together take a few times what the better one takes, whatever the prices are worth.
+        again; what epochs are foretold to cost in any case. What it has spent in vain is its price
+        from then on, so budgets double, and the two together take a few times what the better one
+        takes, whatever the prices are worth.
     exhausted : int
         Times in a row that the second-order phase, summing in twice the digits, brings nothing
         before double precision is said to show no more.

@@ -220,7 +220,7 @@ class AutoSchedule:
         pays = price < left * epoch or late
         # Where epochs crawl, the phase has its turn whatever it costs: as much as these had.
         tried = self._crawls and self._spent < left * epoch
-        self._budget = policy.overrun * price if pays else self._spent
+        self._budget = max(policy.overrun * price, left * epoch) if pays else self._spent
         alone = not self._ascends or self._epochs >= policy.most_epochs
         if alone or self._still >= policy.still:
             self._budget = math.inf

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
@@ -25,10 +26,12 @@ from adasdca.newton.equations import (
 )
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, Multipliers, best_point
+from adasdca.newton.multipliers import HARD, PATIENCE, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
 
 
 class EquationChoice:
@@ -155,6 +158,7 @@ class SecondOrder:
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = self._hard = False
+        self._reached: tuple[Array, float, float] | None = None  # w, b and f where steps were cut
         #: What all runs have spent, the last one, and whether its budget has ended it.
         self.spent, self.last_spent, self.cut = 0.0, 0.0, False
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
@@ -195,9 +199,10 @@ class SecondOrder:
         self.spent, self.last_spent = self.spent + budget.spent, budget.spent
         self.cut = budget.over
         if self.cut:
-            # Others go on from the better point: from their own, if steps have led to none.
+            # Epochs go on from the better point, which is their own unless much is gained: the
+            # duals of another one are balanced, and off their bounds for it.
             found = _survey(backend, deadline)
-            if found is not None and found.gap >= survey.gap:
+            if found is not None and found.gap > 0.9 * survey.gap:
                 backend.restart(survey.beta, multiplier)
 
     def _run(
@@ -308,6 +313,9 @@ class SecondOrder:
         """
         problem = self.problem
         term = backend.term(exact=self.exact)
+        start = survey.coef, survey.intercept, survey.primal * problem.total
+        if self._reached is not None and self._reached[2] < start[2]:
+            start = self._reached
         objective = LinearObjective(
             term,
             Ridge(problem.regularizer.curvature),
@@ -315,9 +323,7 @@ class SecondOrder:
             problem.fit_intercept,
             False,
             solve,
-            survey.coef,
-            survey.intercept,
-            survey.primal * problem.total,
+            *start,
         )
         objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
@@ -333,6 +339,7 @@ class SecondOrder:
         if ending is Ending.STEPS:
             return survey
         if not self.exact:
+            self._reached = objective.v, objective.b, objective.value
             backend.place(None, objective.v, objective.b)
             return None
         found, certificate = best_point(backend, objective, deadline)
@@ -355,6 +362,8 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
+        if self._hard and self.costs.path_step < math.inf:
+            return 2.0 * PATIENCE * self.costs.path_step
         return self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:
