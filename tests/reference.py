@@ -5,8 +5,8 @@ average), w = grad g*(u), kappa (residue), q (curvature of a row), c (weights, N
 
 An intercept is a last column of constant value ``s`` which the L1 term and the bounds leave alone,
 plus an ``offset`` b_k added to every score. That is the multiplier of sum(c beta) = 0, and moves by
-``pace`` s u_b at every step, but no more than half of what the step moves the scores by, and by
-``reach`` s u_b where an ascent begins.
+``pace`` s u_b at every step to a dual inside of its bounds, and by ``reach`` s u_b after an ascent
+that changed none.
 """
 
 import contextlib
@@ -165,15 +165,18 @@ def step(problem, survey):
 
 def follow(problem, beta, rows, offset=0.0):
     """Exact coordinate steps at ``rows``, one after the other; returns beta and the offset."""
-    beta, u = beta.copy(), problem.average(beta)
+    beta, u, rests = beta.copy(), problem.average(beta), True
+    sign = problem.y if problem.loss.kind == "classification" else np.ones(problem.n)
     for i in rows:
         score = problem.A[i] @ problem.primal_point(u) + offset
         new = problem.loss.step(beta[i], score, problem.y[i], problem.q[i])
-        change = problem.c[i] * (new - beta[i]) / (problem.lam * problem.N)
-        most = 0.5 * problem.reach * problem.s**2 * abs(change)
-        offset += np.clip(problem.pace * problem.s * u[-1], -most, most)
-        u += change * problem.A[i]
+        rests = rests and new == beta[i]
+        if new != beta[i] and problem.loss.low < new * sign[i] < problem.loss.high:
+            offset += problem.pace * problem.s * u[-1]
+        u += problem.c[i] * (new - beta[i]) / (problem.lam * problem.N) * problem.A[i]
         beta[i] = new
+    if rests:
+        offset += min(len(rows) / problem.n, 1.0) * problem.reach * problem.s * u[-1]
     return beta, offset
 
 
@@ -207,10 +210,8 @@ def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
     beta, offset = np.zeros(problem.n), 0.0
     for _ in range(epochs):
         weights = rule(problem, survey(problem, beta, offset))
-        if weights.any():
-            picks = draw(weights, m, problem.n, rng)
-            beta, offset = follow(problem, beta, picks, offset)
-        offset += problem.reach * problem.s * problem.average(beta)[-1]
+        picks = draw(weights, m, problem.n, rng) if weights.any() else range(problem.n)
+        beta, offset = follow(problem, beta, picks, offset)
     return beta, offset
 
 

@@ -1,5 +1,7 @@
 """Second-order phases and epochs in turn: budgets of priced work, whatever the prices are worth."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -89,7 +91,7 @@ def test_a_phase_that_leads_nowhere_costs_a_few_times_the_epochs(monkeypatch, pr
     epochs = sum(phase.updates for phase in solution.phases) / len(y)
     epoch = Costs(LocalBackend(problem).facts, problem.loss).epoch(len(y), True)
     assert sum(spent) <= 4.0 * epochs * epoch
-    assert all(after >= 1.4 * before for before, after in zip(spent, spent[1:], strict=False))
+    assert all(after >= 1.4 * before for before, after in pairwise(spent))
 
 
 def test_epochs_that_lead_nowhere_give_way(monkeypatch):
@@ -110,19 +112,20 @@ def test_an_intercept_takes_hardly_any_epochs_more(loss, lam):
     without, with_one = (
         adasdca.solve(X, y, **options, fit_intercept=b, max_epochs=5000) for b in (False, True)
     )
-    assert without.converged and with_one.converged
+    assert without.converged
+    assert with_one.converged
     # A hinge has no curvature to tell where between two kinks its intercept belongs.
     more = 3.0 if loss == "hinge" else 1.3
     assert with_one.n_epochs <= more * without.n_epochs + 1
 
 
 def test_an_intercept_does_not_run_away_from_duals_at_their_bounds():
-    """From a point where all rest at one end, nothing answers to the multiplier for a while."""
-    X, y = counts("hinge", 800, 1500)
-    problem = Problem.checked(X, y, loss="hinge", lam=1e-6, fit_intercept=True)
+    """While duals go from one end to the other, they do not answer to the multiplier."""
+    X, y = counts("hinge", 5000, 20)
+    problem = Problem.checked(X, y, loss="hinge", lam=0.1, fit_intercept=True)
     backend = LocalBackend(problem)
     backend.restart(np.where(y > 0, 1.0, 0.0), 0.0)
     far = float(np.abs(backend.survey(frozenset({"score"})).score).max())
-    for key in range(10):
+    for key in range(3):
         backend.ascend(Permutations(1, key))
-        assert abs(backend.survey(frozenset()).intercept) <= 4.0 * far
+        assert abs(backend.survey(frozenset()).intercept) <= 2.0 * far

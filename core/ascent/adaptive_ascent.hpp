@@ -57,11 +57,11 @@ inline std::int64_t ascend_adaptively(Iterate& it, const Columns& columns, StepR
                 if (change != 0) distribution.move(j, change);
             });
             if (bias.square > 0 && c != 0) {
-                bias.move(c);
+                bias.move(c, is_free(loss, b_new));
                 distribution.touch_all();
             }
         }
-        bias.keep(it);
+        bias.keep(it, count);
         return k;
     });
 }

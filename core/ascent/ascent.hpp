@@ -37,34 +37,46 @@ ADASDCA_INLINE void look(const Rows& rows, std::span<const std::int32_t> picks, 
     if (k + look_ahead < count) rows.prefetch(picks[k + look_ahead]);
 }
 
+// Whether a dual is inside of its domain.
+template <class LossType>
+ADASDCA_INLINE bool is_free(const LossType& loss, double b) {
+    if constexpr (requires { loss.lower; })
+        return b > loss.lower && b < loss.upper;
+    else
+        return b > 0 && b < 1;
+}
+
 // The intercept during an ascent: the multiplier follows the imbalance of the duals update by
 // update. (From survey to survey it would take one and a half times as many epochs, and as many
 // again as permutations lie between surveys.)
 struct Bias {
     double square, pace;    // s^2, and the multiplier's
-    double most;            // what it may move by, in units of u's own move
     double value, penalty;  // b_k + s u_b, and s u_b
+    bool rests = true;      // no dual has changed
 
     explicit Bias(const Iterate& it)
         : square(it.problem->intercept_scale * it.problem->intercept_scale),
           pace(it.problem->intercept_pace),
-          most(0.5 * it.problem->intercept_reach * square),
           value(it.bias()),
           penalty(it.problem->intercept_scale * it.constant) {}
 
-    // A dual has changed by c lambda N / weight. The multiplier moves by its share of the imbalance
-    // before that, and by half of what the scores answer to this change at most: duals at their
-    // bounds do not answer, and it would run away meanwhile.
-    ADASDCA_INLINE void move(double c) {
-        const double limit = most * std::abs(c);
-        value += std::max(std::min(pace * penalty, limit), -limit) + square * c;
+    // A dual has changed by c lambda N / weight. If it is free now, the multiplier moves by its
+    // share of the imbalance before that. (One at a bound does not answer: while duals go from one
+    // end to the other, the multiplier would run away.)
+    ADASDCA_INLINE void move(double c, bool free) {
+        value += (free ? pace * penalty : 0.0) + square * c;
         penalty += square * c;
+        rests = false;
     }
 
-    void keep(Iterate& it) const {
+    // After so many visits that changed no dual the multiplier moves by what scores would answer to
+    // the imbalance: all duals rest at their bounds, and the intercept has far to go.
+    void keep(Iterate& it, std::int64_t visits) {
         if (square == 0) return;
         it.constant = penalty / it.problem->intercept_scale;
         it.multiplier = value - penalty;
+        const double epochs = static_cast<double>(visits) / static_cast<double>(it.problem->n);
+        if (rests) it.multiplier += std::min(epochs, 1.0) * it.problem->intercept_reach * penalty;
     }
 };
 
@@ -91,9 +103,9 @@ inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> picks, Sto
             if (change == 0) continue;
             state.beta = l.sign * b_new;
             move(row, state.scale * change, u, w, g);
-            bias.move(state.scale * change);
+            bias.move(state.scale * change, is_free(loss, b_new));
         }
-        bias.keep(it);
+        bias.keep(it, k);
         return k;
     });
 }

@@ -200,8 +200,8 @@ double square_of_mean(const Problem& problem, const Iterate& it, F&& answer) {
 // t = sum_i c_i beta_i / (lambda N) by -e / r, with 1 / r the mean of scale / (gamma + q), and the
 // scores of others answer by p^2 t, where p^2 = |x~|^2 + s^2 and x~ is the mean row by what rows
 // move t. So an imbalance decays at the rate a = p^2 / r a visit. A multiplier that moves by
-// a p^2 t / 4 at each makes the two decay together, as fast as they can without swinging. Where w is
-// not u, the mean row may not answer, and s is for all of it.
+// a p^2 t / 4 at each makes the two decay together, as fast as they can without swinging. Where w
+// is not u, the mean row may not answer, and s is for all of it.
 void give_constant(Problem& problem, Iterate& it, double mean_square) {
     const double gamma = stiffness(problem), least = least_square * mean_square;
     double answers = 0;

@@ -279,12 +279,9 @@ inline bool set_beta(Iterate& it, const double* beta, int threads, StopToken& to
     return complete;
 }
 
-// What an ascent begins with: u as the last survey summed it, and the intercept's multiplier moved
-// by as much as scores answer to what the duals lack of balance. (No update moves it while all duals
-// rest at their bounds.)
+// What an ascent begins with: u as the last survey summed it.
 inline void settle(Iterate& it) {
     if (!it.summed) return;
-    it.multiplier += it.problem->intercept_reach * it.problem->intercept_scale * it.constant;
     it.u.swap(it.spare);
     it.constant = it.spare_constant;
     it.summed = it.placed = false;

@@ -73,8 +73,7 @@ class AutoSchedule:
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
-        n, policy = survey.n, self._policy
-        relative = survey.relative_gap
+        n, relative = survey.n, survey.relative_gap
         self._learn(relative)
         if self._last is None and self._ascends:
             self._look_at_rows(survey)
@@ -95,27 +94,33 @@ class AutoSchedule:
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
         adaptive = self._few_matter(survey, relative)
-        epoch = self._costs.epoch(n, adaptive)
+        rounds = 1 if adaptive else self._rounds(n, relative)
+        # Surveys of wide data cost as much as epochs.
+        epoch = self._costs.epoch(n, adaptive, rounds if self._wide else 1)
         if self._second_order_pays(survey, relative, epoch):
             return self._go_on(survey, relative, self._budget)
-        self._epochs += 1
-        self._spent += epoch
+        self._epochs += rounds
+        self._spent += rounds * epoch
         if adaptive:
             self._last = ("adaptive", relative)
             return ThinnedDraws("adaptive", "auto", 1.0, key, label="adaptive")
-        # Far from the goal a survey after every permutation is half the cost of the epoch.
+        self._last = ("permutation", relative)
+        return Permutations(rounds, key, "permutation")
+
+    def _rounds(self, n: int, relative: float) -> int:
+        """Return how many permutations to run before the next survey.
+
+        Far from the goal a survey after every one is half the cost of the epoch.
+        """
+        policy = self._policy
+        if n >= policy.long_order:
+            return 1
         if self._last:
             left = policy.share_ahead * self._epochs_left(relative)
         else:
             left = policy.first_permutations(self._digits) if self._wide else 1.0
         most = policy.wide_permutations if self._wide else policy.permutations
-        if n >= policy.long_order:
-            most = 1
-        rounds = int(np.clip(round(left), 1, most))
-        self._last = ("permutation", relative)
-        self._epochs += rounds - 1
-        self._spent += (rounds - 1) * epoch
-        return Permutations(rounds, key, "permutation")
+        return max(round(min(left, most)), 1)
 
     def _few_matter(self, survey: Survey, relative: float) -> bool:
         """Whether adaptive probabilities are worth their drawing."""
@@ -172,12 +177,12 @@ class AutoSchedule:
         self._rate = max(fall / since, 0.0 if self._crawls else slowest)
 
     def _epochs_seen(self, relative: float) -> float:
-        """Epochs to the goal from the least gap, at the last rate."""
+        """Return the epochs to the goal from the least gap, at the last rate."""
         need = math.log(max(min(relative, self._marks[-1][1]) / self._tol, 1.0))
         return need / max(self._rate, 1e-300)
 
     def _epochs_left(self, relative: float) -> float:
-        """The same; no more are foretold than twice those done and 3, unless many have shown it."""
+        """Return the same, but no more than twice those done and 3 unless many have shown it."""
         left = self._epochs_seen(relative)
         return left if self._crawls else min(3.0 + 2.0 * self._epochs, left)
 
