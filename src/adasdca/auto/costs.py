@@ -170,8 +170,10 @@ class Costs:
         n = self.facts.n
         prices = self.equations(1.0, n, n)
         prices.pop("iterations", None)
-        # A few passes, and as many vectors of n numbers as a survey of ten times the rows has.
-        return min(prices.values(), default=math.inf) + 3.0 * self.pass_ + 10.0 * self.rates.row * n
+        # A few passes, many vectors of n numbers, and four times as much outside of kernels as a
+        # Newton step.
+        rest = 3.0 * self.pass_ + 10.0 * self.rates.row * n + 12.0 * self.rates.interpreter
+        return min(prices.values(), default=math.inf) + rest
 
     def newton(self, steps: float, active: int, known: int = 0) -> float:
         """Newton steps with so many rows of curvature, and the survey that judges them."""

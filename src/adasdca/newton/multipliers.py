@@ -45,8 +45,8 @@ HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
 #: The share of the gap that the rounding of scores may make, and that of a double.
 HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
-#: takes.
-PATIENCE = 12.0
+#: takes. It is good for about seven digits: rounds that have these go on.
+PATIENCE, DIGITS = 12.0, 1e-7
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -193,7 +193,8 @@ class Multipliers:
                 problem.total * known.primal,
             )
             enough *= problem.total
-            lost = None if patience is None else patience.lost
+            far = known.relative_gap > DIGITS
+            lost = patience.lost if patience is not None and far else None
             ending, steps = minimise(objective, enough, deadline, HARD, lost)
             if ending is Ending.STOPPED:
                 return best, Ending.STEPS
