@@ -217,7 +217,7 @@ class AutoSchedule:
         policy = self._policy
         steps, left = self._foretold(survey, relative)
         if self._second.quadratic:
-            steps, left = 1.0, max(left, policy.quadratic_epochs)
+            steps, left = 1.0, left if self._last else max(left, policy.quadratic_epochs)
         # What was spent is at least to be spent again, unless it has shown that less will do.
         again = self._digit * math.log(max(relative / self._tol, 1.0))
         price = max(self._second.cost(survey, steps), min(self._second.spent, again))
