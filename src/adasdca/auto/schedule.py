@@ -164,7 +164,9 @@ class AutoSchedule:
         """Take note of how fast the least gap falls, since it was e times as large."""
         policy = self._policy
         least = min(relative, self._marks[-1][1])
-        marks = (*self._marks, (self._epochs, least))
+        # A dual far below the objective may rise as it likes: the relative gap is about 1.
+        before = () if least > policy.saturated else self._marks
+        marks = (*before, (self._epochs, least))
         first = next((k for k in reversed(range(len(marks))) if marks[k][1] >= math.e * least), 0)
         self._marks = marks[first:]
         then, gap = marks[first]
@@ -225,7 +227,8 @@ class AutoSchedule:
         pays = price < left * epoch or late
         # Where epochs crawl, the phase has its turn whatever it costs: as much as these had.
         tried = self._crawls and self._spent < left * epoch
-        self._budget = max(policy.overrun * price, left * epoch) if pays else self._spent
+        other = self._spent if self._crawls else left * epoch
+        self._budget = max(policy.overrun * price, other) if pays else self._spent
         alone = not self._ascends or self._epochs >= policy.most_epochs
         if alone or self._still >= policy.still:
             self._budget = math.inf

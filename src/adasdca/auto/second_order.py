@@ -377,7 +377,9 @@ class SecondOrder:
         active = min(n, max(survey.active // 2, 1))
         solving = min(costs.equations(1.0, active, 0, self.kernel).values())
         look = 2.0 * costs.survey
-        price = decades * (look + policy.steps_a_decade * (step + solving))
+        free = policy.crossings * math.sqrt(min(active, d))
+        steps = max(decades * policy.steps_a_decade, free)
+        price = decades * look + steps * (step + solving)
         return policy.early * price if relative > policy.near else price
 
 
