@@ -39,7 +39,7 @@ class Policy:
     crawl : int
         Epochs over which a rate is taken as it is seen, however slow.
     saturated : float
-        Above this relative gap its fall tells nothing of the rate.
+        Above this relative gap its fall tells little of the rate, and twice as many are waited for.
     most_epochs : int
         Half of the epochs that a solve is allowed by default. After so many the second-order phase
         has no budget any more: it arrives from anywhere.

@@ -164,9 +164,7 @@ class AutoSchedule:
         """Take note of how fast the least gap falls, since it was e times as large."""
         policy = self._policy
         least = min(relative, self._marks[-1][1])
-        # A dual far below the objective may rise as it likes: the relative gap is about 1.
-        before = () if least > policy.saturated else self._marks
-        marks = (*before, (self._epochs, least))
+        marks = (*self._marks, (self._epochs, least))
         first = next((k for k in reversed(range(len(marks))) if marks[k][1] >= math.e * least), 0)
         self._marks = marks[first:]
         then, gap = marks[first]
@@ -174,7 +172,8 @@ class AutoSchedule:
         since = max(self._epochs - then, 1)
         # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
         # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
-        self._crawls = since >= policy.crawl
+        # A dual far below the objective may rise as it likes: the relative gap is about 1.
+        self._crawls = since >= policy.crawl * (2 if least > policy.saturated else 1)
         slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
         self._rate = max(fall / since, 0.0 if self._crawls else slowest)
 
