@@ -16,18 +16,16 @@ import sys
 import time
 import warnings
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 import adasdca
 from adasdca.problem.losses import LOSSES
+from benchmarks.measure import in_processes
 from benchmarks.output import seconds, table
 
 Array = NDArray[np.float64]
@@ -167,16 +165,12 @@ def main() -> int:
     tasks = [(args.seed, k, False) for k in range(args.problems)]
     tasks += [(args.seed, k, True) for k in range(args.estimators)]
     results: list[Result] = []
-    # One thread for BLAS; in the processes of the pool this is for good.
-    setting = {"initializer": threadpool_limits, "initargs": (1,)}
-    pool = ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn"), **setting)
-    with threadpool_limits(1), pool:
-        for result in pool.map(run, tasks, chunksize=10) if args.jobs > 1 else map(run, tasks):
-            results.append(result)
-            if result.failure:
-                fit = " --fit" if result.fit else ""
-                number = "{} {}".format(*result.number)
-                print(f"--case {number}{fit}: {result.loss}: {result.failure}", flush=True)
+    for result in in_processes(run, tasks, args.jobs, chunk=10):
+        results.append(result)
+        if result.failure:
+            fit = " --fit" if result.fit else ""
+            number = "{} {}".format(*result.number)
+            print(f"--case {number}{fit}: {result.loss}: {result.failure}", flush=True)
     print(f"\n{show(results)}")
     return int(any(r.failure for r in results))
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -29,7 +27,7 @@ from adasdca.backends.stored import block_bounds, check_limit
 from adasdca.problem.data import DenseRows
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
-from benchmarks.measure import forget_peak, peak_bytes, resident_bytes
+from benchmarks.measure import forget_peak, in_fresh_process, peak_bytes, resident_bytes
 from benchmarks.output import save, table
 
 #: What scikit-learn calls the losses, and its ways to shorten steps.
@@ -135,24 +133,16 @@ def show_orders(epochs: int = 16, n: int = 2000, d: int = 2000) -> None:
     for blocks, mixed in ((1, False), (2, False), (10, False), (10, True), (50, True)):
         rows, gaps, height = LocalBackend(problem), [], n // blocks
         for _ in range(epochs):
-            turns = rng.permutation(blocks) if mixed else np.arange(blocks)
-            order = np.concatenate([k * height + rng.permutation(height) for k in turns])
+            visited = rng.permutation(blocks) if mixed else np.arange(blocks)
+            order = np.concatenate([k * height + rng.permutation(height) for k in visited])
             rows.ascend(Visits(order.astype(np.int32)))
             seen = rows.survey(frozenset())
             assert seen is not None
             gaps.append(seen.gap)
-        turn = "random" if mixed else "fixed"
-        lines.append([str(blocks), turn, *(f"{gap:.0e}" for gap in gaps[::5])])
+        order_of_blocks = "random" if mixed else "fixed"
+        lines.append([str(blocks), order_of_blocks, *(f"{gap:.0e}" for gap in gaps[::5])])
     print(f"Wide sparse rows, logistic loss; the gap after epochs {[*range(1, epochs + 1, 5)]}")
     print(table(("blocks", "their order", *["gap"] * len(lines[0][2:])), lines))
-
-
-def run(*words: Any) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.blocks", "--one", *map(str, words)]
-    root = Path(__file__).resolve().parents[1]
-    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def main() -> None:
@@ -197,7 +187,9 @@ def main() -> None:
             for label, words in (("blocks", str(limit)), ("in memory", "none")):
                 if not args.warm:
                     drop_cache(folder / "X.npy")
-                one = run("ours", folder, args.loss, tol, words, args.threads)
+                one = in_fresh_process(
+                    "blocks", "--one", "ours", folder, args.loss, tol, words, args.threads
+                )
                 found[f"{label} {tol:g}"] = one
                 lines.append(
                     [label, f"{tol:g}", f"{one['seconds']:.1f}", f"{one['processor']:.1f}",
@@ -210,8 +202,8 @@ def main() -> None:
         for schedule in SCHEDULES:
             if not args.warm:
                 drop_cache(folder / "X.npy")
-            one = found[f"partial_fit {schedule}"] = run(
-                "sgd", folder, args.loss, schedule, args.passes
+            one = found[f"partial_fit {schedule}"] = in_fresh_process(
+                "blocks", "--one", "sgd", folder, args.loss, schedule, args.passes
             )
             passes = [
                 [str(k + 1), f"{seconds:.1f}", f"{value:.12g}", f"{value / best - 1:.1e}"]

@@ -95,10 +95,9 @@ def show(result: dict[str, Any]) -> str:
         cells = [cell(case, m) for m in (*METHODS, FULL)]
         rows.append([case["data"], case["loss"], *cells, "option I not first" if second else ""])
     lost = sum(FAVOURITE not in case["winners"] for case in result["cases"])
-    title = (
-        f"updates/n to a relative gap of {result['tolerance']:g}, median of {result['seeds']} "
-        "seeds; * is the least"
-    )
+    seeds = result["seeds"]
+    over = "one seed" if seeds == 1 else f"median of {seeds} seeds"
+    title = f"updates/n to a relative gap of {result['tolerance']:g}, {over}; * is the least"
     head = ["data", "loss", *METHODS, FULL, ""]
     end = f"option I is first in {len(rows) - lost} of {len(rows)} cases"
     return f"{title}\n{output.table(head, rows, left=(0, 1))}\n{end}"

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,15 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 
 from adasdca import files
-from benchmarks.measure import Task, forget_peak, interleaved, machine, peak_bytes, resident_bytes
+from benchmarks.measure import (
+    Task,
+    forget_peak,
+    in_fresh_process,
+    interleaved,
+    machine,
+    peak_bytes,
+    resident_bytes,
+)
 from benchmarks.output import ratio, save, seconds, size, table
 
 ROWS, PER_ROW, FEATURES = 2000, 100, 50_000
@@ -72,10 +78,7 @@ def same(path: Path) -> bool:
 
 def memory(path: Path) -> dict[str, int | None]:
     """Read the file in a fresh process and return what that took."""
-    command = [sys.executable, "-m", "benchmarks.files", "--memory-of", str(path)]
-    root = Path(__file__).resolve().parents[1]
-    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
-    result: dict[str, int | None] = json.loads(done.stdout)
+    result: dict[str, int | None] = in_fresh_process("files", "--memory-of", path)
     return result
 
 

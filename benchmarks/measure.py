@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_limits
 
 from adasdca import _core
 
@@ -46,6 +53,28 @@ def interleaved(tasks: Mapping[str, Task], repeats: int) -> dict[str, float]:
         for name, task in tasks.items():
             seconds[name].append(task.seconds())
     return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def in_processes(
+    function: Callable[[Any], Any], tasks: Sequence[Any], jobs: int, chunk: int = 1
+) -> Iterator[Any]:
+    """Yield what a function makes of tasks, in their order, by so many processes of a thread."""
+    with threadpool_limits(1):
+        if jobs == 1:
+            yield from map(function, tasks)
+            return
+        # In the processes of the pool one thread for BLAS is for good.
+        setting = {"initializer": threadpool_limits, "initargs": (1,)}
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), **setting) as pool:
+            yield from pool.map(function, tasks, chunksize=chunk)
+
+
+def in_fresh_process(module: str, *words: Any) -> Any:
+    """Run a module in a process that no earlier work has swollen; return the JSON it prints."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, words)]
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _status(field: str) -> int | None:

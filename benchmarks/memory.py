@@ -6,20 +6,15 @@ Prints a JSON object: bytes resident with the data loaded, and the peak during t
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import adasdca
-from benchmarks.measure import forget_peak, peak_bytes, resident_bytes
+from benchmarks.measure import forget_peak, in_fresh_process, peak_bytes, resident_bytes
 
 
 def of_solve(name: str, loss: str, epochs: int = 3) -> dict[str, int | None]:
-    """Measure a solve of a few epochs in a fresh process, which no earlier work has swollen."""
-    command = [sys.executable, "-m", "benchmarks.memory", name, loss, str(epochs)]
-    root = Path(__file__).resolve().parents[1]
-    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
-    result: dict[str, int | None] = json.loads(done.stdout)
+    """Measure a solve of a few epochs in a process of its own."""
+    result: dict[str, int | None] = in_fresh_process("memory", name, loss, epochs)
     return result
 
 

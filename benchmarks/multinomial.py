@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, _linear_loss
 
+from adasdca.datasets._folders import read_npz
 from adasdca.multinomial.solver import solve_multinomial
 from benchmarks.measure import machine
 from benchmarks.output import ratio, save, seconds, table
@@ -100,9 +101,7 @@ def stored(name: str) -> Callable[[float, Path], Rows]:
     """Return how to read a file; two classes become twenty by a linear model."""
 
     def read(share: float, folder: Path) -> Rows:
-        with np.load(folder / f"{name}.npz") as file:
-            parts = file["data"], file["indices"], file["indptr"]
-            X, y = sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"]
+        X, y = read_npz(folder / f"{name}.npz", name)
         rng = np.random.default_rng(0)
         kept = np.sort(rng.permutation(X.shape[0])[: int(share * X.shape[0])])
         X, codes = X[kept], np.unique(y[kept], return_inverse=True)[1]

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import adasdca
+from adasdca.datasets._folders import read_npz
 from adasdca.methods import AdaSDCAPlus, SDCAPerm
 from adasdca.problem.losses import LOSSES
 from benchmarks import output
@@ -46,9 +46,7 @@ MOST_CLASSES = 20
 
 def read(path: Path) -> tuple[Any, Any]:
     """Return (X, y) of a file of the data folder; of several classes, one against the rest."""
-    with np.load(path) as file:
-        parts = file["data"], file["indices"], file["indptr"]
-        X, y = sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"].astype(float)
+    X, y = read_npz(path, path.stem)
     if len(np.unique(y)) <= MOST_CLASSES:
         y = np.where(y == y.max(), 1.0, -1.0)
     return X, y

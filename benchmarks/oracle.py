@@ -19,13 +19,11 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from functools import partial
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import adasdca
 from adasdca.solution import Status
@@ -33,6 +31,7 @@ from benchmarks.exact import multinomial
 from benchmarks.exact.checks import Oracle
 from benchmarks.exact.numbers import digits
 from benchmarks.exact.problems import MAX_TIME, Case, make
+from benchmarks.measure import in_processes
 from benchmarks.output import seconds, table
 
 MULTINOMIAL = 50  # every so manieth problem has more than two classes
@@ -41,28 +40,15 @@ NEAR = 1e-8  # a solution with a larger gap is followed by another one, for the 
 
 @dataclass
 class Verdict:
-    """What was found of a case.
-
-    Attributes
-    ----------
-    number, kind
-        The case.
-    decided : bool
-        Whether its optimum is known to all digits.
-    status : str
-        How the solve ended.
-    violations : list of str
-        What does not hold.
-    early : list of str
-        Solves that stalled although their optimum can be certified far better: the bounds hold, but
-        the method left off too early.
-    """
+    """What was found of a case."""
 
     number: tuple[int, int]
     kind: dict[str, str]
-    decided: bool = True
-    status: str = ""
-    violations: list[str] = field(default_factory=list)
+    decided: bool = True  #: Whether its optimum is known to all digits.
+    status: str = ""  #: How the solve ended.
+    violations: list[str] = field(default_factory=list)  #: What does not hold.
+    #: Solves that stalled although their optimum can be certified far better: the bounds hold, but
+    #: the method left off too early.
     early: list[str] = field(default_factory=list)
 
 
@@ -114,14 +100,7 @@ def run_all(
 ) -> Iterator[list[Verdict]]:
     """Judge that many cases, in parts."""
     parts = [range(k, min(k + part, problems)) for k in range(0, problems, part)]
-    # One thread for BLAS; in the processes of the pool this is for good.
-    setting = {"initializer": threadpool_limits, "initargs": (1,)}
-    with threadpool_limits(1):
-        if jobs == 1:
-            yield from (run(seed, each, small) for each in parts)
-            return
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), **setting) as pool:
-            yield from pool.map(run, [seed] * len(parts), parts, [small] * len(parts))
+    return in_processes(partial(run, seed, small=small), parts, jobs)
 
 
 class Tally:

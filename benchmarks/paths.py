@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 import adasdca
+from adasdca.datasets._folders import read_npz
 from benchmarks.measure import machine
 from benchmarks.output import ratio, save, seconds, table
 from benchmarks.peers.summary import geometric_mean
@@ -32,9 +32,7 @@ SINGLE = 5
 
 def load(path: Path, most: int) -> tuple[Any, Any]:
     """Return rows and targets, of too many rows some; dense from a tenth of the entries on."""
-    with np.load(path) as file:
-        parts = file["data"], file["indices"], file["indptr"]
-        X, y = sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"].astype(np.float64)
+    X, y = read_npz(path, path.stem)
     rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:most])
     X, y = X[rows], y[rows]
     return (X.toarray() if X.nnz > 0.1 * np.prod(X.shape) else X), y

@@ -18,6 +18,7 @@ from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 import adasdca
+from adasdca.datasets._folders import read_npz
 
 ROWS, COLUMNS = 1500, 2000  # more rows are left out, more columns stay sparse
 
@@ -128,9 +129,7 @@ def load(source: Source) -> Data:
     if source.path is None:
         data = nasty(source.name) if source.name in NASTY else SHIPPED[source.name]()
     else:
-        with np.load(source.path) as file:
-            parts = file["data"], file["indices"], file["indptr"]
-            X, y = sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"]
+        X, y = read_npz(source.path, source.name)
         data = two_classes(X, y == 1) if source.described()[0] else Data(X, y)
     n = data.X.shape[0]
     rows = np.sort(np.random.default_rng(0).permutation(n)[:ROWS])

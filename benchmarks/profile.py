@@ -1,7 +1,7 @@
 """Where the time of a solve goes: ``python -m benchmarks.profile [--data …] [--loss …] [--tol …]``.
 
 Medians over repeats of `Solution.timings`: setup (checks, packing), surveys, plans, ascent, the
-Newton finish, and Python's own part, which is the rest of the wall time.
+second-order phase, and Python's own part, which is the rest of the wall time.
 """
 
 import argparse

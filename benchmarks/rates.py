@@ -1,6 +1,6 @@
 """`auto` by published rates and by measured ones: `python -m benchmarks.rates [--data NAME ...]`.
 
-The cost model decides when the epochs end and how a finish is solved. Its rates are published
+The cost model decides when epochs end and how the second-order phase goes. Its rates are published
 ones; `adasdca.calibration` measures those of the machine at hand. Here both decide the same solves
 in turn: a ratio above 1 says that measured rates would be faster.
 """

@@ -26,7 +26,7 @@ from adasdca.auto.method import Auto
 from adasdca.auto.schedule import AutoSchedule
 from adasdca.backends.base import Facts
 from adasdca.backends.blas import one_thread
-from adasdca.datasets._folders import data_directory
+from adasdca.datasets._folders import data_directory, read_npz
 from adasdca.problem.losses import get_loss
 from adasdca.problem.problem import Problem
 from benchmarks import output
@@ -137,9 +137,7 @@ def data(name: str) -> tuple[Any, Any]:
         return adasdca.datasets.load_mushrooms()
     path = next(source.path for source in real() if source.name == name)
     assert path is not None
-    with np.load(path) as file:
-        parts = file["data"], file["indices"], file["indptr"]
-        X, y = sp.csr_matrix(parts, shape=tuple(file["shape"])), file["y"]
+    X, y = read_npz(path, name)
     keep = np.random.default_rng(0).permutation(len(y))[
         : max(int(MOST_ENTRIES / X.nnz * len(y)), 1)
     ]

@@ -26,18 +26,15 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 import adasdca
 from adasdca.problem.losses import LOSSES
-from benchmarks.measure import machine
+from benchmarks.measure import in_processes, machine
 from benchmarks.output import save, seconds, table
 from benchmarks.problems import Source, load, matrix, sources
 
@@ -200,18 +197,14 @@ def _run(task: tuple[Case, float, float]) -> Result:
 
 def run_all(tasks: list[tuple[Case, float, float]], jobs: int) -> list[Result]:
     results, failures, last = [], 0, time.monotonic()
-    # One thread for BLAS; in the processes of the pool this is for good.
-    setting = {"initializer": threadpool_limits, "initargs": (1,)}
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), **setting)
-    with threadpool_limits(1), pool:
-        for result in pool.map(_run, tasks, chunksize=20) if jobs > 1 else map(_run, tasks):
-            results.append(result)
-            failures += result.failure is not None
-            if result.failure:
-                print(*result.row(), file=sys.stderr, flush=True)
-            if time.monotonic() > last + 20:
-                last = time.monotonic()
-                print(f"{len(results)} of {len(tasks)}, {failures} failures", file=sys.stderr)
+    for result in in_processes(_run, tasks, jobs, chunk=20):
+        results.append(result)
+        failures += result.failure is not None
+        if result.failure:
+            print(*result.row(), file=sys.stderr, flush=True)
+        if time.monotonic() > last + 20:
+            last = time.monotonic()
+            print(f"{len(results)} of {len(tasks)}, {failures} failures", file=sys.stderr)
     return results
 
 

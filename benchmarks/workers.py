@@ -90,7 +90,7 @@ def scattered(n: int, d: int, loss: str, tol: float, workers: int) -> dict[str, 
         began = used_by_workers(client)
         start = time.perf_counter()
         sol = _solve.run(
-            team, task, rows.d, start, False, method="auto", tol=tol, max_epochs=1000,
+            team, task, start, False, method="auto", tol=tol, max_epochs=1000,
             max_time=None, random_state=0, warm_start=None, callback=None,
         )  # fmt: skip
         seconds = time.perf_counter() - start

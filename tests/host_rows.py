@@ -35,7 +35,8 @@ class HostProducts:
         self.X, self.shape = X, X.shape
         n, d = X.shape
         self.sizes, self.chain, self.chain_of = float(d), n, n
-        self.facts = DeviceFacts(n, d, n * d, True, 8, float(d) ** 2, np.full(d, float(n)))
+        counts = np.count_nonzero(X, axis=0).astype(float)
+        self.facts = DeviceFacts(n, d, n * d, True, 8, float(d) ** 2, counts, ascends=True)
 
     def to_device(self, x):
         return x
@@ -81,11 +82,54 @@ class HostProducts:
         Z, h = np.column_stack([X, np.ones(n)])[index], h[index]
         return Z.T @ (h[:, None] * Z)
 
+    def batches(self, point, passes, height):
+        return HostBatches(self.X, point, passes, height)
+
     def take_rows(self, index):
         return HostProducts(self.X[index])
 
     def take_columns(self, features):
         return HostProducts(np.ascontiguousarray(self.X[:, features]))
+
+
+class HostBatches:
+    """Mini-batches, each with the intercept at which its steps add up to 0, by bisection."""
+
+    def __init__(self, X, point, passes, height):
+        self.X, self.point, self.passes, self.height = X, point, passes, height
+        self.u, self.b, self.balance = point.u.copy(), point.b, point.balance
+
+    def __call__(self, order):
+        for first in range(0, len(order), self.height):
+            self.visit(order[first : first + self.height])
+        return self.b
+
+    def visit(self, rows):
+        point, passes = self.point, self.passes.part(rows)
+        scores, beta, q = self.X[rows] @ self.u, point.beta[rows], point.curvature[rows]
+
+        def moved(b):
+            return passes.loss.step(beta, scores + b, passes.y, q)
+
+        def left(b):
+            return self.balance + passes.c @ (moved(b) - beta)
+
+        if point.free:
+            low = high = self.b
+            for reach in 8.0 ** np.arange(-3, 30):
+                if left(low) >= 0 >= left(high):
+                    break
+                low, high = self.b - reach, self.b + reach
+            else:
+                return  # what is left cannot be mended by these rows
+            for _ in range(100):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if left(middle) > 0 else (low, middle)
+            self.b = 0.5 * (low + high)
+            self.balance = left(self.b)
+        new = moved(self.b)
+        self.u += (passes.c * (new - beta)) @ self.X[rows] / point.mu
+        point.beta[rows] = new
 
 
 class HostSummation:
@@ -147,6 +191,11 @@ class HostPasses:
 
     def slopes(self, scores, b):
         return -self.loss.slope(scores + b, self.y)
+
+    def shares(self, scores, b, duals, curvature):
+        step = self.loss.step(duals, scores + b, self.y, curvature) - duals
+        share = self.loss.excess(duals, scores + b, self.y)
+        return self.c * share, self.c * curvature * np.abs(step)
 
     def balance(self, scores, b):
         beta, bend = self.slopes(scores, b), self.loss.curvature(scores + b, self.y)

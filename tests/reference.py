@@ -24,40 +24,40 @@ from reference_losses import LOSSES, soft
 class Problem:
     """P(w, b) = (1/N) sum c_i phi(x_i . w + b; y_i) + lam ((1-l1_ratio)/2 |w|^2 + l1_ratio |w|_1).
 
-    Minimised over low <= w <= high and, with an intercept, b. Loss parameters are keywords.
+    Minimised over low <= w <= high and, with an intercept, b. Loss parameters are keywords. With
+    penalty factors f the penalty of w_j is f_j times as large.
     """
 
     def __init__(
         self, X, y, loss, *, lam, l1_ratio=0.0, bounds=None, sample_weight=None,
-        fit_intercept=False, **params,
+        fit_intercept=False, penalty_factors=None, **params,
     ):  # fmt: skip
         self.X, self.y = np.asarray(X, float), np.asarray(y, float)
         self.n, self.d = self.X.shape
         self.loss, self.fit_intercept = LOSSES[loss](**params), fit_intercept
         self.c = np.ones(self.n) if sample_weight is None else np.asarray(sample_weight, float)
         self.N = self.c.sum()
-        self.lam = lam * (1 - l1_ratio)
+        self.eta, self.lam = float(l1_ratio < 1), lam * ((1 - l1_ratio) or 1.0)
         # One entry a column of A; the last, of the intercept, is free.
-        self.sigma = np.append(np.full(self.d, l1_ratio / (1 - l1_ratio)), 0.0)
+        self.sigma = np.append(np.full(self.d, l1_ratio / ((1 - l1_ratio) or 1.0)), 0.0)
+        self.f = np.append(np.ones(self.d) if penalty_factors is None else penalty_factors, 1.0)
         low, high = (-np.inf, np.inf) if bounds is None else bounds
         self.low = np.append(np.broadcast_to(low, self.d), -np.inf)
         self.high = np.append(np.broadcast_to(high, self.d), np.inf)
-        self.linear = l1_ratio == 0 and bounds is None  # w is u
-        self.f = np.ones(self.d + 1)
-        self.lay_out()
-
-    def lay_out(self):
-        """A, the squared lengths of its rows, q, and what belongs to an intercept."""
-        self.s, self.reach, self.pace = self.constant() if self.fit_intercept else (0.0, 0.0, 0.0)
+        # Norms of rows are dual to the one in which g is 1-strongly convex.
+        self.inverse = 1 / np.where(self.f > 0, self.f, np.inf)
+        # Where w is u, all rows together may answer to an intercept.
+        self.linear = l1_ratio == 0 and bounds is None and penalty_factors is None
+        self.s, self.reach, self.pace = self.constant() if fit_intercept else (0.0, 0.0, 0.0)
         self.A = np.column_stack([self.X, np.full(self.n, self.s)])
-        self.v = (self.A**2 / self.f).sum(axis=1)
+        self.v = self.A**2 @ self.inverse
         self.q = self.c * self.v / (self.lam * self.N)
 
     def constant(self):
         """s, and the two shares of s u_b by which the multiplier moves."""
         far = 1.0 if self.loss.kind == "classification" else np.abs(self.y).mean()
         gamma = max(self.loss.gamma, far / (self.loss.high - self.loss.low))
-        square = (self.X**2 / self.f[:-1]).sum(axis=1)
+        square = self.X**2 @ self.inverse[:-1]
         scale = self.c / (self.lam * self.N)
         answer = np.zeros(self.n)
         some = scale > 0
@@ -77,10 +77,10 @@ class Problem:
         return self.A.T @ (self.c * beta) / (self.lam * self.N)
 
     def primal_point(self, u):
-        return np.clip(soft(u, self.sigma), self.low, self.high)
+        return np.clip(soft(u / self.f, self.sigma), self.low, self.high)
 
     def g(self, w):
-        return w @ w / 2 + self.sigma @ np.abs(w)
+        return self.f @ (self.eta * w**2 / 2 + self.sigma * np.abs(w))
 
     def primal(self, w, b=0.0):
         """P at the d coefficients ``w`` and the intercept ``b``."""
@@ -249,14 +249,15 @@ CONVEX = {
 
 def optimum(
     X, y, loss, params=None, *, lam, l1_ratio=0.0, bounds=None, sample_weight=None,
-    fit_intercept=False,
+    fit_intercept=False, penalty_factors=None,
 ):  # fmt: skip
     """Optimal value, coefficients and intercept by an interior-point method.
 
     Of one problem they are found once: many tests, and many storages, ask for the same.
     """
     params = params or {}
-    asked = (X, y, loss, params, lam, l1_ratio, bounds, sample_weight, fit_intercept)
+    asked = (X, y, loss, params, lam, l1_ratio, bounds, sample_weight, fit_intercept,
+             penalty_factors)  # fmt: skip
     key = pickle.dumps([np.asarray(x) if isinstance(x, list) else x for x in asked])
     if key not in KNOWN:
         KNOWN[key] = _optimum(*asked)
@@ -267,13 +268,17 @@ def optimum(
 KNOWN = {}
 
 
-def _optimum(X, y, loss, params, lam, l1_ratio, bounds, sample_weight, fit_intercept):
+def _optimum(X, y, loss, params, lam, l1_ratio, bounds, sample_weight, fit_intercept, factors):
     setting = {"lam": lam, "l1_ratio": l1_ratio, "bounds": bounds, "sample_weight": sample_weight}
-    problem = Problem(X, y, loss, **setting, fit_intercept=fit_intercept, **params)
+    setting |= {"fit_intercept": fit_intercept, "penalty_factors": factors}
+    problem = Problem(X, y, loss, **setting, **params)
     w, b = cp.Variable(problem.d), cp.Variable() if fit_intercept else 0.0
     score, classify = problem.X @ w + b, problem.loss.kind == "classification"
     losses = CONVEX[loss](1 - cp.multiply(problem.y, score) if classify else score - y, **params)
-    penalty = (1 - l1_ratio) / 2 * cp.sum_squares(w) + l1_ratio * cp.norm1(w)
+    square, size = cp.sum_squares(w), cp.norm1(w)
+    if factors is not None:
+        square, size = factors @ cp.square(w), factors @ cp.abs(w)
+    penalty = (1 - l1_ratio) / 2 * square + l1_ratio * size
     low, high = problem.low[:-1], problem.high[:-1]
     limits = [w[j] >= low[j] for j in np.flatnonzero(np.isfinite(low))]
     limits += [w[j] <= high[j] for j in np.flatnonzero(np.isfinite(high))]

@@ -1,42 +1,80 @@
-"""Every backend is the same problem: one in NumPy with its rows in two parts, and the local one."""
+"""Every backend is the same problem: rows in NumPy, in parts, on a device, and the local ones."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import adasdca
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
+from host_rows import host_backend
 from numpy_backend import TwoParts
+from parted import three_parts
 
-REGULARISERS = {"l2": {}, "elastic net": {"l1_ratio": 0.5}, "bounds": {"bounds": (0.0, None)}}
+REGULARISERS = {
+    "l2": {},
+    "elastic net": {"l1_ratio": 0.5},
+    "lasso": {"l1_ratio": 1.0},
+    "bounds": {"bounds": (0.0, None)},
+    "factors": {"l1_ratio": 0.3, "penalty_factors": np.linspace(0.5, 2.0, 8)},
+}
+BACKENDS = {"numpy": TwoParts, "parts": three_parts, "device": host_backend}
+#: The slow and obvious one knows no lasso.
+PAIRS = [(b, r) for b in BACKENDS for r in REGULARISERS if (b, r) != ("numpy", "lasso")]
 
 
-def data(loss):
+def data(loss, dtype=np.float64, sparse=False):
     load = load_breast_cancer if LOSSES[loss].kind == "classification" else load_diabetes
     X, y = load(return_X_y=True)
-    X, y = X[:200, :8], np.asarray(y[:200], dtype=float)
+    X, y = X[:200, :8].astype(dtype), np.asarray(y[:200], dtype=float)
+    if sparse:
+        middle = np.median(X, axis=0)
+        X = sp.csr_matrix(np.where(middle < X, X, dtype(0)))
     return X, (2 * y - 1 if load is load_breast_cancer else y)
 
 
-@pytest.mark.parametrize("regulariser", REGULARISERS)
+def weights(n):
+    return np.random.default_rng(0).integers(0, 4, n).astype(float)
+
+
+def both(loss, backend, dtype=np.float64, sparse=False, **options):
+    """Solutions of the local rows and of a backend."""
+    X, y = data(loss, dtype, sparse)
+    options = {"loss": loss, "lam": 1e-3, "sample_weight": weights(len(y)), "tol": 1e-8, **options}
+    return adasdca.solve(X, y, **options), adasdca.solve(X, y, backend=backend, **options)
+
+
+def agree(local, other):
+    assert local.converged
+    assert other.converged
+    assert other.n_updates == 0
+    # Each value is at most its gap above the minimum.
+    assert abs(local.primal - other.primal) <= local.gap + other.gap + 1e-14 * local.primal
+    assert np.linalg.norm(local.coef - other.coef) <= local.radius + other.radius
+
+
+@pytest.mark.parametrize(("backend", "regulariser"), PAIRS)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_two_parts_reach_the_certificate_of_the_local_rows(loss, intercept, regulariser):
+def test_it_reaches_the_certificate_of_the_local_rows(loss, backend, intercept, regulariser):
+    problem = {"fit_intercept": intercept, **REGULARISERS[regulariser]}
+    local, other = both(loss, BACKENDS[backend], **problem)
+    agree(local, other)
+    # The duals are those of the certificate: certified anew, they show the same but for rounding.
     X, y = data(loss)
-    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    options = {"loss": loss, "lam": 1e-3, "fit_intercept": intercept, "sample_weight": weight}
-    options |= {"tol": 1e-8, **REGULARISERS[regulariser]}
-    local = adasdca.solve(X, y, **options)
-    parts = adasdca.solve(X, y, backend=TwoParts, **options)
-    assert local.converged
-    assert parts.converged
-    assert parts.n_updates == 0
-    # Each value is at most its gap above the minimum.
-    assert abs(local.primal - parts.primal) <= local.gap + parts.gap + 1e-14 * local.primal
-    assert np.linalg.norm(local.coef - parts.coef) <= local.radius + parts.radius
-    assert parts.dual_coef.shape == y.shape
+    again = adasdca.certify(
+        X, y, other.coef, intercept=other.intercept, dual_coef=other.dual_coef, loss=loss,
+        lam=1e-3, sample_weight=weights(len(y)), **problem,
+    )  # fmt: skip
+    assert again.gap <= 1.01 * other.gap + again.rounding + 1e-13 * other.primal
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_methods_that_ascend_are_refused(backend):
+    with pytest.raises(ValueError, match=r"ascends coordinate by coordinate.*does not allow"):
+        both("logistic", BACKENDS[backend], method="sdca", sample_weight=None)
 
 
 @pytest.mark.parametrize("backend", [TwoParts, LocalBackend])

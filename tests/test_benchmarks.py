@@ -231,6 +231,9 @@ def test_winners_and_marks():
         for c in (dict.fromkeys(counts.METHODS, 2.0), behind)
     ]
     text = counts.show({"cap": 10, "seeds": 3, "tolerance": 1e-6, "cases": cases})
+    assert "median of 3 seeds;" in text
+    single = counts.show({"cap": 10, "seeds": 1, "tolerance": 1e-6, "cases": cases})
+    assert "one seed;" in single
     assert ">10" in text
     assert text.count("option I not first") == 1
     assert "option I is first in 1 of 2 cases" in text

@@ -171,6 +171,7 @@ def test_methods_of_a_plug_in_take_part(tmp_path, capsys, monkeypatch):
         "@adasdca.register_method('backwards')\n"
         "def backwards(survey, rng):\n"
         "    return rng.permutation(len(survey.beta))[::-1]\n"
+        "adasdca.register_rule('flat', lambda survey: survey.weight)\n"
         "@adasdca.datasets.register('tiny')\n"
         "def tiny():\n"
         "    X, y = adasdca.datasets.load_mushrooms()\n"
@@ -184,7 +185,8 @@ def test_methods_of_a_plug_in_take_part(tmp_path, capsys, monkeypatch):
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     assert results["problem"]["n"] == 300
-    assert {r["label"]: r["status"] for r in results["runs"]}["backwards"] == "converged"
+    ended = {r["label"]: r["status"] for r in results["runs"]}
+    assert ended["backwards"] == ended["flat"] == "converged"
 
 
 def test_version(capsys):

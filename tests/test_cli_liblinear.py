@@ -75,6 +75,7 @@ def test_cross_validation_and_the_best_c(folder, tmp_path, capsys, monkeypatch):
         (["-s", "8"], "choose one of 0, 1, 2, 3, 5, 6, 7, 11, 12, 13"),
         (["-x", "1"], "none of LIBLINEAR's -s -c -p"),
         (["-m", "4"], "--threads"),
+        (["-b", "1"], "at prediction: predict -b 1"),
         (["-c", "0"], "choose a number above 0"),
         (["-c", "much"], "not a finite number"),
         (["-R"], "wants -B 1"),

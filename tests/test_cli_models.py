@@ -81,6 +81,17 @@ def test_json_into_a_file(fit, folder, tmp_path, capsys):
     assert (tmp_path / "out").read_text() == shown.stdout
 
 
+@pytest.mark.parametrize("command", ["predict", "certify"])
+def test_names_in_the_wrong_order_are_told(command, fit, folder, capsys):
+    model = fit("cancer.svm")
+    done = call(capsys, command, folder / "cancer.svm", model)
+    assert done.returncode == 2
+    assert "cancer.svm is no model, but" in done.stderr
+    assert "the model comes first" in done.stderr
+    done = call(capsys, command, folder / "cancer.svm", folder / "cancer.svm")
+    assert "neither of `adasdca fit` nor a text file of LIBLINEAR" in done.stderr
+
+
 def test_a_folder_is_neither_model_nor_output(fit, folder, tmp_path, capsys):
     rows = folder / "iris.csv"
     for arguments in ([tmp_path, rows], [fit("iris.csv"), rows, "--output", tmp_path]):

@@ -206,16 +206,6 @@ def test_a_file_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypa
     assert (tmp_path / "m").read_text() == "precious"
 
 
-def test_data_may_come_through_a_pipe(tmp_path):
-    write(tmp_path / "d.svm", *cancer())
-    with subprocess.Popen(["cat", tmp_path / "d.svm"], stdout=subprocess.PIPE) as cat:
-        done = run("fit", "-", "--json", cwd=tmp_path, stdin=cat.stdout)
-    assert done.returncode == 0, done.stderr
-    data = json.loads(done.stdout)["data"]
-    assert (data["n"], data["d"]) == (569, 30)
-    assert len(data["sha256"]) == 64
-
-
 def test_nothing_moves_in_a_pipe(capsys, monkeypatch):
     monkeypatch.setattr("adasdca.cli.progress.Progress.interval", 0.0)
     done = call(capsys, "fit", "--method", "sdca", "--tol", "0", "--max-epochs", "20")

@@ -11,10 +11,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_iris
 
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, estimators
+from adasdca.ascent.plans import Permutations, ThinnedDraws
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, term
@@ -32,68 +33,32 @@ from host_rows import (
     streamed_backend,
     streamed_classes,
 )
-
-REGULARISERS = {
-    "l2": {},
-    "elastic net": {"l1_ratio": 0.5},
-    "lasso": {"l1_ratio": 1.0},
-    "bounds": {"bounds": (0.0, None)},
-    "factors": {"penalty_factors": np.linspace(0.5, 2.0, 8)},
-}
+from test_backends import REGULARISERS, agree, both, data, weights
 
 
-def data(loss, dtype=np.float64, sparse=False):
-    load = load_breast_cancer if LOSSES[loss].kind == "classification" else load_diabetes
-    X, y = load(return_X_y=True)
-    X, y = X[:200, :8].astype(dtype), np.asarray(y[:200], dtype=float)
-    if sparse:
-        middle = np.median(X, axis=0)
-        X = sp.csr_matrix(np.where(middle < X, X, dtype(0)))
-    return X, (2 * y - 1 if load is load_breast_cancer else y)
-
-
-def both(loss, backend, dtype=np.float64, sparse=False, **options):
-    X, y = data(loss, dtype, sparse)
-    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    options = {"loss": loss, "lam": 1e-3, "sample_weight": weight, "tol": 1e-8, **options}
-    return adasdca.solve(X, y, **options), adasdca.solve(X, y, backend=backend, **options)
-
-
-def agree(local, other):
-    assert local.converged
-    assert other.converged
-    assert other.n_updates == 0
-    # Each value is at most its gap above the minimum.
-    assert abs(local.primal - other.primal) <= local.gap + other.gap + 1e-14 * local.primal
-    assert np.linalg.norm(local.coef - other.coef) <= local.radius + other.radius
-
-
-@pytest.mark.parametrize("regulariser", REGULARISERS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_it_reaches_the_certificate_of_the_local_rows(loss, regulariser):
-    agree(*both(loss, host_backend, fit_intercept=True, **REGULARISERS[regulariser]))
+def check_certificates(loss, intercept, regulariser, backend, there=np.asarray):
+    """At any point the gaps are the same but for what either bounds of its rounding."""
+    X, y = data(loss)
+    problem = Problem.checked(
+        X, y, loss=loss, lam=1e-3, fit_intercept=intercept, sample_weight=weights(len(y)),
+        **REGULARISERS[regulariser],
+    )  # fmt: skip
+    rng = np.random.default_rng(1)
+    w = np.abs(rng.normal(size=8)) * 1e-3
+    duals = -problem.loss.slope(X @ w + 0.1, y) * rng.random(len(y))
+    one = LocalBackend(problem).certify(w, 0.1, duals)
+    two = backend(problem).certify(w, 0.1, there(duals))
+    assert one.primal == pytest.approx(two.primal, rel=1e-13)
+    assert np.isfinite(one.gap) == np.isfinite(two.gap)
+    if np.isfinite(one.gap):
+        assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
 
 
 @pytest.mark.parametrize("regulariser", REGULARISERS)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_certificates_are_those_of_the_core(loss, intercept, regulariser):
-    """At any point the gaps are the same but for what either bounds of its rounding."""
-    X, y = data(loss)
-    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    problem = Problem.checked(
-        X, y, loss=loss, lam=1e-3, fit_intercept=intercept, sample_weight=weight,
-        **REGULARISERS[regulariser],
-    )  # fmt: skip
-    local, ours = LocalBackend(problem), host_backend(problem)
-    rng = np.random.default_rng(1)
-    w = np.abs(rng.normal(size=8)) * 1e-3
-    duals = -problem.loss.slope(X @ w + 0.1, y) * rng.random(len(y))
-    one, two = local.certify(w, 0.1, duals), ours.certify(w, 0.1, duals)
-    assert one.primal == pytest.approx(two.primal, rel=1e-13)
-    if np.isfinite(one.gap) and np.isfinite(two.gap):
-        assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
-    assert np.isfinite(one.gap) == np.isfinite(two.gap)
+    check_certificates(loss, intercept, regulariser, host_backend)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -140,12 +105,12 @@ def test_rows_with_curvature_are_copied_where_they_are_few(rows):
     one.go(point, 0.0)
     assert 0 < one.curved <= 64  # as many as a part of the streamed ones may have
     found = [one.curve(point, 0.5) for _ in range(term.PRODUCTS)]
-    assert one._bent is not None
+    assert one._curved_rows is not None
     for image, total in found:
         np.testing.assert_allclose(image, found[0][0], rtol=1e-12)
         assert total == pytest.approx(found[0][1], rel=1e-12)
     one.go(2.0 * point, 0.0)
-    assert one._bent is None
+    assert one._curved_rows is None
 
 
 def test_the_source_of_the_losses_is_whole():
@@ -359,7 +324,78 @@ def test_multinomial_models_on_a_device_of_another_name():
         solve_multinomial(np.eye(3), np.arange(3), n_classes=3, lam=1.0, backend="cud")
 
 
-def test_methods_that_ascend_are_refused():
-    X, y = data("logistic")
-    with pytest.raises(ValueError, match="ascends coordinate by coordinate"):
-        adasdca.solve(X, y, loss="logistic", lam=1e-3, method="sdca", backend=host_backend)
+ROWS = 300
+
+
+def wide_problem(loss, intercept, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random(ROWS, 450, 0.02, random_state=seed, format="csr")
+    scores = X @ rng.normal(size=450) + 0.3
+    y = scores + 0.1 * rng.normal(size=ROWS)
+    y = np.sign(y) if LOSSES[loss].kind == "classification" else y
+    weight = rng.integers(0, 4, ROWS).astype(float)
+    return Problem.checked(
+        X, y, loss=loss, lam=1 / ROWS, fit_intercept=intercept, sample_weight=weight
+    )
+
+
+KINKED = [name for name, loss in LOSSES.items() if loss().smoothness == 0]
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", KINKED)
+def test_mini_batches_never_lower_the_dual_and_keep_their_balance(loss, intercept):
+    """Their steps are safe for whatever rows meet in a batch."""
+    problem = wide_problem(loss, intercept)
+    backend = host_backend(problem)
+    assert 1 < backend.facts.batch < ROWS
+    duals, gaps = [], []
+    for key in range(9):
+        seen = backend.survey(frozenset({"adaptive"}), FOREVER)
+        duals.append(seen.dual)
+        gaps.append(seen.gap)
+        assert 0 < seen.active <= ROWS
+        plan = Permutations(1, key) if key % 3 == 0 else ThinnedDraws("adaptive", "auto", 1.0, key)
+        assert 0 < backend.ascend(plan, FOREVER) <= ROWS
+        if intercept:
+            assert abs(problem.weight @ backend.beta) <= 1e-9 * problem.total
+    assert (np.diff(duals) >= -1e-6 * abs(duals[-1])).all()
+    assert gaps[-1] < 0.5 * gaps[0]
+
+
+def test_mini_batches_of_the_same_key_are_the_same():
+    def ascended(key):
+        backend = host_backend(wide_problem("hinge", True))
+        backend.survey(frozenset({"adaptive"}), FOREVER)
+        backend.ascend(ThinnedDraws("adaptive", "auto", 1.0, key), FOREVER)
+        return backend.beta
+
+    # (At the best intercept for w = 0 only the rows of the rarer class have a share of the gap.)
+    assert ascended(1).any()
+    np.testing.assert_array_equal(ascended(1), ascended(1))
+    assert (ascended(1) != ascended(2)).any()
+
+
+@pytest.mark.parametrize("loss", KINKED)
+def test_solves_with_mini_batches(loss):
+    problem = wide_problem(loss, True)
+    X, y = problem.rows.matrix, problem.y
+    options = {"loss": loss, "lam": 1 / ROWS, "fit_intercept": True, "tol": 1e-5}
+    local = adasdca.solve(X, y, **options)
+    other = adasdca.solve(X, y, backend=host_backend, **options)
+    assert other.converged
+    assert other.n_updates > 0
+    assert abs(local.primal - other.primal) <= local.gap + other.gap
+
+
+def test_mini_batches_are_for_kinks_and_ridges_only():
+    X, y = data("hinge")
+    assert not host_backend(Problem.checked(X, y, loss="squared_hinge", lam=1.0)).facts.ascends
+    lasso = Problem.checked(X, y, loss="hinge", lam=1.0, l1_ratio=0.5)
+    assert not host_backend(lasso).facts.ascends
+
+
+def test_methods_that_visit_rows_one_by_one_are_refused():
+    X, y = data("hinge")
+    with pytest.raises(ValueError, match=r"one by one.*choose method='auto'"):
+        adasdca.solve(X, y, loss="hinge", lam=1e-3, method="sdca", backend=host_backend)

@@ -139,16 +139,6 @@ def test_auto_is_multinomial_where_possible():
             AdaSDCAClassifier(multi_class="multinomial", **options).fit(X, y)
 
 
-def test_penalised_intercept_of_a_multinomial_model():
-    X, y = iris()
-    ours = AdaSDCAClassifier(intercept_scaling=2.0, tol=1e-13).fit(X, y)
-    column = np.hstack([X, np.full((len(y), 1), 2.0)])
-    theirs = LogisticRegression(fit_intercept=False, solver="newton-cholesky", tol=1e-12)
-    theirs.fit(column, y)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_[:, :-1], atol=1e-6)
-    np.testing.assert_allclose(ours.intercept_, 2.0 * theirs.coef_[:, -1], atol=1e-6)
-
-
 def test_positive_coefficients_and_a_negative_intercept():
     X, y = cancer()
     for scaling in (None, 1.0):

@@ -8,19 +8,15 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
+from bundled import cancer
 
 TOL = 1e-6
-
-
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return StandardScaler().fit_transform(X), y
 
 
 def diabetes():

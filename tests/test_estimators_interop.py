@@ -148,16 +148,6 @@ def test_digits():
     assert model.fit(X, y).score(X, y) > 0.97
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_clones_are_unfitted_copies(name):
-    model, X, _ = fitted(name)
-    copy = clone(model)
-    assert copy.get_params().keys() == model.get_params().keys()
-    assert not hasattr(copy, "coef_")
-    assert repr(copy) == repr(clone(copy))
-    assert model.predict(X).shape[0] == len(X)
-
-
 # In files
 
 

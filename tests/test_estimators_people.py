@@ -42,16 +42,6 @@ def test_names_of_scikit_learn_are_known(alias, name, model, data):
     assert solved.primal == adasdca.solve(X, targets, loss=name, lam=0.1, random_state=0).primal
 
 
-def test_an_alias_is_not_given_away():
-    with pytest.raises(ValueError, match="belongs to the package"):
-
-        @adasdca.register_loss
-        class Own(adasdca.losses.PiecewiseQuadratic):
-            name = "log_loss"
-            kind = "classification"
-            domain = (0.0, 1.0)
-
-
 def test_a_loss_without_a_domain_is_told_what_it_lacks():
     with pytest.raises(ValueError, match="it lacks `domain`"):
 
@@ -130,21 +120,6 @@ def test_pictures_and_short_words(solved):
     assert repr(path).startswith("Path(2 solutions, C 0.01 to 0.1, 2 converged")
     for thing in (solution, path):
         assert re.fullmatch(r"<table>.*</table>(<p>.*</p>)?", thing._repr_html_(), re.DOTALL)
-
-
-def test_a_method_that_gives_up_is_not_blamed_on_rounding():
-    @adasdca.register_method("lazy")
-    def lazy(survey, rng):
-        return np.empty(0, dtype=np.intp)
-
-    X, y = cancer()
-    try:
-        found = adasdca.solve(X, np.where(y == 1, 1.0, -1.0), loss="hinge", lam=1e-2, method="lazy")
-    finally:
-        adasdca.methods.REGISTERED.pop("lazy")
-    assert found.relative_gap > 0.5
-    assert found.status is adasdca.Status.INTERRUPTED
-    assert "precision" not in found.message
 
 
 def test_numbers_are_for_people():
@@ -255,6 +230,24 @@ def test_a_report_is_one_page(tmp_path):
     X, y = iris()
     page = AdaSDCAClassifier(loss="hinge", random_state=0).fit(X, y).report(X, y)
     assert page.count("<h3>class") == 3
+
+
+def test_a_report_of_a_data_frame_has_the_names_of_its_columns():
+    pytest.importorskip("matplotlib")
+    pandas = pytest.importorskip("pandas")
+    X, y = diabetes()
+    frame = pandas.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
+    page = AdaSDCARegressor().fit(frame, y).report(frame, y)  # warnings are errors
+    assert "column 3" in page
+    assert "counted from 0" not in page
+    page = AdaSDCARegressor(loss="huber").fit(X, y).report(X.tolist(), y)
+    assert "442" in page
+    assert "counted from 0" in page
+    assert "huber (delta=1.35)" in page
+    X, y = cancer()
+    page = AdaSDCAClassifier().fit(X, 2.0 * y - 1).report(X, 2.0 * y - 1)
+    assert "<td>logistic</td>" in page
+    assert "-1 (212), 1 (357)" in page
 
 
 def test_a_lasso_of_quantiles_is_certified_by_its_own_solve():

@@ -10,6 +10,7 @@ import adasdca
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
+from test_certificates_exactly import Exact
 
 REGULARISERS = {"l2": {}, "elastic net": {"l1_ratio": 0.5}, "bounds": {"bounds": (0.0, None)}}
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
@@ -85,49 +86,19 @@ def test_the_number_of_threads_does_not_matter():
     np.testing.assert_array_equal(sums[0], sums[2])
 
 
-def solve_fractions(A, r):
-    """Gauss's elimination."""
-    A = [[*row, x] for row, x in zip(A, r, strict=True)]
-    for k in range(len(A)):
-        pivot = next(i for i in range(k, len(A)) if A[i][k] != 0)
-        A[k], A[pivot] = A[pivot], A[k]
-        for i in range(len(A)):
-            if i != k and A[i][k] != 0:
-                f = A[i][k] / A[k][k]
-                A[i] = [x - f * p for x, p in zip(A[i], A[k], strict=True)]
-    return [row[-1] / row[k] for k, row in enumerate(A)]
-
-
-class RidgeInFractions:
-    """P(w, b) = Σ (x·w + b − y)²/(2n) + λ‖w‖²/2, and its minimum."""
-
-    def __init__(self, X, y, lam, intercept):
-        self.X, self.y = [exactly(row) for row in X], exactly(y)
-        self.lam, self.intercept = Fraction(lam), intercept
-        rows = [[*row, Fraction(1)] if intercept else row for row in self.X]
-        n, size = len(rows), len(rows[0])
-        A = [[sum(x[i] * x[j] for x in rows) for j in range(size)] for i in range(size)]
-        for j in range(len(self.X[0])):
-            A[j][j] += self.lam * n
-        r = [sum(x[i] * t for x, t in zip(rows, self.y, strict=True)) for i in range(size)]
-        best = solve_fractions(A, r)
-        d = len(self.X[0])
-        self.least = self.value(best[:d], best[d] if intercept else Fraction(0))
-
-    def value(self, w, b):
-        losses = sum(
-            (sum(a * x for a, x in zip(w, row, strict=True)) + b - t) ** 2
-            for row, t in zip(self.X, self.y, strict=True)
-        )
-        return losses / (2 * len(self.y)) + self.lam / 2 * sum(a * a for a in w)
-
-
 @INTERCEPT
 @pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
 def test_the_bound_holds_in_rational_arithmetic(C, intercept):
     X, y = timestamps(25, 3)
     lam = 1 / (C * len(y))
-    oracle = RidgeInFractions(X, y, lam, intercept)
+    oracle = Exact(X, y, np.ones(len(y)), lam, intercept, half=True)
+    least = oracle.value(oracle.optimum([1] * len(y)), margin=False)
+
+    def value(w):
+        """P at coefficients, and at the intercept that was found."""
+        point = exactly(w) + ([Fraction(found.intercept)] if intercept else [])
+        return oracle.value(point, margin=False)
+
     options = {"loss": "squared", "lam": lam, "fit_intercept": intercept}
     found = adasdca.solve(X, y, tol=1e-6, **options)
     assert found.converged
@@ -137,15 +108,13 @@ def test_the_bound_holds_in_rational_arithmetic(C, intercept):
         for _ in range(5):
             w = found.coef * (1 + size * rng.standard_normal(3))
             beta = found.dual_coef * (1 + size * rng.standard_normal(len(y)))
-            b = found.intercept
-            truth = oracle.value(exactly(w), Fraction(b)) - oracle.least
             # Any duals: an imbalance has its price.
-            certified = backend.workspace.certify(w, b, beta, 1)
-            assert Fraction(certified.gap) >= truth
+            certified = backend.workspace.certify(w, found.intercept, beta, 1)
+            assert Fraction(certified.gap) >= value(w) - least
             assert certified.rounding <= certified.gap
-    truth = oracle.value(exactly(found.coef), Fraction(found.intercept))
-    assert Fraction(found.gap) >= truth - oracle.least
-    assert Fraction(found.dual) <= oracle.least
+    truth = value(found.coef)
+    assert Fraction(found.gap) >= truth - least
+    assert Fraction(found.dual) <= least
     assert abs(Fraction(found.primal) - truth) <= Fraction(1e-6) * truth
 
 

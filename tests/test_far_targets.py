@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from adasdca import AdaSDCARegressor, Status
+from test_certificates_exactly import Exact
 
 COEF = np.array([1.0, -2.0, 0.5])
 
@@ -15,35 +16,6 @@ def make(seed, dtype=np.float64):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((40, 3)).astype(dtype)
     return X, X @ COEF + rng.standard_normal(40) + 300 * (1e5 / 300) ** (seed / 199)
-
-
-def ridge(X, y, lam):
-    """Return the least objective and its coefficients without any rounding."""
-    n, d = X.shape
-    rows = [[Fraction(float(x)) for x in row] + [Fraction(1)] for row in X]
-    targets = [Fraction(float(t)) for t in y]
-    equations = [
-        [sum(row[i] * row[j] for row in rows) for j in range(d + 1)]
-        + [sum(row[i] * t for row, t in zip(rows, targets, strict=True))]
-        for i in range(d + 1)
-    ]
-    for j in range(d):
-        equations[j][j] += n * Fraction(lam)
-    for j in range(d + 1):
-        equations[j] = [value / equations[j][j] for value in equations[j]]
-        for i in range(d + 1):
-            if i != j:
-                factor = equations[i][j]
-                equations[i] = [
-                    a - factor * b for a, b in zip(equations[i], equations[j], strict=True)
-                ]
-    solution = [row[-1] for row in equations]
-    residuals = [
-        sum(a * b for a, b in zip(row, solution, strict=True)) - t
-        for row, t in zip(rows, targets, strict=True)
-    ]
-    square = sum(v * v for v in solution[:d])
-    return sum(r * r for r in residuals) / (2 * n) + Fraction(lam) * square / 2, solution[:d]
 
 
 def test_targets_of_5000():
@@ -68,11 +40,14 @@ def test_far_targets_converge(loss, dtype):
 def test_the_certificate_holds_in_exact_arithmetic(seed, dtype):
     X, y = make(seed, dtype)
     model = AdaSDCARegressor(random_state=0).fit(X, y)
-    least, exact = ridge(X, y, 1.0 / len(y))
+    problem = Exact(X, y, np.ones(len(y)), 1.0 / len(y), True, half=True)
+    best = problem.optimum([1] * len(y))
+    least = problem.value(best, margin=False)
     assert Fraction(model.certificate_.dual) <= least
     assert least - Fraction(model.certificate_.dual) <= Fraction(1e-4) * least
-    apart = sum((Fraction(float(w)) - e) ** 2 for w, e in zip(model.coef_, exact, strict=True))
-    assert apart <= Fraction(model.radius_) ** 2
+    pairs = zip(model.coef_, best, strict=False)  # but for the intercept
+    square = sum((Fraction(float(w)) - e) ** 2 for w, e in pairs)
+    assert square <= Fraction(model.radius_) ** 2
     # The error of every score is certified as well, far features or not.
     assert (model.certified_error(X) < 1e-2).all()
 

@@ -258,16 +258,6 @@ def test_joined_compressed_files_are_read_to_the_end(tmp_path, compression):
     assert files.read(path).y.tolist() == [3.0] * 3
 
 
-def test_a_failed_write_leaves_no_file(tmp_path, monkeypatch):
-    def fail(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_core, "write_svmlight", fail)
-    with pytest.raises(KeyboardInterrupt):
-        files.write_svmlight(tmp_path / "data.svm", [[1.0]], [1.0])
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("y", [[1.0], [1.0, np.nan], [[1.0, 2.0]], ["a", "b"]])
 def test_targets_that_cannot_be_written_are_refused(tmp_path, y):
     with pytest.raises(ValueError, match="y "):

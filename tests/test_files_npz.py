@@ -7,18 +7,12 @@ import scipy.sparse as sp
 from adasdca import files
 from adasdca.datasets import load_mushrooms
 from adasdca.files import FileError
+from test_files_bad import refusal
 
 X = np.array([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])
 Y = np.array([1.0, -1.0])
 SPARSE = sp.csr_matrix(X)
 PARTS = {"data": SPARSE.data, "indices": SPARSE.indices, "indptr": SPARSE.indptr, "shape": (2, 3)}
-
-
-def refusal(path, **options):
-    with pytest.raises(FileError) as caught:
-        files.read(path, **options)
-    assert str(path) in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.fixture
@@ -102,14 +96,6 @@ def test_bad_arrays_are_refused(path, arrays, match):
     with pytest.raises(FileError, match=match) as caught:
         files.read(path)
     assert str(path) in str(caught.value)
-
-
-@pytest.mark.parametrize("left", [0, 10, 0.5, 0.99])
-def test_damaged_archives_are_refused(path, left):
-    np.savez(path, X=X, y=Y)
-    data = path.read_bytes()
-    path.write_bytes(data[: left if isinstance(left, int) else int(left * len(data))])
-    refusal(path)
 
 
 def test_other_archives_and_arrays_are_refused(path):

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from adasdca import files
 from adasdca.files import FileError, streams
+from test_files_bad import refusal
 
 FRAME = pl.DataFrame({"a": [1, 2, 3], "label": [1.0, -1.0, 1.0], "b": [0.1, -2.5, 1e300]})
 X = np.array([[1.0, 0.1], [2.0, -2.5], [3.0, 1e300]])
@@ -21,13 +22,6 @@ def write(path, frame):
     else:
         frame.write_csv(path, separator="\t" if path.suffix == ".tsv" else ",")
     return path
-
-
-def refusal(path, **options):
-    with pytest.raises(FileError) as caught:
-        files.read(path, **options)
-    assert str(path) in str(caught.value)
-    return str(caught.value)
 
 
 @pytest.fixture(params=["data.csv", "data.parquet"])

@@ -12,14 +12,20 @@ KINDS = {
     "box": {"lower": -0.3, "upper": 0.2},
     "box away from 0": {"lower": 0.1, "upper": 0.5, "sigma": 0.4},
     "fixed": {"lower": np.repeat([0.0, 0.3], D // 2), "upper": np.repeat([0.0, 0.3], D // 2)},
+    "factors": {
+        "eta": np.tile([0.0, 0.2, 1.0, 7.0], D // 4),
+        "sigma": 0.7 * np.tile([0.0, 0.2, 1.0, 7.0], D // 4),
+        "lower": -1.5,
+        "upper": 2.5,
+    },
     "all": {"sigma": 1.3, "lower": np.linspace(-2, 0, D), "upper": np.linspace(0, 2, D)},
 }
 
 
 def make(kind, rho, seed=0):
-    options = {"sigma": 0.0, "lower": -np.inf, "upper": np.inf, **KINDS[kind]}
+    options = {"eta": 1.0, "sigma": 0.0, "lower": -np.inf, "upper": np.inf, **KINDS[kind]}
     centre = np.random.default_rng(seed).normal(size=D)
-    return ElasticBox(1.0, centre=centre, rho=rho * np.linspace(0.5, 2.0, D), **options)
+    return ElasticBox(centre=centre, rho=rho * np.linspace(0.5, 2.0, D), **options)
 
 
 def least(function, lower, upper):
@@ -105,16 +111,18 @@ def test_the_slope_of_a_line(kind):
         assert size >= abs(value)
 
 
-def test_without_kinks():
+@pytest.mark.parametrize("f", [1.0, np.linspace(0.1, 9.0, D)], ids=["", "factors"])
+def test_without_kinks(f):
     rng = np.random.default_rng(4)
     v, dv, u = rng.normal(size=(3, D))
-    ridge = Ridge()
+    ridge = Ridge(f)
     at = ridge.at(v)
     np.testing.assert_array_equal(at.w, v)
-    np.testing.assert_array_equal(at.gradient, v)
-    assert at.curvature == 1.0
-    assert ridge.excess(u - v) == pytest.approx(0.5 * v @ v + 0.5 * u @ u - u @ v)
-    value, bend, size = ridge.slope(v, dv, 0.4)
-    assert value == pytest.approx((v + 0.4 * dv) @ dv)
-    assert bend == pytest.approx(dv @ dv)
+    np.testing.assert_array_equal(at.gradient, f * v)
+    np.testing.assert_array_equal(at.curvature, f)
+    excess = 0.5 * (f * v) @ v + 0.5 * (u / f) @ u - u @ v
+    assert ridge.excess(u - f * v) == pytest.approx(excess)
+    value, curvature, size = ridge.slope(v, dv, 0.4)
+    assert value == pytest.approx((f * (v + 0.4 * dv)) @ dv)
+    assert curvature == pytest.approx((f * dv) @ dv)
     assert size >= abs(value)

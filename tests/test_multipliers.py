@@ -16,7 +16,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.second_order import EquationChoice, SecondOrder
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
-from adasdca.newton.linear import Best, LinearObjective
+from adasdca.newton.linear import Best
 from adasdca.newton.moreau import ElasticBox, Ridge
 from adasdca.newton.multipliers import Multipliers
 from adasdca.newton.newton import Ending, minimise
@@ -181,16 +181,6 @@ def test_epochs_that_crawl_end_in_second_order_steps(options):
     assert sol.phases[-1].name == "multipliers"
 
 
-def test_a_weight_is_a_repeated_row():
-    X, y = cases.make_data("hinge", n=60)
-    weight = np.random.default_rng(0).integers(0, 4, 60)
-    options = {"loss": "hinge", "lam": 1e-3}
-    weighted = finished(Problem.checked(X, y, sample_weight=weight, **options))[1]
-    rows = np.repeat(np.arange(60), weight)
-    repeated = finished(Problem.checked(X[rows], y[rows], **options))[1]
-    assert weighted.primal == pytest.approx(repeated.primal, rel=1e-10)
-
-
 @INTERCEPT
 def test_mushrooms_same_seed_same_bits(intercept):
     X, y = adasdca.datasets.load_mushrooms()
@@ -208,23 +198,6 @@ def test_mushrooms_same_seed_same_bits(intercept):
         X, y, runs[0].coef, intercept=runs[0].intercept, dual_coef=runs[0].dual_coef, **options
     )
     assert certificate.gap <= 1.01e-9 * certificate.primal
-
-
-@pytest.mark.parametrize("where", ["aim", "slope", "move", "lost"])
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
-def test_an_interruption_leaves_a_valid_point(loss, where, monkeypatch):
-    X, y = cases.make_data(loss, n=200)
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    always_second_order(monkeypatch)
-    monkeypatch.setattr(LinearObjective, where, interrupt)
-    sol = solve(X, y, loss=loss, lam=1e-4, tol=1e-10, random_state=0)
-    assert sol.status is Status.INTERRUPTED
-    again = adasdca.certify(X, y, sol.coef, dual_coef=sol.dual_coef, loss=loss, lam=1e-4)
-    assert again.primal == pytest.approx(sol.primal, rel=1e-12)
-    assert again.gap <= sol.gap * (1 + 1e-9)
 
 
 def test_time_runs_out():

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import adasdca
 from adasdca import AdaSDCAPlus, certify, losses, methods, registration, solve
 from adasdca.duality.certificate import Certificate
-from adasdca.problem.data import as_doubles, check_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 4))
@@ -106,33 +104,9 @@ def test_masked_arrays_without_masked_entries_are_arrays():
     np.testing.assert_array_equal(plain.coef, other.coef)
 
 
-def misaligned(array):
-    """Return the same array at an address that its type does not allow."""
-    store = np.zeros(array.nbytes + 1, np.uint8)
-    moved = np.frombuffer(store.data, array.dtype, array.size, offset=1).reshape(array.shape)
-    moved[...] = array
-    assert not moved.flags.aligned
-    return moved
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_misaligned_arrays_are_copied(kind):
-    values = X.astype(kind)
-    rows = check_rows(misaligned(values))
-    assert rows.values.flags.aligned
-    np.testing.assert_array_equal(rows.values, values, strict=True)
-    sparse = sp.csr_matrix(values)
-    for name in ("data", "indices", "indptr"):
-        setattr(sparse, name, misaligned(getattr(sparse, name)))
-    rows = check_rows(sparse)
-    assert all(part.flags.aligned for part in (rows.values, rows.columns, rows.start))
-    np.testing.assert_array_equal(rows.matrix.toarray(), values)
-    assert as_doubles(misaligned(Y), "y").flags.aligned
-
-
 def test_a_certificate_says_what_it_knows():
     usual = str(Certificate(1.0, 0.9, 0.1, 0.5))
-    assert "within 1.00e-01 (10 %) of the best, and its coefficients within 5.00e-01" in usual
+    assert "within 0.1 (10 %) of the best, and its coefficients within 0.5 of" in usual
     for odd in (
         Certificate(1.0, -np.inf, np.inf, np.inf),
         Certificate(0.0, -0.1, 0.1, 0.5),

@@ -18,6 +18,7 @@ from benchmarks.oracle import Tally, Verdict, judge, run
 import adasdca
 from adasdca import Status
 from adasdca.problem.losses import LOSSES
+from test_certificates_exactly import Exact
 
 SEED, PARTS = 0, 20
 #: Problems, and small ones, 20,000 in all.
@@ -100,18 +101,11 @@ def solved(case):
 def test_the_optimum_is_that_of_fractions():
     case = plain("squared")
     _, oracle = solved(case)
-    rows = [[Fraction(x) for x in row] + [Fraction(1)] for row in case.X.tolist()]
-    y, n, lam = [Fraction(t) for t in case.y.tolist()], len(case.y), Fraction(0.01)
-    right = [sum(row[i] * t for row, t in zip(rows, y, strict=True)) for i in range(3)]
-    A = [[sum(row[i] * row[j] for row in rows) for j in range(3)] for i in range(3)]
-    for j in range(2):
-        A[j][j] += n * lam
+    ridge = Exact(case.X, case.y, np.ones(len(case.y)), 0.01, True, half=True)
+    best = ridge.optimum([1] * len(case.y))
     at = [Fraction(x) for x in (*oracle.optimum.at.coef, oracle.optimum.at.intercept)]
-    left = [sum(a * x for a, x in zip(line, at, strict=True)) for line in A]
-    assert all(abs(a - r) <= abs(r) / 10**60 for a, r in zip(left, right, strict=True))
-    scores = [sum(a * x for a, x in zip(row, at, strict=True)) for row in rows]
-    losses = sum((a - t) ** 2 for a, t in zip(scores, y, strict=True)) / (2 * n)
-    value = losses + lam / 2 * (at[0] ** 2 + at[1] ** 2)
+    assert all(abs(a - r) <= abs(r) / 10**55 for a, r in zip(at, best, strict=True))
+    value = ridge.value(at, margin=False)
     assert Fraction(oracle.optimum.least) <= value <= Fraction(oracle.optimum.most)
 
 

@@ -9,38 +9,10 @@ from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.part import Part
 from adasdca.backends.parts import PartsBackend
 from adasdca.backends.teams import LocalTeam
-from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from parted import cut, three_parts
-from test_backends import REGULARISERS, data
+from test_backends import data
 from test_certificates_exactly import KINDS, Exact, check, make
-
-EVERY = REGULARISERS | {
-    "lasso": {"l1_ratio": 1.0},
-    "factors": {"l1_ratio": 0.3, "penalty_factors": np.linspace(0.5, 2.0, 8)},
-}
-
-
-@pytest.mark.parametrize("regulariser", EVERY)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_parts_reach_the_optimum_of_the_whole(loss, intercept, regulariser):
-    X, y = data(loss)
-    weight = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
-    options = {"loss": loss, "lam": 1e-3, "fit_intercept": intercept, "sample_weight": weight}
-    options |= {"tol": 1e-8, **EVERY[regulariser]}
-    whole = adasdca.solve(X, y, **options)
-    parts = adasdca.solve(X, y, backend=three_parts, **options)
-    assert parts.converged
-    assert abs(whole.primal - parts.primal) <= whole.gap + parts.gap + 1e-14 * whole.primal
-    assert np.linalg.norm(whole.coef - parts.coef) <= whole.radius + parts.radius
-    # The duals are those of the certificate: certified anew, they show the same but for rounding.
-    again = adasdca.certify(
-        X, y, parts.coef, intercept=parts.intercept, dual_coef=parts.dual_coef,
-        **{key: value for key, value in options.items() if key not in ("tol", "fit_intercept")},
-        fit_intercept=intercept,
-    )  # fmt: skip
-    assert again.gap <= 1.01 * parts.gap + again.rounding + 1e-13 * parts.primal
 
 
 def test_the_certificate_holds_in_exact_numbers():
@@ -139,12 +111,6 @@ def test_what_nobody_holds_is_forgotten():
     sol = adasdca.solve(X, y, loss="hinge", lam=1e-3, tol=1e-10, backend=backend)
     assert sol.converged
     assert made[0].most <= 20
-
-
-def test_parts_do_not_ascend():
-    X, y = data("logistic")
-    with pytest.raises(ValueError, match="this backend does not allow"):
-        adasdca.solve(X, y, loss="logistic", lam=1e-3, method="adasdca+", backend=three_parts)
 
 
 def test_a_warm_start_in_parts():

@@ -4,13 +4,11 @@ import functools
 import itertools
 from fractions import Fraction
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import adasdca
 import reference as ref
 from adasdca import (
     AdaSDCAClassifier,
@@ -24,13 +22,11 @@ from adasdca import (
 )
 from adasdca.backends.cpu import LocalBackend, make_workspace
 from adasdca.methods import METHODS
-from adasdca.newton.moreau import ElasticBox, Ridge
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from bundled import cancer, diabetes
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, D, is_classification, make_data, storages
 from numpy_backend import TwoParts
-from reference_losses import soft
 from test_certificates_exactly import Exact, check, eliminate, make
 from test_kernels import FOREVER, adaptive_steps, agrees, forms, make_options, make_start
 
@@ -51,49 +47,15 @@ INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "interc
 LAM, TOL, ORACLE = 0.1, 1e-9, 1e-8
 
 
-class Weighted(ref.Problem):
-    """The oracle with factors: norms of rows are dual to that in which g is 1-strongly convex."""
-
-    def __init__(self, X, y, loss, *, penalty_factors, **options):
-        super().__init__(X, y, loss, **options)
-        self.f = np.append(penalty_factors, 1.0)
-        self.linear = False
-        self.lay_out()
-
-    def primal_point(self, u):
-        return np.clip(soft(u / self.f, self.sigma), self.low, self.high)
-
-    def g(self, w):
-        return self.f @ (w**2 / 2 + self.sigma * np.abs(w))
-
-
-def objective(X, y, loss, w, b, *, lam, penalty_factors, l1_ratio=0.0, **_):
-    risk = adasdca.losses.get_loss(loss).value(X @ w + b, y).mean()
-    return risk + lam * penalty_factors @ ((1 - l1_ratio) / 2 * w**2 + l1_ratio * np.abs(w))
-
-
-def optimum(X, y, loss, options):
-    """The least value by an interior-point method, and where."""
-    w, b = cp.Variable(X.shape[1]), cp.Variable() if options["fit_intercept"] else 0.0
-    score, f = X @ w + b, options["penalty_factors"]
-    off = 1 - cp.multiply(y, score) if is_classification(loss) else score - y
-    ratio = options.get("l1_ratio", 0.0)
-    penalty = (1 - ratio) / 2 * (f @ cp.square(w)) + ratio * (f @ cp.abs(w))
-    low, high = (np.broadcast_to(x, D) for x in options.get("bounds", (-np.inf, np.inf)))
-    limits = [w[j] >= low[j] for j in np.flatnonzero(np.isfinite(low))]
-    limits += [w[j] <= high[j] for j in np.flatnonzero(np.isfinite(high))]
-    risk = cp.sum(ref.CONVEX[loss](off)) / len(y)
-    ref.solve_tightly(cp.Problem(cp.Minimize(risk + options["lam"] * penalty), limits))
-    coef = np.clip(w.value, low, high)
-    b = float(b.value) if options["fit_intercept"] else 0.0
-    return objective(X, y, loss, coef, b, **options), coef
+def objective(X, y, loss, w, b, **options):
+    return ref.Problem(X, y, loss, **options).primal(w, b)
 
 
 @functools.cache
 def case(loss, kind, intercept):
     X, y = make_data(loss, n=60, seed=1)
     options = {"lam": LAM, "fit_intercept": intercept, **KINDS[kind]}
-    return X, y, options, optimum(X, y, loss, options)
+    return X, y, options, ref.optimum(X, y, loss, **options)[:2]
 
 
 def strength(options):
@@ -218,7 +180,7 @@ def test_ascent_and_survey_equal_the_oracle(loss, regularizer, intercept):
     tight = {"rtol": 1e-12, "atol": 1e-12}
     for values, stored in forms(every=regularizer == "elastic-net-bounds"):
         X, y = make_data(loss, values)
-        oracle = Weighted(X, y, loss, **options)
+        oracle = ref.Problem(X, y, loss, **options)
         start = make_start(oracle)
         beta, expected = ref.ascend(oracle, start, picks, offset), ref.survey(oracle, start, offset)
         for rows, packed in stored(X):
@@ -245,7 +207,7 @@ def test_quartz_and_algorithm_1_equal_the_oracle(loss, regularizer):
     options = make_options(regularizer, True, False) | {"penalty_factors": FACTORS}
     for values in VALUES:
         X, y = make_data(loss, values)
-        oracle = Weighted(X, y, loss, **options)
+        oracle = ref.Problem(X, y, loss, **options)
         weights = ref.importance(oracle)
         p, start, key = weights / weights.sum(), make_start(oracle), 2**63 + 12345
         picks = np.random.default_rng(5).choice(40, size=300, p=p).astype(np.int32)
@@ -299,52 +261,6 @@ def test_more_features_than_rows(loss, kind):
             assert other.converged
             assert abs(found.primal - other.primal) <= found.gap + other.gap
             assert np.linalg.norm(found.coef - other.coef) <= found.radius + other.radius
-
-
-@pytest.mark.parametrize("rho", [0.1, 3.0, 1e4])
-def test_the_moreau_envelope(rho):
-    """E(v) + E*(u) = u·v at u = ∇E(v), and the bound of it elsewhere, feature by feature."""
-    rng = np.random.default_rng(0)
-    f = np.tile([0.0, 0.2, 1.0, 7.0], 10)
-    centre, stiff = rng.normal(size=40), rho * np.linspace(0.5, 2.0, 40)
-    box = ElasticBox(f, 0.7 * f, -1.5, 2.5, centre, stiff)
-    grid = np.linspace(-1.5, 2.5, 400_001)[:, None]
-
-    def conjugate(u):
-        best = [(u[j] * grid - f[j] * (grid**2 / 2 + 0.7 * abs(grid))).max() for j in range(40)]
-        return np.array(best) + (u - centre) ** 2 / (2 * stiff)
-
-    def envelope(v, w):
-        own = f * (w**2 / 2 + 0.7 * np.abs(w))
-        return own + centre * (v - w) + stiff / 2 * (v - w) ** 2
-
-    v = 3.0 * rng.normal(size=40)
-    at = box.at(v)
-    excess = envelope(v, at.w) + conjugate(at.gradient) - at.gradient * v
-    np.testing.assert_allclose(excess, 0.0, atol=1e-8 * (1 + rho))
-    for size in (1e-3, 1.0):
-        apart = size * rng.normal(size=40)
-        u = at.gradient + apart
-        true = (envelope(v, at.w) + conjugate(u) - u * v).sum()
-        assert true <= box.excess(apart) + 1e-7 * (1 + rho)
-    step = 1e-6
-    ahead, behind = box.at(v + step).gradient, box.at(v - step).gradient
-    smooth = np.abs((ahead - behind) / (2 * step) - at.curvature) < 1e-3 * (1 + rho)
-    assert smooth.sum() >= 38  # a kink may be within the step
-
-
-def test_the_weighted_ridge_is_its_own_envelope():
-    rng = np.random.default_rng(0)
-    f, v, dv, apart = rng.uniform(0.1, 9.0, 5), *rng.normal(size=(3, 5))
-    penalty = Ridge(f)
-    at = penalty.at(v)
-    np.testing.assert_array_equal(at.w, v)
-    np.testing.assert_array_equal(at.gradient, f * v)
-    u = at.gradient + apart
-    assert penalty.excess(apart) == pytest.approx(f @ v**2 / 2 + u**2 / f @ np.full(5, 0.5) - u @ v)
-    slope, bend, _ = penalty.slope(v, dv, 0.3)
-    assert slope == pytest.approx((f * (v + 0.3 * dv)) @ dv)
-    assert bend == pytest.approx((f * dv) @ dv)
 
 
 # -- certificates in exact numbers
@@ -588,9 +504,10 @@ def test_one_bound_is_not_enough():
 
 def test_no_penalty_at_all_within_bounds():
     X, y, options, _ = case("squared", "free", False)
-    options = {**options, "penalty_factors": np.zeros(D), "tol": TOL}
-    found = solve(X, y, loss="squared", **options)
-    assert_optimal(X, y, "squared", options, found, *optimum(X, y, "squared", options))
+    options = {**options, "penalty_factors": np.zeros(D)}
+    found = solve(X, y, loss="squared", tol=TOL, **options)
+    best = ref.optimum(X, y, "squared", **options)[:2]
+    assert_optimal(X, y, "squared", options, found, *best)
 
 
 # -- estimators

@@ -66,3 +66,12 @@ def test_displays_on_the_same_axes_differ(own):
         lines += ConvergenceDisplay([history], [name]).plot(axes, **own).lines_
     assert lines[0].get_marker() != lines[1].get_marker()
     assert (lines[0].get_color() == lines[1].get_color()) == bool(own)
+
+
+def test_seconds_have_a_scale_whose_labels_have_room():
+    for last, scale in ((0.3, "linear"), (3.0, "log")):
+        curve = plotting.Curve("sdca", [0, 1, 2], [0.1, 0.2, last], [1, 0.1, 0.01])
+        figure = plotting.convergence([curve])
+        assert figure.axes[1].get_xscale() == scale
+        assert figure.axes[1].get_yscale() == "log"
+    assert plotting.convergence([]).axes[1].get_xscale() == "linear"

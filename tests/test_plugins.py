@@ -1,6 +1,5 @@
 """Methods, losses and data sets of one's own: by name, everywhere, from one file."""
 
-import json
 import os
 import pickle
 import subprocess
@@ -96,6 +95,20 @@ def test_a_second_name_for_a_method(mushrooms):
     np.testing.assert_array_equal(named.coef, given.coef)
 
 
+def test_the_name_of_a_rule_is_that_of_a_method(mushrooms):
+    adasdca.register_rule("flat-tenth", lambda survey: survey.weight / 10)
+    named = fit(mushrooms, method="flat-tenth", max_epochs=3, tol=0)
+    given = fit(mushrooms, method=AdaSDCAPlus(option="flat-tenth"), max_epochs=3, tol=0)
+    np.testing.assert_array_equal(named.coef, given.coef)
+    adasdca.register_method("flat-tenth", AdaSDCAPlus(m=10))  # a method of that name goes first
+    assert methods.get_method("flat-tenth") == AdaSDCAPlus(m=10)
+    with pytest.raises(ValueError, match=r"'auto'.*'flat-tenth'.*, or pass"):
+        fit(mushrooms, method="nobody's")
+    for built_in in ("I", "I+III"):  # options are no methods
+        with pytest.raises(ValueError, match="is unknown"):
+            fit(mushrooms, method=built_in)
+
+
 def test_no_rows_end_a_solve(mushrooms):
     adasdca.register_method("idle", lambda survey, rng: [])
     rule = AdaSDCAPlus(option=lambda survey: np.zeros(len(survey.beta)))
@@ -103,6 +116,7 @@ def test_no_rows_end_a_solve(mushrooms):
         found = fit(mushrooms, method=method)
         assert found.status is adasdca.Status.INTERRUPTED
         assert "double precision" not in str(found)  # which has nothing to do with it
+        assert "chose no rows" in found.message
 
 
 @pytest.mark.parametrize(
@@ -187,6 +201,7 @@ def test_estimators_know_what_is_registered(mushrooms):
     ("members", "words"),
     [
         ({"name": "hinge"}, "belongs to the package"),
+        ({"name": "log_loss"}, "belongs to the package"),
         ({"name": ""}, "non-empty string"),
         ({"kind": "ranking"}, "'classification' or 'regression'"),
         ({"domain": (1.0, 2.0)}, "a domain that contains 0"),
@@ -272,14 +287,3 @@ def test_the_gallery_example_runs():
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("converged") == 3
-
-
-def test_a_plugin_at_the_command_line(tmp_path, capsys):
-    from commands import call
-
-    command = ["compare", "rings", "--json", "--loss", "logistic", "--max-epochs", "5"]
-    for file in ("active_shuffle.py", "rings.py"):
-        command += ["--plugin", str(RESEARCH / file)]
-    done = call(capsys, *command, "--output", tmp_path / "p.png")
-    assert done.returncode == 0, done.stderr
-    assert "active-shuffle" in [run["label"] for run in json.loads(done.stdout)["runs"]]

@@ -6,7 +6,6 @@ mushrooms comes with the package; the other sets are used where ADASDCA_DATA nam
 
 import functools
 
-import numpy as np
 import pytest
 
 from adasdca import SDCA, AdaSDCA, AdaSDCAPlus, IProxSDCA, datasets, solve
@@ -82,20 +81,3 @@ def test_full_adaptivity_needs_the_fewest_updates(name):
         rival = run(X, y, "squared", method, max_epochs=full.n_epochs)
         assert rival.n_updates == full.n_updates
         assert rival.relative_gap > GOAL
-
-
-@pytest.mark.parametrize("name", datasets.NAMES)
-def test_the_data_are_the_papers(name):
-    shapes = {
-        "w8a": (49749, 300),
-        "dorothea": (800, 100_000),
-        "mushrooms": (8124, 112),
-        "cov1": (581_012, 54),
-        "ijcnn1": (49_990, 22),
-    }
-    X, y = load(name)
-    assert X.shape == shapes[name]
-    assert y.shape == (X.shape[0],)
-    assert sorted(np.unique(y)) == [-1.0, 1.0]
-    assert X.has_canonical_format
-    assert np.isfinite(X.data).all()

@@ -32,6 +32,23 @@ def test_all_places_name_one_version(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
+    ("heading", "version"),
+    [
+        ("## 1.2.0 (unreleased)", "1.2.0.dev0"),
+        ("## 1.2.0 (2026-01-31)", "1.2.0"),
+        ("## Unreleased", "none"),
+    ],
+)
+def test_the_changelog_begins_with_the_version(heading, version, monkeypatch):
+    tool_ = tool("version")
+    assert tool_.changelog(f"# Changelog\n\n{heading}\n\n## 1.1.0 (2025-01-31)\n") == version
+    monkeypatch.setattr(sys, "argv", ["version.py"])
+    monkeypatch.setattr(tool_, "changelog", lambda text: "99")
+    with pytest.raises(SystemExit, match=r"CHANGELOG\.md: 99"):
+        tool_.main()
+
+
+@pytest.mark.parametrize(
     ("name", "module", "shared"),
     [
         ("cp312-abi3-linux_x86_64", "_v2.abi3.so", True),

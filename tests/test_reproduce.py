@@ -17,6 +17,7 @@ from adasdca.cli.app import app
 from adasdca_reproduce import grid, page, runner
 from adasdca_reproduce.experiments import EXPERIMENTS, METHODS
 from adasdca_reproduce.figures import pictures
+from adasdca_reproduce.machine import commit
 from adasdca_reproduce.paper import CLAIMS
 from adasdca_reproduce.questions import QUESTIONS
 from adasdca_reproduce.results import Results
@@ -139,8 +140,9 @@ def test_the_page_is_a_function_of_the_stored_runs(done, tmp_path):
     """Drawn from the lines alone, in another order and compressed, it is the same to the byte."""
     folder, _ = done
     lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "reversed").write_bytes(b"".join(reversed(lines)))
-    compress(tmp_path / "reversed", tmp_path / "runs.jsonl.xz")
+    (tmp_path / "reversed").mkdir()
+    (tmp_path / "reversed" / "runs.jsonl").write_bytes(b"".join(reversed(lines)))
+    compress(Store(tmp_path / "reversed"), tmp_path / "runs.jsonl.xz")
     page.write(Results(Store(tmp_path).read()[0]), tmp_path)
     names = ["index.md", "index.html", *(f"figures/{p.name}" for p in folder.glob("figures/*"))]
     assert len(names) > 2 + len(TINY.only)
@@ -267,6 +269,50 @@ def test_the_command_goes_on_where_it_was_and_draws_again(command, tmp_path):
     assert json.loads(third.stdout)["runs"] == 24
     assert third.stderr == ""
     assert (tmp_path / "here" / "index.html").is_file()
+
+
+def test_times_are_announced_as_they_usually_are_and_at_most(command):
+    ended = command("--only", "m", "--quick", "--budget", "0.02")
+    assert "24 runs; usually about 1 s, at most 1 s." in ended.stderr.splitlines()
+    whole = grid.tasks(grid.Scope(quick=True))
+    assert grid.usual_seconds(whole, 1) < 120  # "about a minute" of the help
+    assert grid.usual_seconds(whole, 1) < grid.most_seconds(whole, 1)
+    assert grid.usual_seconds(whole, 2) == grid.usual_seconds(whole, 1) / 2
+
+
+def test_parts_made_elsewhere_are_put_together(command, tmp_path):
+    part = ["--quick", "--budget", "0.02"]
+    assert command("--only", "samplers", "--output", "there", *part).exit_code == 0
+    assert command("--only", "table2", "--output", "here", *part).exit_code == 0
+    ended = command("--figures-only", "--add", "there", "--output", "here", "--json")
+    assert ended.exit_code == 0, ended.output
+    assert ended.stderr == "4 runs taken over.\n"
+    both = Store(tmp_path / "here")
+    assert json.loads(ended.stdout)["runs"] == 5
+    assert {r["experiment"] for r in both.read()[0]} == {"samplers", "table2"}
+    again = command("--figures-only", "--add", "there", "--output", "here", "--json")
+    assert again.stderr == "0 runs taken over.\n"
+    (tmp_path / "published").mkdir()
+    compress(both, tmp_path / "published" / "runs.jsonl.xz")
+    assert Store(tmp_path / "published").read() == both.read()
+    for missing in (["--add", "nowhere"], ["--add", "there/index.html"]):
+        wrong = command("--figures-only", "--output", "here", *missing)
+        assert wrong.exit_code == 2
+        assert "--output of another run" in wrong.stderr
+
+
+def test_a_copy_without_history_is_told_its_commit(monkeypatch):
+    monkeypatch.setenv("ADASDCA_COMMIT", "c0ffee")
+    assert commit.__wrapped__() == "c0ffee"
+    monkeypatch.setenv("ADASDCA_COMMIT", "")
+    assert commit.__wrapped__() != ""
+
+
+def test_several_processes_begin_with_the_longest_runs():
+    todo = grid.tasks(grid.Scope(quick=False))
+    budgets = [task.protocol.budget for task in grid.longest_first(todo)]
+    assert budgets == sorted(budgets, reverse=True)
+    assert len(budgets) == len(todo)
 
 
 @pytest.mark.parametrize(

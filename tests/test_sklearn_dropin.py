@@ -133,7 +133,7 @@ def test_what_the_l1_term_takes_out_is_exactly_zero():
 
 def test_what_is_not_reached_is_warned_of_and_what_cannot_be_is_refused():
     X, y = TWO
-    with pytest.warns(ConvergenceWarning, match="LinearSVC did max_iter epochs"):
+    with pytest.warns(ConvergenceWarning, match="LinearSVC reached max_iter"):
         ours.LinearSVC(max_iter=1, tol=1e-6).fit(X, y)
     with pytest.raises(ValueError, match="choose multi_class='ovr'"):
         ours.LinearSVC(multi_class="crammer_singer").fit(*MANY)

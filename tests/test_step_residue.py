@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import adasdca
 import reference as ref
-from adasdca import AdaSDCA, AdaSDCAPlus, solve
+from adasdca import AdaSDCAPlus, solve
 from adasdca.ascent.sampling import Mixture, StepResidue
 from adasdca.backends.cpu import LocalBackend
 from adasdca.duality.theory import theta, theta_star
@@ -83,24 +83,6 @@ def test_a_row_that_would_not_move_has_no_weight():
     solved = solve(X, y, loss="smoothed_hinge", lam=1.0, tol=1e-12)
     assert weights(problem, solved.dual_coef).max() < 1e-6
     assert solve(X, y, loss="smoothed_hinge", lam=1.0, method=AdaSDCAPlus("III")).converged
-
-
-@pytest.mark.parametrize(
-    "method", [AdaSDCAPlus("III"), AdaSDCAPlus("III", m="auto"), AdaSDCAPlus("I+III")]
-)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_it_arrives(loss, intercept, method):
-    X, y = make_data(loss, n=60)
-    options = {"loss": loss, "lam": 0.05, "fit_intercept": intercept, "sample_weight": np.ones(60)}
-    found = solve(X, y, method=method, tol=1e-4, max_epochs=3000, random_state=0, **options)
-    assert found.converged
-
-
-@pytest.mark.parametrize("loss", SMOOTH)
-def test_algorithm_1_by_steps_arrives(loss):
-    X, y = make_data(loss)
-    assert solve(X, y, loss=loss, lam=0.05, method=AdaSDCA("step"), random_state=0).converged
 
 
 def make_wide(n=200, d=4000, seed=0):

@@ -22,25 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Mutation:
-    """What is broken, how, and who should notice.
+    """What is broken, how, and who should notice."""
 
-    Attributes
-    ----------
-    file : str
-        Below `src/`.
-    old, new : str
-        A piece that occurs once, and what takes its place.
-    tests : str
-        Files of tests, without `test_`.
-    survives : str
-        Why it may survive; empty if it must not.
-    """
-
-    file: str
+    file: str  #: Below `src/`.
+    #: A piece that occurs once, and what takes its place.
     old: str
     new: str
-    tests: str
-    survives: str = ""
+    tests: str  #: Files of tests, without `test_`.
+    survives: str = ""  #: Why it may survive; empty if it must not.
 
 
 EPOCHS, SCHEDULES = "adasdca/backends/epochs.py", "adasdca/ascent/schedules.py"
@@ -116,7 +105,7 @@ MUTATIONS = (
              "constant = float(value)", "intercept_scaling"),
     Mutation("adasdca/storage/writing.py", "    if _is_special(path):\n        with open",
              "    if True:\n        with open", "atomic"),
-    Mutation("adasdca/storage/damage.py", "    if wanted > allowance(size):\n", "    if False:\n",
+    Mutation("adasdca/storage/damage.py", "    if needed > allowance(size):\n", "    if False:\n",
              "fuzz"),
     Mutation("adasdca/storage/damage.py", "if disk or not (panic or isinstance(error, Exception))",
              "if True", "fuzz"),

@@ -23,7 +23,7 @@ def main() -> None:
     shutil.rmtree(TARGET / "figures", ignore_errors=True)
     shutil.copytree(source / "figures", TARGET / "figures")
     shutil.copy(source / "index.md", TARGET / "index.md")
-    compress(Store(source).path, TARGET / "runs.jsonl.xz")
+    compress(Store(source), TARGET / "runs.jsonl.xz")
 
 
 if __name__ == "__main__":

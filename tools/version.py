@@ -1,4 +1,8 @@
-"""Check that all places name the same version: version.py [TAG]. Prints it."""
+"""Check that all places name the same version: version.py [TAG]. Prints it.
+
+The changelog begins with it: "1.2.0 (unreleased)" while the version is 1.2.0.dev0, "1.2.0" and a
+date when it is released.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +29,19 @@ def versions() -> dict[str, str]:
     return found
 
 
+def changelog(text: str) -> str:
+    """Return the version that a changelog begins with, that of development if unreleased."""
+    heading = next((line for line in text.splitlines() if line.startswith("## ")), "")
+    match = re.fullmatch(r"## (\S+) \((.+)\)", heading)
+    if match is None:
+        return "none"
+    return match[1] + ".dev0" * (match[2] == "unreleased")
+
+
 def main() -> None:
     """Compare all places and the tag, if one is given."""
     found = versions()
+    found["CHANGELOG.md"] = changelog((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     if sys.argv[1:] and sys.argv[1]:
         found["the tag"] = sys.argv[1].removeprefix("v")
     if len(set(found.values())) != 1:

@@ -31,15 +31,7 @@ Findings = Iterator[str]
 
 
 class Oracle:
-    """A case and its optimum.
-
-    Parameters
-    ----------
-    case : Case
-        The case.
-    near : Solution
-        A solution near the optimum, to start from. What is found does not depend on it.
-    """
+    """A case and its optimum, found from a solution near it, on which it does not depend."""
 
     def __init__(self, case: Case, near: Any) -> None:
         self.case, self.exact = case, case.exactly()

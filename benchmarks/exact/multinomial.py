@@ -22,14 +22,7 @@ Table = list[Vector]
 class MultinomialProblem:
     """N·P and N·D of multinomial logistic regression, a class a row of the tables.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Rows.
-    codes : (n,) array
-        Classes 0 … K − 1.
-    weight, lam, fit_intercept
-        As in `solve_multinomial`; `weight` has n numbers.
+    Arguments are those of `solve_multinomial`; `weight` has n numbers.
     """
 
     def __init__(self, X: Any, codes: Any, weight: Any, lam: float, fit_intercept: bool) -> None:

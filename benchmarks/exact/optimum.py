@@ -47,15 +47,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Bracket:
-    """least ≤ min P ≤ most.
-
-    Attributes
-    ----------
-    least, most : Decimal
-        D and P.
-    at : Point
-        Where they were taken.
-    """
+    """least ≤ min P ≤ most: D and P, taken at a point."""
 
     least: Decimal
     most: Decimal
@@ -70,12 +62,8 @@ class Bracket:
 class Problem:
     """P and D of a problem as given, in the coordinates of a row: z = y·score, or the score.
 
-    Parameters
-    ----------
-    X : (n, d) array
-        Rows, of any dtype. With a penalised intercept, its constant is the last column.
-    y, weight, loss, lam, l1_ratio, bounds, fit_intercept
-        As in `solve`; `weight` has n numbers, `bounds` is a pair of arrays or None.
+    Arguments are those of `solve`; `weight` has n numbers, `bounds` is a pair of arrays or None.
+    With a penalised intercept, its constant is the last column of X.
     """
 
     def __init__(
@@ -229,15 +217,7 @@ class Problem:
         return Bracket(self.dual(self.feasible(at.beta)), most, at)
 
     def optimum(self, coef: Any, intercept: Any, beta: Any) -> Bracket:
-        """Return a bracket of min P, as narrow as could be found from this start.
-
-        Parameters
-        ----------
-        coef, intercept
-            A point.
-        beta : (n,) array
-            Duals, in the coordinates of a score.
-        """
+        """Return a bracket of min P, as narrow as could be found from a point and duals."""
         duals = [s * b for s, b in zip(self.sign, vector(beta), strict=True)]
         start = Point(vector(coef), Decimal(float(intercept)), duals)
         brackets = []

@@ -78,26 +78,15 @@ METHODS = ("adasdca+", "sdca-perm", "iprox-sdca", "adasdca")  # beside auto, for
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, and how it shall be solved.
+    """A problem, and how it shall be solved."""
 
-    Attributes
-    ----------
-    number : (int, int)
-        Seed and index, from which the case is made again.
-    kind : dict
-        What kind of problem it is, in words.
-    X, y, options
-        Arguments of `solve` that state the problem.
-    how : dict
-        Its other arguments.
-    """
-
-    number: tuple[int, int]
-    kind: dict[str, str]
+    number: tuple[int, int]  #: Seed and index, from which the case is made again.
+    kind: dict[str, str]  #: What kind of problem it is, in words.
+    #: Arguments of `solve` that state the problem.
     X: Any
     y: Array
     options: dict[str, Any]
-    how: dict[str, Any] = field(default_factory=dict)
+    how: dict[str, Any] = field(default_factory=dict)  #: Its other arguments.
 
     @property
     def dense(self) -> Array:

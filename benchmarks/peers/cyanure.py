@@ -20,16 +20,13 @@ from benchmarks.peers.solver import Solver, as_csr, decades
 LOSSES = {"squared": "square", "squared_hinge": "sqhinge", "logistic": "logistic"}
 
 
-class Cyanure:
+class Cyanure(Solver):
     """cyanure.estimators.Classifier; its tolerance is a relative duality gap."""
 
     name = "cyanure (auto)"
     losses = frozenset(LOSSES)
     parallel = True
     version = metadata.version("cyanure")
-
-    def unsuited(self, n: int, d: int, nnz: int) -> str | None:
-        return None
 
     def prepare(self, X: Any, y: NDArray[np.float64]) -> Any:
         return as_csr(X), y

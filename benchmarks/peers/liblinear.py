@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from benchmarks.peers.solver import Solver, as_csr, decades
 
 
-class Liblinear:
+class Liblinear(Solver):
     """One of LIBLINEAR's solver types."""
 
-    parallel = False
     version = metadata.version("liblinear-official")
 
     def __init__(self, kind: int, what: str, loss: str, ladder: Sequence[float]) -> None:
@@ -29,9 +28,6 @@ class Liblinear:
         self.name = f"liblinear -s {kind} ({what})"
         self.losses = frozenset({loss})
         self._ladder = ladder
-
-    def unsuited(self, n: int, d: int, nnz: int) -> str | None:
-        return None
 
     def prepare(self, X: Any, y: NDArray[np.float64]) -> Any:
         return problem(y, as_csr(X))

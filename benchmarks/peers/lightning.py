@@ -30,16 +30,12 @@ LOSSES = {
 EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-class Lightning:
+class Lightning(Solver):
     """lightning.classification.SDCAClassifier."""
 
     name = "lightning SDCA"
     losses = frozenset(LOSSES)
-    parallel = False
     version = metadata.version("sklearn-contrib-lightning")
-
-    def unsuited(self, n: int, d: int, nnz: int) -> str | None:
-        return None
 
     def prepare(self, X: Any, y: NDArray[np.float64]) -> Any:
         return as_csr(X), y

@@ -16,7 +16,7 @@ from benchmarks.peers.solver import LOSSES, Solver, decades
 MOST_SECONDS = 120.0
 
 
-class Ours:
+class Ours(Solver):
     """`solve` with one method; its tolerance is a certified relative gap."""
 
     losses = frozenset(LOSSES)
@@ -27,9 +27,6 @@ class Ours:
         get_method(method)  # an unknown name is an error now, not after the first data set
         self.method = method
         self.name = f"adasdca {method}"
-
-    def unsuited(self, n: int, d: int, nnz: int) -> str | None:
-        return None
 
     def prepare(self, X: Any, y: NDArray[np.float64]) -> Any:
         return X, y

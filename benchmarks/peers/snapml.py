@@ -28,7 +28,7 @@ PRIMAL: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-class SnapML:
+class SnapML(Solver):
     """Its linear models, by formulation; the tolerance bounds the change of the coefficients."""
 
     parallel = True
@@ -39,9 +39,6 @@ class SnapML:
         self.name = f"snapml ({'dual' if dual else 'primal'})"
         self.models = DUAL if dual else PRIMAL
         self.losses = frozenset(self.models)
-
-    def unsuited(self, n: int, d: int, nnz: int) -> str | None:
-        return None
 
     def prepare(self, X: Any, y: NDArray[np.float64]) -> Any:
         csr = as_csr(X, np.float32)

@@ -31,10 +31,11 @@ class Solver(Protocol):
     #: Losses it can minimise.
     losses: frozenset[str]
     #: Whether it can use more than one thread.
-    parallel: bool
+    parallel: bool = False
 
     def unsuited(self, n: int, d: int, nnz: int) -> str | None:
         """Return why data of this shape are out of the question, or None."""
+        return None
 
     def prepare(self, X: Any, y: NDArray[np.float64]) -> Any:
         """Bring the data into the form it likes best; not timed."""

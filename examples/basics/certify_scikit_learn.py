@@ -19,15 +19,15 @@ X, y = adasdca.datasets.load_mushrooms()
 print(adasdca.certify(LogisticRegression(C=1.0).fit(X, y), X, y))
 
 # %%
-# Coefficients from anywhere else come with their objective: scikit-learn's ``C`` multiplies a sum
-# of losses, here they are a mean, so that ``lam = 1/(C·n)``.
+# For coefficients from anywhere else, state the objective. scikit-learn's ``C`` multiplies the sum
+# of the losses; here the objective has their mean, so that ``lam = 1/(C·n)``.
 
 model = LogisticRegression(C=1.0, fit_intercept=False).fit(X, y)
 print(adasdca.certify(X, y, model.coef_[0], loss="logistic", lam=1 / len(y)))
 
 # %%
-# The certificate follows the trainer: the more iterations it is given, the smaller the gap. The
-# bound is valid at every stage, and asks the trainer for nothing.
+# The more iterations the solver of scikit-learn makes, the smaller the gap. The bound is valid at
+# every stage, and needs nothing but the coefficients.
 
 iterations = [5, 10, 20, 40, 80, 160, 320]
 figure, axes = plt.subplots(figsize=(7.5, 4.2))

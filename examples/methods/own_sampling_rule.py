@@ -2,8 +2,9 @@
 Your own sampling rule
 ======================
 
-A rule is a function from a survey to weights: how much each row deserves a visit in the coming
-epoch. AdaSDCA+ draws the epoch from them, and the certificate judges the result.
+A rule is a function from a survey to weights. The larger its weight, the more often a row is
+visited in the coming epoch. AdaSDCA+ draws the epoch from the weights, and the certificate judges
+the result.
 """
 
 import matplotlib.pyplot as plt

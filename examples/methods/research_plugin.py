@@ -2,8 +2,8 @@
 A method, a loss and a data set in a file each
 ==============================================
 
-Something new to try is one file of a dozen lines. It registers a name, and with that name it takes
-part wherever a name can be given: in ``solve``, in the estimators, and at the command line.
+A new idea is one file of a dozen lines. The file registers a name, which can then be used in
+``solve``, in the estimators, and at the command line.
 """
 
 import sys
@@ -24,7 +24,7 @@ folder = Path(sys.argv[0]).resolve().parent / "research"
 print((folder / "active_shuffle.py").read_text(encoding="utf-8"))
 
 # %%
-# :func:`adasdca.plugins.load` imports a file by its path and tells what it registered. In a script
+# :func:`adasdca.plugins.load` imports a file by its path and returns what it registered. In a script
 # of your own you would simply have the function in it.
 
 for file in ("active_shuffle.py", "huber_insensitive.py", "rings.py"):
@@ -34,7 +34,7 @@ for file in ("active_shuffle.py", "huber_insensitive.py", "rings.py"):
 
 # %%
 # The new method beside those of the package. The steps stay exact and the certificate valid
-# whatever rows a method picks: a bad one costs time, not truth.
+# whatever rows a method picks: a bad one is slow, but not wrong.
 
 X, y = adasdca.datasets.load_mushrooms()
 figure, axes = plt.subplots(figsize=(7.5, 4.2))

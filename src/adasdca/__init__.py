@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         PathDisplay,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "SDCA",

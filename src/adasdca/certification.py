@@ -127,7 +127,7 @@ def certify(
             candidates.append(rows.scatter(_check_dual(dual_coef, problem)))
         found = [_best_multiple(rows, w, b, beta) for beta in candidates]
         certificate, beta = min(found, key=lambda pair: pair[0].gap)
-        if epochs > 0 and rows.facts.ascends:
+        if epochs > 0 and rows.facts.ascends and rows.facts.batch == 1:
             ascended = _ascended(rows, w, b, beta, best, epochs)
             certificate = min(certificate, ascended, key=lambda each: each.gap)
         elif epochs > 0:

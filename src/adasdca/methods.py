@@ -10,6 +10,7 @@
 | `adasdca+`   | `AdaSDCAPlus` | Algorithm 2: residues once an epoch, p_i ← p_i/m after each pick  |
 | `auto`       | `Auto`        | permutations, adaptive epochs or Newton, as the surveys advise    |
 | your own     | `Custom`      | what a function given to `register_method` says                   |
+| a rule's     | `AdaSDCAPlus` | the same with `option`, a rule given to `register_rule`           |
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from adasdca.ascent.methods import (
     Quartz,
     SDCAPerm,
 )
+from adasdca.ascent.sampling import registered
 from adasdca.ascent.schedules import Picker
 from adasdca.auto.method import Auto
 
@@ -61,10 +63,12 @@ def get_method(method: str | Method) -> Method:
     name: object = method  # it may be unhashable
     if isinstance(name, str) and name in REGISTERED:
         return REGISTERED[name]
-    if not isinstance(name, str) or name not in METHODS:
-        known = ", ".join(map(repr, [*METHODS, *REGISTERED]))
+    if isinstance(name, str) and name in METHODS:
+        return METHODS[name]()
+    if not isinstance(name, str) or name not in registered():
+        known = ", ".join(map(repr, dict.fromkeys([*METHODS, *REGISTERED, *registered()])))
         raise ValueError(
             f"method = {method!r} is unknown; choose one of {known}, "
             "or pass a method object such as AdaSDCAPlus(m=4)."
         )
-    return METHODS[name]()
+    return AdaSDCAPlus(option=name)

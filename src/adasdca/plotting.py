@@ -149,7 +149,12 @@ def convergence(
         line["label"] = look.name if look else curve.label
         line["markevery"] = 0.12  # the same spacing on the page whatever the number of surveys
         by_epoch.semilogy(curve.epoch, curve.relative_gap, **line)
-        by_time.loglog(curve.seconds, curve.relative_gap, **line)
+        by_time.semilogy(curve.seconds, curve.relative_gap, **line)
+    times = np.concatenate([[s for s in curve.seconds if s > 0] for curve in curves] or [[]])
+    if len(times) and times.max() >= 10 * times.min():
+        by_time.set_xscale("log")
+    else:  # less than a decade has no room for the labels of a logarithmic scale
+        by_time.set_xlim(left=0)
     by_epoch.set_xlabel("epochs")
     by_epoch.set_ylabel("relative duality gap")
     by_time.set_xlabel("seconds")
@@ -167,13 +172,7 @@ def residuals(
     predictions: NDArray[np.float64],
     errors: NDArray[np.float64],
 ) -> Figure:
-    """Draw residuals against predictions, and how often each size occurs.
-
-    Parameters
-    ----------
-    predictions, errors : (n,) array
-        What was predicted, and target minus prediction.
-    """
+    """Draw residuals, target minus prediction, against predictions, and how often they occur."""
     from matplotlib import figure as figures
 
     figure = figures.Figure(figsize=(10.0, 4.0), dpi=100, layout="constrained")
@@ -193,13 +192,7 @@ def residuals(
 
 
 def calibration(said: NDArray[np.float64], seen: NDArray[np.float64]) -> Figure:
-    """Draw how often predictions are right against the probability that they have.
-
-    Parameters
-    ----------
-    said, seen : (k,) array
-        Mean probability and frequency of groups of rows.
-    """
+    """Draw how often predictions of groups of rows are right against their mean probability."""
     from matplotlib import figure as figures
 
     figure = figures.Figure(figsize=(5.0, 4.4), dpi=100, layout="constrained")
@@ -219,12 +212,8 @@ def coefficient_paths(
 ) -> Figure:
     """Draw coefficients along C in a new figure that belongs to no window.
 
-    Parameters
-    ----------
-    panels : sequence of (title, Cs, coefs)
-        For each panel its title, the (k,) values of C, and the (k, d) coefficients at each.
-    names : sequence of str, optional
-        Names of the features, for the legend.
+    A panel is its title, the (k,) values of C, and the (k, d) coefficients; `names` are of
+    features.
     """
     from matplotlib import figure as figures
 
@@ -250,7 +239,7 @@ def coefficient_paths(
 def score_path(
     Cs: NDArray[np.float64],
     means: NDArray[np.float64],
-    spreads: NDArray[np.float64],
+    deviations: NDArray[np.float64],
     names: Sequence[str],
     *,
     best: float,
@@ -258,27 +247,19 @@ def score_path(
 ) -> Figure:
     """Draw the scores of cross-validation along C in a new figure that belongs to no window.
 
-    Parameters
-    ----------
-    Cs : (k,) array
-        The values of C.
-    means, spreads : (m, k) array
-        Mean and standard deviation over the folds, a row for each curve.
-    names : sequence of str
-        The names of the curves; a single one needs none.
-    best : float
-        The C chosen, drawn as a line.
-    ylabel : str
-        What the scores are.
+    `means` and `deviations` over the folds have a row for each curve; a single one needs no name.
+    The C chosen, `best`, is drawn as a line.
     """
     from matplotlib import figure as figures
 
     figure = figures.Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
     axes = figure.subplots()
-    for mean, spread, name, style in zip(means, spreads, names, series(len(means)), strict=True):
+    for mean, deviation, name, style in zip(
+        means, deviations, names, series(len(means)), strict=True
+    ):
         label = name if len(means) > 1 else "mean of the folds"
         axes.plot(Cs, mean, **{**style, "linewidth": 1.6, "markersize": 4.5, "label": label})
-        axes.fill_between(Cs, mean - spread, mean + spread, color=style["color"], alpha=0.15)
+        axes.fill_between(Cs, mean - deviation, mean + deviation, color=style["color"], alpha=0.15)
     axes.axvline(best, color="0.3", linestyle=":", linewidth=1.0, label=f"C = {best:.3g}")
     axes.set_ylabel(ylabel)
     _tidy(axes, None)

@@ -39,12 +39,9 @@ class Plugin:
 
 
 def load(path: str | PathLike[str]) -> Plugin:
-    """Import a Python file by its path and return what it registered.
+    """Import a Python file, which ends in ``.py``, and return what it registered.
 
-    Parameters
-    ----------
-    path : path
-        A file that ends in ``.py``. Its folder is not put on the import path.
+    Its folder is not put on the import path.
     """
     file = Path(fspath(path)).expanduser()
     if not file.is_file() or file.suffix != ".py":

@@ -48,14 +48,8 @@ class Forecast:
 
     λᵖx is a polynomial in log λ, about, through the last points: for coefficients with p = 1 where
     they are small and grow with C, with p = 0 where they hardly change any more. Of several such
-    guesses the kind is taken that would have been nearest to the last point.
-
-    Parameters
-    ----------
-    powers : tuple of float
-        The values of p to choose from.
-    free : int
-        So many numbers at the end of a point have p = 0: intercepts.
+    guesses, by `powers` p, the kind is taken that would have been nearest to the last point. The
+    last `free` numbers of a point, intercepts, have p = 0.
     """
 
     def __init__(self, powers: tuple[float, ...], free: int = 1) -> None:
@@ -69,8 +63,8 @@ class Forecast:
         """Take note of a point."""
         if self._points:
             kinds = [kind for kind in self._kinds if kind[1] <= len(self._points)]
-            apart = self._guesses(lam, kinds) - point
-            self._kind = kinds[int(np.argmin(np.einsum("ij,ij->i", apart, apart)))]
+            errors = self._guesses(lam, kinds) - point
+            self._kind = kinds[int(np.argmin(np.einsum("ij,ij->i", errors, errors)))]
         self._lams = [*self._lams, lam][-MOST_POINTS:]
         self._points = [*self._points, point][-MOST_POINTS:]
 
@@ -98,16 +92,7 @@ class Forecast:
 class Track:
     """Where to begin for the next μ = λN, and by which method.
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss.
-    shape : (n, d)
-        The shape of the rows.
-    curvature : float or (d,) array, optional
-        The curvature of the penalty; None if it is not quadratic.
-    method : Method
-        The method asked for.
+    `curvature` is that of the penalty; None if it is not quadratic.
     """
 
     def __init__(
@@ -167,13 +152,7 @@ class Track:
 
 @dataclass
 class Chord:
-    """Solves the equations of steps with the curvature of an earlier point, while it serves.
-
-    Attributes
-    ----------
-    formed : Gram, optional
-        The curvature.
-    """
+    """Solves the equations of steps with the curvature of an earlier point, while it serves."""
 
     formed: Gram | None = None
     _left: int = 0

@@ -40,7 +40,10 @@ _MESSAGES = {
     "raise max_epochs, raise tol, or continue with warm_start.",
     Status.TIME_LIMIT: "max_time was over before the gap reached tol; "
     "raise max_time, raise tol, or continue with warm_start.",
-    Status.INTERRUPTED: "The solve was stopped from outside; continue with warm_start.",
+    Status.INTERRUPTED: (
+        "A callback, Ctrl-C, or a method that chose no rows ended the solve; continue with "
+        "warm_start."
+    ),
     Status.STALLED: "The solve made no more progress, by rounding or by its method; raise tol.",
 }
 
@@ -51,12 +54,12 @@ def stalled_at(certificate: Certificate) -> str:
     if certificate.rounding < 1e-3 * certificate.gap:
         return (
             f"The solve made no more progress at a relative gap of "
-            f"{certificate.relative_gap:.1e}, though rounding ({rounding:.1e}) would allow a "
+            f"{certificate.relative_gap:.2g}, though rounding ({rounding:.2g}) would allow a "
             "smaller one. Choose another method, raise tol, or scale the data."
         )
     return (
-        f"The data allow no certificate below {certificate.relative_gap:.1e} (relative) in double "
-        f"precision, as far as this solve found; bounds of rounding are {rounding:.1e} of it. "
+        f"The data allow no certificate below {certificate.relative_gap:.2g} (relative) in double "
+        f"precision, as far as this solve found; bounds of rounding are {rounding:.2g} of it. "
         "Raise tol, or scale the data."
     )
 
@@ -253,17 +256,18 @@ class Solution(Solved):
     def __repr__(self) -> str:
         n, d = len(self.dual_coef), len(self.coef)
         return (
-            f"Solution({self.status.value}: primal {self.primal:.8g}, gap {self.gap:.2e} "
-            f"(relative {self.relative_gap:.1e}), radius {self.radius:.2e}, "
-            f"{self.n_epochs} epochs, {self.n_updates} updates, n={n}, d={d})"
+            f"Solution({self.status.value}: primal {self.primal:.8g}, gap {self.gap:.3g} "
+            f"(relative {self.relative_gap:.2g}), radius {self.radius:.3g}, "
+            f"{self.n_epochs} epoch{'s' * (self.n_epochs != 1)}, {self.n_updates} updates, "
+            f"n={n}, d={d})"
         )
 
     def _repr_html_(self) -> str:
         figures = {
             "objective": f"{self.primal:.8g}",
             "no model has less than": f"{self.dual:.8g}",
-            "duality gap": f"{self.gap:.2e} (relative {self.relative_gap:.1e})",
-            "radius of the coefficients": f"{self.radius:.2e}",
+            "duality gap": f"{self.gap:.3g} (relative {self.relative_gap:.2g})",
+            "radius of the coefficients": f"{self.radius:.3g}",
             "epochs": str(self.n_epochs),
             "rows x features": f"{len(self.dual_coef)} x {len(self.coef)}",
         }

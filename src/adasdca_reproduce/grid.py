@@ -100,6 +100,9 @@ class Scope:
 
 #: Seconds of a run on data that a plug-in brought.
 PLUGIN_BUDGET = 10.0
+#: What runs take of their budgets, for most of them converge long before: 54 of the 420 seconds
+#: of a quick run were seen on one core, 34 of the 154 minutes of all experiments on two.
+SHARE_USED = 0.2
 
 
 def tasks(scope: Scope) -> list[Task]:
@@ -132,6 +135,16 @@ def left_out(scope: Scope) -> list[str]:
 def most_seconds(todo: Iterable[Task], jobs: int) -> float:
     """Return the time that the runs take if every one uses up its budget."""
     return sum(task.protocol.budget for task in todo) / jobs
+
+
+def usual_seconds(todo: Iterable[Task], jobs: int) -> float:
+    """Return about the time that the runs take on a machine with nothing else to do."""
+    return SHARE_USED * most_seconds(todo, jobs)
+
+
+def longest_first(todo: Iterable[Task]) -> list[Task]:
+    """Return the runs in the order in which several processes are done with them soonest."""
+    return sorted(todo, key=lambda task: -task.protocol.budget)
 
 
 def _of_experiment(e: Experiment, scope: Scope) -> list[Task]:

@@ -31,7 +31,13 @@ def versions() -> dict[str, str]:
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the sources, with a `+` if they were changed; None outside of git."""
+    """Return the commit of the sources, with a `+` if they were changed.
+
+    A copy without its history is told by the variable ADASDCA_COMMIT; without that it is None.
+    """
+    told = os.environ.get("ADASDCA_COMMIT")
+    if told:
+        return told
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None

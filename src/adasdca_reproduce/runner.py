@@ -22,7 +22,7 @@ from adasdca.solution import Solution, Status
 from adasdca.solver import solve
 from adasdca_reproduce import problems
 from adasdca_reproduce.experiments import EXPERIMENTS, SHAPE, method_of
-from adasdca_reproduce.grid import Task
+from adasdca_reproduce.grid import Task, longest_first
 from adasdca_reproduce.machine import commit, machine, versions
 from adasdca_reproduce.store import Record, Store, identity
 from adasdca_reproduce.watching import watch
@@ -100,7 +100,7 @@ def run(
     Parameters
     ----------
     todo : sequence of Task
-        The runs, in the order in which they are begun.
+        The runs, in the order in which one process begins them; several begin with the longest.
     store : Store
         Where they go. This process alone writes.
     jobs : int
@@ -145,7 +145,9 @@ def _elsewhere(
     before = set(multiprocessing.active_children())
     over = False
     try:
-        tasks: dict[Future[Record], Task] = {pool.submit(_safely, t, jobs): t for t in todo}
+        tasks: dict[Future[Record], Task] = {
+            pool.submit(_safely, t, jobs): t for t in longest_first(todo)
+        }
         for future in as_completed(list(tasks)):
             yield tasks.pop(future), future.result()
         over = True

@@ -68,6 +68,16 @@ class Store:
             records.append(record)
         return records, cut
 
+    def take(self, other: Store) -> int:
+        """Append the runs of another store that this one does not have; return their number."""
+        if not other.exists():
+            raise StoreError(f"{other.path} does not exist; name the --output of another run.")
+        known = {json.dumps(record, sort_keys=True) for record in self.read()[0]}
+        fresh = [r for r in other.read()[0] if json.dumps(r, sort_keys=True) not in known]
+        for record in fresh:
+            self.append(record)
+        return len(fresh)
+
     def _published(self) -> Path:
         return self.folder / "runs.jsonl.xz"
 
@@ -97,6 +107,7 @@ def standing(records: list[Record]) -> list[Record]:
     return list(best.values())
 
 
-def compress(source: Path, target: Path) -> None:
-    """Write the lines of a file of results, xz-compressed."""
-    write_whole(target, lzma.compress(source.read_bytes(), preset=9))
+def compress(source: Store, target: Path) -> None:
+    """Write the standing runs of a store, xz-compressed, a line each."""
+    lines = (json.dumps(r, separators=(",", ":")) + "\n" for r in standing(source.read()[0]))
+    write_whole(target, lzma.compress("".join(lines).encode(), preset=9))

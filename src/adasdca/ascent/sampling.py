@@ -118,6 +118,14 @@ RULES: dict[str, Rule | type[StepResidue | Mixture]] = {
 }
 
 
+BUILT_IN = frozenset(RULES)
+
+
+def registered() -> list[str]:
+    """Return the names of the rules that were registered, in order."""
+    return [name for name in RULES if name not in BUILT_IN]
+
+
 @overload
 def register_rule(name: str) -> Callable[[R], R]: ...
 @overload
@@ -128,12 +136,13 @@ def register_rule(name: str, rule: Any = None) -> Any:
     Parameters
     ----------
     name : str
-        The name to use in ``AdaSDCAPlus(option=name)``.
+        The name to use in ``AdaSDCAPlus(option=name)``, or in ``solve(method=name)`` for the same
+        with the other parameters left as they are.
     rule : callable
         ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
         with all its arrays. Rows of weight 0 are not visited in the coming epoch.
     """
-    check_name(name, ("I", "II", "III", "I+III"))
+    check_name(name, BUILT_IN)
     if rule is None:
         return decorator(register_rule, name)
     if not callable(rule):

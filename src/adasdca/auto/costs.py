@@ -112,6 +112,8 @@ class Costs:
         """Survey, plan and ascent of an epoch, if there is a survey after every so many."""
         if not self.facts.ascends:
             return math.inf
+        if self.facts.batch > 1:
+            return self.survey + self.rates.batch * picks / self.facts.batch
         draw = self.draw_adaptive if adaptive else self.draw_permutation
         return (self.rates.interpreter + self.survey) / rounds + picks * (self.update + draw)
 

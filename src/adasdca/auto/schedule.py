@@ -12,7 +12,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
 from adasdca.auto.second_order import SecondOrder, SecondOrderPlan
-from adasdca.backends.base import Facts
+from adasdca.backends.base import Facts, to_host
 from adasdca.duality.certificate import relative_gap
 from adasdca.problem.problem import Problem
 
@@ -189,7 +189,7 @@ class AutoSchedule:
 
     def _look_at_rows(self, survey: Survey) -> None:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
-        some = survey.curvature[:: -(-survey.n // STRAINED)]
+        some = to_host(survey.curvature[:: -(-survey.n // STRAINED)])
         self._strain = float(np.median(some)) / (survey.gamma or 1.0)
         iterations = self._policy.iterations(self._strain, len(survey.coef), self._wide)
         # The one step of a quadratic function has to gain all the digits. The gap has twice those

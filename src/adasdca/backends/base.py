@@ -9,6 +9,7 @@ whose rows are in several places adds what its places say.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.duality.certificate import Certificate
+from adasdca.problem.data import CsrRows
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -287,6 +289,10 @@ class Facts(Protocol):
         """Whether coordinate ascent is possible."""
 
     @property
+    def batch(self) -> int:
+        """Rows that coordinate ascent takes steps on at a time."""
+
+    @property
     def squared_length(self) -> float:
         """Mean square of the number of entries of a row."""
 
@@ -389,6 +395,17 @@ class Backend(Protocol):
 
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
+
+
+def no_rows(d: int) -> CsrRows:
+    """Return rows of which there are none here."""
+    return CsrRows(np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), (0, d))
+
+
+def without_rows(problem: Problem) -> Problem:
+    """Return a problem whose rows are somewhere else."""
+    rows = no_rows(problem.rows.shape[1])
+    return replace(problem, rows=rows, y=np.empty(0), weight=None, whole=problem.total)
 
 
 def to_host(array: Any) -> Any:

@@ -28,9 +28,11 @@ class RowFacts:
         Bytes of an entry, its index included.
     ascends : bool
         Whether coordinate ascent is possible.
+    batch : int
+        Rows that it takes steps on at a time.
     """
 
-    ascends = True
+    ascends, batch = True, 1
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

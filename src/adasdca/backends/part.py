@@ -8,14 +8,13 @@ another process.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import Gram, RowSlope
+from adasdca.backends.base import Gram
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.working_set import WorkingSet
@@ -39,10 +38,12 @@ PASSES = frozenset(
 )
 #: Those on a term, whose rows may be copies of a few.
 OF_TERMS = frozenset(("go", "place", "aim", "move", "gram", "curve", "diagonal"))
+#: Those that a term carries out as they are.
+FORWARDED = frozenset(("aim", "slope", "curve", "diagonal"))
 
 
 class PartFacts(NamedTuple):
-    """Facts about the rows of a part, as `RowFacts` has them, and its part of N."""
+    """Facts about the rows of a part, as `RowFacts` has them, and the chain of its sums."""
 
     n: int
     d: int
@@ -52,7 +53,6 @@ class PartFacts(NamedTuple):
     squared_length: float
     shared: float
     chain: int
-    weight: float
 
 
 class Pages:
@@ -66,18 +66,9 @@ class Pages:
 
 
 class Part:
-    """Rows of a problem, and vectors of theirs.
+    """Rows of a problem, with the N of all (`whole`), and vectors of theirs.
 
-    Parameters
-    ----------
-    problem : Problem
-        These rows, with the N of all (`whole`).
-    threads : int
-        Threads for passes over the rows.
-    pages : Pages, optional
-        Where the rows are kept.
-    few : float, optional
-        Share of the rows that may be copied for a working set.
+    `pages` are where the rows are kept. A share `few` of them may be copied for a working set.
     """
 
     def __init__(
@@ -105,9 +96,10 @@ class Part:
 
     def do(self, command: str, *args: Any) -> Any:
         """Carry a command out."""
-        action: Callable[..., Any] = getattr(self, command)
         with np.errstate(under="ignore"):
-            return action(*args)
+            if command in FORWARDED:
+                return getattr(self._terms[args[0]], command)(*args[1:])
+            return getattr(self, command)(*args)
 
     # -- what is kept
 
@@ -124,7 +116,6 @@ class Part:
             f.squared_length,
             f.shared,
             backend.workspace.chain,
-            float(self._weight.sum()),
         )
 
     def column_shares(self, space: int) -> Array:
@@ -145,7 +136,7 @@ class Part:
             for number in numbers:
                 kept.pop(number, None)
 
-    def spread(self, vector: int, values: Array | None = None) -> None:
+    def scatter(self, vector: int, values: Array | None = None) -> None:
         """Take over a vector; zeros, if it is not given."""
         self._vectors[vector] = np.zeros(len(self._y)) if values is None else values.copy()
 
@@ -206,20 +197,9 @@ class Part:
     ) -> tuple[Any, ...]:
         """Say what a certificate needs: the part of u, how many duals are not 0, and the evidence.
 
-        Parameters
-        ----------
-        space : int
-            The features.
-        vector, out : int
-            A dual point, and where the one that is examined is kept.
-        w, b : (d,) array, float
-            The primal point.
-        scored : bool
-            Whether the scores kept are those of w.
-        heavy : (up, down), optional
-            The sides of all duals, of which the heavier is scaled down.
-        share : float
-            What the duals are multiplied with.
+        The dual point `vector` is scaled down on the heavier of its sides `heavy` (up, down),
+        multiplied by a share, and kept as `out`. `scored` says whether the scores kept are those of
+        w.
         """
         beta = self._vectors[vector]
         if heavy is not None:
@@ -280,14 +260,6 @@ class Part:
         one = self._terms[term]
         return *one.move(length), *self._figures(one)
 
-    def aim(self, term: int, dv: Array, db: float) -> None:
-        """Choose a line."""
-        self._terms[term].aim(dv, db)
-
-    def slope(self, term: int, length: float) -> RowSlope:
-        """Return the slope along the line."""
-        return self._terms[term].slope(length)
-
     def gram(
         self, term: int, intercept: bool, seconds: float, share: float | None, combined: bool
     ) -> Gram | None:
@@ -295,14 +267,6 @@ class Part:
         one = self._terms[term]
         sample = None if share is None else max(1, round(share * one.workspace.n))
         return one.gram(intercept, time.perf_counter() + seconds, sample, combined)
-
-    def curve(self, term: int, p: Array, q: float) -> tuple[Array, float]:
-        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
-        return self._terms[term].curve(p, q)
-
-    def diagonal(self, term: int) -> tuple[Array, float]:
-        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
-        return self._terms[term].diagonal()
 
     def keep(self, term: int, vector: int) -> None:
         """Keep the duals of a term."""

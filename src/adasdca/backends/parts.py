@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,23 +22,15 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import FOREVER
+from adasdca.backends.base import FOREVER, without_rows
 from adasdca.backends.part import PartFacts
 from adasdca.backends.parts_term import PartsTerm
-from adasdca.backends.teams import Numbers, PartVector, Team, columns, sums, vector_of
+from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
 from adasdca.backends.workspace import make_workspace
 from adasdca.duality.certificate import Certificate
-from adasdca.problem.data import CsrRows
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
-
-
-def without_rows(problem: Problem) -> Problem:
-    """Return a problem whose rows are somewhere else."""
-    d = problem.rows.shape[1]
-    none = CsrRows(np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), (0, d))
-    return replace(problem, rows=none, y=np.empty(0), weight=None, whole=problem.total)
 
 
 @dataclass
@@ -47,7 +39,7 @@ class PartsFacts:
 
     parts: list[PartFacts]
     backend: PartsBackend
-    ascends = False
+    ascends, batch = False, 1
 
     def __post_init__(self) -> None:
         first = self.parts[0]
@@ -63,7 +55,7 @@ class PartsFacts:
     @cached_property
     def column_shares(self) -> Array:
         """Share of the rows that have an entry in a column, the commonest first."""
-        shares = self.backend.ask("column_shares", self.backend.space)
+        shares = self.backend.parts.ask("column_shares", self.backend.space)
         longest = max(len(share) for share in shares)
         total = np.zeros(longest)
         for part, share in zip(self.parts, shares, strict=True):
@@ -72,58 +64,32 @@ class PartsFacts:
 
 
 class PartsBackend:
-    """A backend whose rows are in parts.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem; its rows are not looked at.
-    team : Team
-        The parts.
-    """
+    """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at."""
 
     #: Told of points on the way, each as a function: gathering the duals takes a while.
     watcher: Callable[[Callable[[], dict[str, Any]]], None] | None = None
 
     def __init__(self, problem: Problem, team: Team) -> None:
-        self.problem, self.team = problem, team
-        self._numbers = Numbers()
-        self._settle(0)
+        self._begin(problem, Parts(team), 0)
 
-    def _settle(self, space: int) -> None:
-        self.space = space
-        self.facts = PartsFacts(self.ask("facts", space), self)
-        self._workspace = make_workspace(without_rows(self.problem), pack=False)
+    def _begin(self, problem: Problem, parts: Parts, space: int) -> None:
+        self.problem, self.parts, self.space = problem, parts, space
+        self.facts = PartsFacts(parts.ask("facts", space), self)
+        self._workspace = make_workspace(without_rows(problem), pack=False)
         self._links = max(part.chain for part in self.facts.parts) + len(self.facts.parts)
         self.multiplier = 0.0
-        start = self.vector()
-        self.ask("spread", start.number)
-        w = self.problem.regularizer.primal(np.zeros(self.facts.d))
-        self.point: tuple[PartVector | None, Array, float] = start, w, 0.0
-
-    def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> list[Any]:
-        """Ask all parts, and wait for all."""
-        return list(self.stream(command, *args, each=each))
-
-    def stream(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
-        """Ask all parts; what they say is to be taken one by one, and to the end."""
-        dropped = self._numbers.dropped()
-        if dropped is not None:
-            list(self.team.ask("forget", *dropped))
-        _core.check()
-        return self.team.ask(command, *args, each=each)
-
-    def vector(self) -> PartVector:
-        """Return a vector that is still to be made."""
-        return PartVector(self._numbers)
+        start = Handle(parts)
+        parts.ask("scatter", start.number)
+        w = problem.regularizer.primal(np.zeros(self.facts.d))
+        self.point: tuple[Handle | None, Array, float] = start, w, 0.0
 
     def restart(self, beta: Array, multiplier: float) -> None:
         """Continue from these dual variables."""
-        duals, ends = self.vector(), np.cumsum([part.n for part in self.facts.parts])
-        self.ask("spread", duals.number, each=np.split(beta, ends[:-1]))
+        duals, ends = Handle(self.parts), np.cumsum([part.n for part in self.facts.parts])
+        self.parts.ask("scatter", duals.number, each=np.split(beta, ends[:-1]))
         self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
 
-    def place(self, duals: PartVector | None, w: Array, b: float) -> None:
+    def place(self, duals: Handle | None, w: Array, b: float) -> None:
         """Go to a dual point, or −φ', and to a primal one that need not belong together."""
         self.point = duals, w, b
         self.multiplier = b
@@ -131,21 +97,18 @@ class PartsBackend:
     def saved(self) -> dict[str, Any]:
         """Return the point as arrays; the duals only where they can be gathered."""
         duals, w, b = self.point
-        return _told(w, b, None if duals is None else self.gather(duals))
+        return _point(w, b, None if duals is None else self.gather(duals))
 
-    def passed(self, w: Array, b: float, duals: PartVector | None) -> None:
+    def passed(self, w: Array, b: float, duals: Handle | None) -> None:
         """Tell who looks on of a point on the way."""
         if self.watcher is not None and self.space == 0:
-            self.watcher(lambda: _told(w, b, None if duals is None else self.gather(duals)))
+            self.watcher(lambda: _point(w, b, None if duals is None else self.gather(duals)))
 
     def restrict(self, features: NDArray[np.intp]) -> PartsBackend:
-        """Return the problem on some of the features, at β = 0."""
         part = PartsBackend.__new__(PartsBackend)
-        part.problem = without_rows(self.problem).restrict(features)
-        part.team, part._numbers = self.team, self._numbers
-        number = self._numbers.give("spaces", part)
-        self.ask("restrict", self.space, number, features)
-        part._settle(number)
+        number = self.parts.number("spaces", part)
+        self.parts.ask("restrict", self.space, number, features)
+        part._begin(without_rows(self.problem).restrict(features), self.parts, number)
         return part
 
     def ascend(self, plan: Epoch, seconds: float = FOREVER) -> int:
@@ -156,21 +119,19 @@ class PartsBackend:
         """
         raise NotImplementedError("rows in parts do not ascend; choose method='auto'.")
 
-    def gather(self, duals: PartVector) -> Array:
-        """Return a dual point as n numbers."""
-        return np.concatenate(self.ask("gather", duals.number))
+    def gather(self, duals: Handle) -> Array:
+        return np.concatenate(self.parts.ask("gather", duals.number))
 
-    def combine(self, duals: PartVector) -> Array:
-        """Return u = Σ_i c_iβ_i x_i/(λN)."""
-        return vector_of(self.stream("combine", self.space, duals.number))
+    def combine(self, duals: Handle) -> Array:
+        return vector_of(self.parts.stream("combine", self.space, duals.number))
 
     def column_squares(self) -> Array:
-        """Return Σ_i c_i x_ij² for every feature."""
-        return vector_of(self.stream("column_squares", self.space))
+        return vector_of(self.parts.stream("column_squares", self.space))
 
-    def freedom(self, w: Array, b: float, duals: PartVector) -> tuple[float, float]:
-        """Return the weight of the rows whose duals are free, and the mean residual."""
-        free, residual = zip(*self.ask("freedom", self.space, w, b, duals.number), strict=True)
+    def freedom(self, w: Array, b: float, duals: Handle) -> tuple[float, float]:
+        free, residual = zip(
+            *self.parts.ask("freedom", self.space, w, b, duals.number), strict=True
+        )
         return math.fsum(free), math.fsum(residual)
 
     def interior(self) -> None:
@@ -188,14 +149,14 @@ class PartsBackend:
         smooth, found = self.problem.loss.smoothness > 0, []
         if duals is None or (self.problem.fit_intercept and smooth):
             # −φ' at the best intercept; it makes Σ c_iβ_i = 0 but for rounding.
-            self.ask("score", self.space, w)
+            self.parts.ask("score", self.space, w)
             best = b
             if self.problem.fit_intercept:
                 best = _core.root_of_balance(self._balance, b)
             if time.perf_counter() >= deadline:
                 return None
-            slopes = self.vector()
-            heavy = sums(self.ask("slopes", slopes.number, best))
+            slopes = Handle(self.parts)
+            heavy = sums(self.parts.ask("slopes", slopes.number, best))
             found.append((*self._examine(w, best, slopes, heavy, scored=True), best))
             if duals is None:
                 self.point = slopes, w, b
@@ -221,10 +182,9 @@ class PartsBackend:
         )
 
     def _balance(self, b: float) -> tuple[float, ...]:
-        return sums(self.ask("balance", b))
+        return sums(self.parts.ask("balance", b))
 
-    def certify(self, w: Array, b: float, duals: PartVector) -> Certificate:
-        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
+    def certify(self, w: Array, b: float, duals: Handle) -> Certificate:
         found = self._examine(w, b, duals)[0]
         self.passed(w, b, duals)
         return found
@@ -233,15 +193,15 @@ class PartsBackend:
         self,
         w: Array,
         b: float,
-        duals: PartVector,
+        duals: Handle,
         heavy: tuple[float, ...] | None = None,
         scored: bool = False,
-    ) -> tuple[Certificate, PartVector, int]:
+    ) -> tuple[Certificate, Handle, int]:
         """Return a certificate, the dual point it is for, and how many duals are not 0."""
         if not self.problem.fit_intercept:
             heavy = None
         elif heavy is None:
-            heavy = sums(self.ask("sides", duals.number))
+            heavy = sums(self.parts.ask("sides", duals.number))
         regularizer = self.problem.regularizer
         found, u, lost = self._look(w, b, duals, heavy, 1.0, scored)
         if regularizer.eta > 0:
@@ -258,15 +218,15 @@ class PartsBackend:
         self,
         w: Array,
         b: float,
-        duals: PartVector,
+        duals: Handle,
         heavy: tuple[float, ...] | None,
         share: float,
         scored: bool,
-    ) -> tuple[tuple[Certificate, PartVector, int], Array, Array]:
+    ) -> tuple[tuple[Certificate, Handle, int], Array, Array]:
         """Certify a multiple of a dual point; return its u, and what rounding may do to it, too."""
-        out = self.vector()
+        out = Handle(self.parts)
         args = (self.space, duals.number, out.number, w, b, scored, heavy, share)
-        u, moved, *evidence = columns(self.stream("examine", *args))
+        u, moved, *evidence = columns(self.parts.stream("examine", *args))
         whole = np.array([*map(math.fsum, evidence[:7]), *map(max, evidence[7:])])
         seen = self._workspace.certify_by(whole, w, u, self._links)
         # As the core bounds it, and a little more.
@@ -282,18 +242,17 @@ class PartsBackend:
     def term(
         self,
         length: float = 0.0,
-        centre: PartVector | None = None,
+        centre: Handle | None = None,
         point: tuple[Array, float] | None = None,
         reach: float | None = None,
         exact: bool = False,
     ) -> PartsTerm:
         """Return the rows' part of an objective; sums are never taken in twice the digits."""
-        return PartsTerm(self, length, centre, point, reach)
+        # Only its points are those of the problem itself that are told.
+        plain = length == 0 and self.problem.regularizer.is_quadratic
+        watch = self.passed if plain else None
+        return PartsTerm(self.parts, self.space, self.facts.n, watch, length, centre, point, reach)
 
-    def number_of(self, term: PartsTerm) -> int:
-        """Return the number of a new term."""
-        return self._numbers.give("terms", term)
 
-
-def _told(w: Array, b: float, beta: Array | None) -> dict[str, Any]:
+def _point(w: Array, b: float, beta: Array | None) -> dict[str, Any]:
     return {"w": w, "b": b, "beta": beta if beta is not None and len(beta) else None}

@@ -183,17 +183,7 @@ def block_bounds(rows: Rows, limit: int) -> list[int]:
 def map_rows(
     X: Any, memory_limit: Any, threads: int
 ) -> tuple[Rows, Callable[[Problem], PartsBackend]]:
-    """Return rows of mapped files, checked, and the factory of a backend that reads them by blocks.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or rows
-        In mapped files.
-    memory_limit : int or str
-        Bytes that a solve may take.
-    threads : int
-        Threads for passes over a block.
-    """
+    """Return rows of mapped files, checked, and what makes a backend that reads them by blocks."""
     limit = check_limit(memory_limit)
     rows = as_mapped(X)
     if 0 in rows.shape:

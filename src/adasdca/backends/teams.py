@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.backends.part import Part
 
 Array = NDArray[np.float64]
@@ -20,16 +21,9 @@ class Team(Protocol):
     """Parts that can be asked."""
 
     def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
-        """Let every part carry a command out; yield what they say, in their order.
+        """Let every part carry a command out, a method of `Part`; yield what they say, in order.
 
-        Parameters
-        ----------
-        command : str
-            A method of `Part`.
-        args
-            What all are told.
-        each : list, optional
-            What each is told beside that.
+        All are told `args`, and each its own of `each` beside that.
         """
 
 
@@ -53,34 +47,40 @@ class LocalTeam:
             yield said
 
 
-class Numbers:
-    """Numbers of what parts keep; those that nobody holds any more are forgotten."""
+class Parts:
+    """The parts of a team; what nobody here holds any more, they are told to forget."""
 
-    def __init__(self) -> None:
+    def __init__(self, team: Team) -> None:
+        self.team = team
         self._next = itertools.count(1)
         self._dropped: dict[str, list[int]] = {"vectors": [], "terms": [], "spaces": []}
 
-    def give(self, kind: str, holder: Any) -> int:
+    def number(self, kind: str, holder: Any) -> int:
         """Return a new number, to be forgotten when its holder is gone."""
         number = next(self._next)
         weakref.finalize(holder, self._dropped[kind].append, number)
         return number
 
-    def dropped(self) -> list[list[int]] | None:
-        """Return numbers that nobody holds, of vectors, terms and spaces, once."""
-        if not any(self._dropped.values()):
-            return None
-        taken = [list(numbers) for numbers in self._dropped.values()]
-        for numbers in self._dropped.values():
-            numbers.clear()
-        return taken
+    def stream(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
+        """Ask all parts; what they say is to be taken one by one, and to the end."""
+        if any(self._dropped.values()):
+            dropped = [list(numbers) for numbers in self._dropped.values()]
+            for numbers in self._dropped.values():
+                numbers.clear()
+            list(self.team.ask("forget", *dropped))
+        _core.check()
+        return self.team.ask(command, *args, each=each)
+
+    def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> list[Any]:
+        """Ask all parts, and wait for all."""
+        return list(self.stream(command, *args, each=each))
 
 
-class PartVector:
-    """A vector of the rows, which is where they are."""
+class Handle:
+    """A vector of the rows, or losses of theirs, which are where the rows are."""
 
-    def __init__(self, numbers: Numbers) -> None:
-        self.number = numbers.give("vectors", self)
+    def __init__(self, parts: Parts, kind: str = "vectors") -> None:
+        self.number = parts.number(kind, self)
 
 
 def columns(said: Iterable[Any]) -> list[Any]:

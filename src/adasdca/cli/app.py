@@ -111,6 +111,7 @@ app.command(
     epilog="\b\nExample:\n  adasdca train -s 0 -c 0.5 heart_scale heart_scale.model",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
     add_help_option=True,
+    short_help="LIBLINEAR's train, with a certificate.",
 )(train)
 
 app.add_typer(datasets_app, name="datasets")

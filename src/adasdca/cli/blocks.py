@@ -44,14 +44,7 @@ def is_packed(data: str) -> bool:
 def limit_for(data: str, kind: str | None, asked: str | None) -> int | None:
     """Return the memory limit of a solve in blocks, None where the data fit into memory.
 
-    Parameters
-    ----------
-    data : str
-        A file, or a packed folder.
-    kind : str, optional
-        Its format.
-    asked : str, optional
-        The limit that was asked for; by default that is the memory that is free.
+    Unless a limit is asked for, it is the memory that is free.
     """
     with blame("--memory-limit"):
         most = None if asked is None else check_limit(asked)

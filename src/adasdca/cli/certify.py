@@ -67,7 +67,7 @@ def certify(
         raise refusal("lam = 1/(C N), so give one of --lam and --C.", "--lam")
     for option, value in (("--lam", lam), ("--C", C)):
         above_0(option, value)
-    fitted = rows.read_model(model)
+    fitted = rows.read_model(model, data)
     how = inputs.Reading(file_format, target, None, zero_based)
     source = rows.read_rows(data, how, fitted, ignore_extra)
     y = inputs.labels(source.table, fitted.loss, "DATA")

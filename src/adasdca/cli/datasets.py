@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import rich.box
 import rich.console
 import rich.progress
-import rich.table
 import typer
 
 from adasdca import datasets, plugins
+from adasdca.cli.output import print_rows
 from adasdca.cli.refusals import only_finite
 
 app = typer.Typer(
@@ -74,18 +73,13 @@ def list_(as_json: AsJson = False, plugin: Plugins = None) -> None:
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    table = rich.table.Table(box=rich.box.SIMPLE)
-    for column in ("name", "n", "d", "non-zeros", "where"):
-        left = column in ("name", "where")
-        table.add_column(column, justify="left" if left else "right", no_wrap=True)
+    lines = []
     for row in rows:
         where = row["path"] or ("made by a function" if row["available"] else "not here")
         sizes = ("" if row[k] is None else str(row[k]) for k in ("n", "d", "nnz"))
-        table.add_row(row["name"], *sizes, where)
-    console = rich.console.Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 200  # a file has no width; let no path be cut
-    console.print(table)
+        lines.append((row["name"], *sizes, where))
+    columns = ("name", "n", "d", "non-zeros", "where")
+    print_rows(None, columns, lines, left=("name", "where"))
 
 
 @app.command(epilog=_example("adasdca datasets info cov1"))

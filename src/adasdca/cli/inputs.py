@@ -21,6 +21,7 @@ from adasdca.files import FORMATS, Table, read
 from adasdca.files.columns import Columns
 from adasdca.files.packed import HEADER
 from adasdca.problem.losses import LOSSES, Loss, get_loss
+from adasdca.storage import file_sha256
 
 #: The limit that is the memory which is free.
 AUTO = "auto"
@@ -153,12 +154,12 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             )
             # The header of a packed folder has the checksums of all the rest.
             told = os.path.join(data, HEADER) if blocks.is_packed(data) else data
-            return Source(table, _digest_of_file(told), limit)
+            return Source(table, file_sha256(told), limit)
         if is_file:
             table = how.read(data)
             # A pipe is empty by now.
             whole = os.path.isfile(data) and not piped
-            digest = _digest_of_file(data) if whole else _digest_of_table(table)
+            digest = file_sha256(data) if whole else _digest_of_table(table)
             return Source(replace(table, source="standard input") if piped else table, digest)
         if how != Reading():
             raise refusal(
@@ -168,14 +169,6 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             )
         table = Table(*datasets.load(data), None, data)
         return Source(table, _digest_of_table(table))
-
-
-def _digest_of_file(path: str) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _digest_of_table(table: Table) -> str:

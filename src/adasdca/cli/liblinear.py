@@ -15,30 +15,10 @@ from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import certificate_lines, complain, emit, hush, keep, note
 from adasdca.cli.progress import Progress
 from adasdca.cli.refusals import blame, check_output, refusal
-from adasdca.problem.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    Logistic,
-    Loss,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
+from adasdca.models._liblinear import SOLVERS
 from adasdca.solution import Status
 
-#: -s: the loss, and whether the penalty is the L1 norm.
-SOLVERS: dict[int, tuple[type[Loss], bool]] = {
-    0: (Logistic, False),
-    1: (SquaredHinge, False),
-    2: (SquaredHinge, False),
-    3: (Hinge, False),
-    5: (SquaredHinge, True),
-    6: (Logistic, True),
-    7: (Logistic, False),
-    11: (SquaredEpsilonInsensitive, False),
-    12: (SquaredEpsilonInsensitive, False),
-    13: (EpsilonInsensitive, False),
-}
-#: Those that there are not, and why.
+#: Values of -s that there are not, and why.
 OTHERS = {
     4: "the support vector machine of Crammer and Singer has one problem for all classes, which is "
     "not solved here; -s 1 and -s 3 are each class against the rest",
@@ -96,7 +76,7 @@ def train(
     command = parse(arguments)
     hush(command.quiet)
     data, path = command.names[0], _model_path(command.names)
-    kind, lasso = SOLVERS[command.solver]
+    _, kind, lasso = SOLVERS[command.solver]
     regression = kind.kind == "regression"
     loss = kind(epsilon=command.epsilon) if regression else kind()  # type: ignore[call-arg]
     recipe = Recipe(
@@ -192,6 +172,8 @@ def parse(arguments: list[str]) -> Command:
                 raise refusal(f"{value} folds are none; choose 2 or more.", word)
         elif word in _NUMBERS:
             setattr(command, _NUMBERS[word], _number(word, value))
+        elif word == "-b":
+            raise refusal("probabilities are asked for at prediction: predict -b 1.", word)
         elif word in ("-n", "-m", "-M"):
             raise refusal(
                 "threads are not asked for in this way; `adasdca fit --threads` fits several "

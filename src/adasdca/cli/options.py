@@ -156,7 +156,7 @@ PluginFiles = Annotated[
     typer.Option(
         "--plugin",
         metavar="FILE.py",
-        help="Load a file that registers methods, losses or data sets; may be repeated.",
+        help="Load a file that registers rules, methods, losses or data; may be repeated.",
         callback=_load_plugins,
         is_eager=True,
     ),

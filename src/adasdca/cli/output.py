@@ -93,7 +93,7 @@ def described(thing: Any) -> dict[str, Any]:
 
 
 def print_rows(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str]
+    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[str]
 ) -> None:
     """Print a table on stdout; numbers to the right, the columns `left` to the left."""
     table = rich.table.Table(box=rich.box.SIMPLE, title=title, title_justify="left")
@@ -103,7 +103,7 @@ def print_rows(
         table.add_row(*row)
     console = rich.console.Console(highlight=False, markup=False)
     if not console.is_terminal:
-        console.width = 100  # a file has no width; let no line break
+        console.width = 200  # a file has no width; let no line break, and no path be cut
     console.print(table)
 
 
@@ -132,7 +132,7 @@ def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list
         dual = -math.inf if c["dual"] is None else c["dual"]
         lines.append(
             f"{name}objective {primal:.8g}; no model has less than {dual:.8g}: "
-            f"gap {gap:.1e} (relative {relative:.1e}), radius {radius:.1e}"
+            f"gap {gap:.2g} (relative {relative:.2g}), radius {radius:.2g}"
         )
     if len(certificates) > most:
         lines.append(f"and {len(certificates) - most} classes with smaller gaps")

@@ -59,7 +59,7 @@ def predict(
 ) -> None:
     """Predict a label, or a number, for each row of DATA.
 
-    One a line, in order. If DATA has targets, how well they are met is told on stderr. With
+    One per line, in order. If DATA has targets, the accuracy is printed on stderr. With
     --scores a line has the prediction and, with two classes, the score of the second of the model's
     classes, with more classes all their scores in order; with --proba the probabilities of all
     classes in that order. The columns of a table are read as those of the fit were.
@@ -75,7 +75,7 @@ def predict(
     proba = proba or bool(b)
     if proba and scores:
         raise refusal("--proba and --scores are for the same place in a line; give one.", "--proba")
-    fitted = rows.read_model(Path(model))
+    fitted = rows.read_model(Path(model), data)
     if output is not None:
         check_output(output, "--output")
     how = inputs.Reading(file_format, target, None, zero_based)

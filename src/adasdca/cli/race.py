@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import scipy.sparse as sp
 
+from adasdca.ascent.sampling import registered
 from adasdca.duality.theory import epoch_cost
 from adasdca.engine.interruption import interruption
 from adasdca.methods import (
@@ -20,6 +21,7 @@ from adasdca.methods import (
     Method,
     Quartz,
     SDCAPerm,
+    get_method,
 )
 from adasdca.plotting import Curve
 from adasdca.problem.losses import Loss
@@ -119,7 +121,7 @@ class Watch(Protocol):
 
 def line_up(setting: Setting) -> list[Entrant]:
     """Return all methods, those that cannot take part with the reason."""
-    methods = METHODS | REGISTERED
+    methods = METHODS | {name: get_method(name) for name in (*registered(), *REGISTERED)}
     return [Entrant(label, method, _excuse(method, setting)) for label, method in methods.items()]
 
 

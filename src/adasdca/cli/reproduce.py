@@ -34,11 +34,18 @@ def reproduce(
         typer.Option(metavar="EXPERIMENT", help=f"One of {', '.join(EXPERIMENTS)}; may repeat."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A representative subset, in under two minutes.")
+        bool, typer.Option("--quick", help="A representative subset, about a minute.")
     ] = False,
     figures_only: Annotated[
         bool, typer.Option("--figures-only", help="Draw from stored results; run nothing.")
     ] = False,
+    add: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Take over the runs of another --output, made elsewhere; may repeat.",
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Skip runs that are stored already.")
     ] = True,
@@ -58,7 +65,7 @@ def reproduce(
     plugin: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE.py", help="Registers methods, losses or data to compare; may repeat."
+            metavar="FILE.py", help="Registers rules, methods, losses or data; may repeat."
         ),
     ] = None,
     as_json: Annotated[
@@ -68,7 +75,9 @@ def reproduce(
     """Run the paper's experiments, and judge its claims.
 
     Results are JSON lines in DIR/runs.jsonl, written run by run: after an interruption the same
-    command goes on where it was. The page is DIR/index.html, and DIR/index.md with DIR/figures.
+    command continues. The page is DIR/index.html, and DIR/index.md with DIR/figures.
+    Parts can be run on other machines (--only) and put together (--add, --figures-only). Seconds
+    are compared within an experiment: run each on one machine.
     """
     from adasdca_reproduce import grid, page, runner
     from adasdca_reproduce.results import Results
@@ -93,6 +102,10 @@ def reproduce(
         more_losses=tuple(name for p in plugins for name in p.losses),
         more_data=tuple(name for p in plugins for name in p.datasets),
     )
+    with blame("--add"):
+        taken = sum(store.take(Store(folder)) for folder in add or ())
+    if add:
+        note(f"{taken} run{'s' * (taken != 1)} taken over.")
     with blame("--output"):
         records, cut = store.read()
         if figures_only and not store.exists():
@@ -167,15 +180,24 @@ def _announce(scope: Scope, todo: list[Task], left: list[Task], jobs: int) -> No
     """Say what is going to happen and how long it can take."""
     from adasdca_reproduce import grid
 
-    minutes = grid.most_seconds(left, jobs) / 60
     stored = f", {len(todo) - len(left)} stored already" if len(left) < len(todo) else ""
-    note(f"{len(left)} runs{stored}; at most {minutes:.1f} minutes.")
+    usual, most = grid.usual_seconds(left, jobs), grid.most_seconds(left, jobs)
+    times = f"; usually about {_duration(usual)}, at most {_duration(most)}" if left else ""
+    note(f"{len(left)} runs{stored}{times}.")
     absent = grid.missing(scope)
     if absent:
         words = ", ".join(absent)
         note(f"Left out, not here: {words}; get them with `adasdca datasets fetch NAME`.")
     for words in grid.left_out(scope):
         note(f"Left out of a quick run: {words}")
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in words: minutes from 90 seconds on, hours from 90 minutes on."""
+    for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{max(round(seconds), 1)} s"
 
 
 def _report(results: Results, store: Store, output: Path, files: list[Path], as_json: bool) -> None:

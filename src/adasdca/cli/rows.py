@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,14 +26,23 @@ IgnoreExtra = Annotated[
 ]
 
 
-def read_model(path: Path) -> Model:
-    """Read a model of ours or of LIBLINEAR."""
+def read_model(path: Path, data: str) -> Model:
+    """Read a model of ours or of LIBLINEAR, and say so if it is the data's name that has one."""
     if not path.exists():
         raise refusal(f"{path} does not exist; check the name.", "MODEL")
     if path.is_dir():
         raise refusal(f"{path} is a folder; name a file in it.", "MODEL")
     with blame("MODEL"), busy(f"Reading {path}"):
-        return models.load(path)
+        try:
+            return models.load(path)
+        except models.ModelError:
+            with contextlib.suppress(models.ModelError, OSError):
+                models.load(Path(data))
+                raise ValueError(
+                    f"{path} is no model, but {data} is: the model comes first. (LIBLINEAR's order "
+                    "has a third name: predict DATA MODEL OUTPUT.)"
+                ) from None
+            raise
 
 
 def read_rows(data: str, how: Reading, model: Model, ignore_extra: bool) -> Source:

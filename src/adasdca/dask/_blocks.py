@@ -10,22 +10,13 @@ from dask.delayed import Delayed
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of rows with their targets and weights, all delayed.
+    """Blocks of rows with their targets and weights, all delayed."""
 
-    Attributes
-    ----------
-    X, y : list of Delayed
-        Rows and targets.
-    weight : list of Delayed, or None
-        Sample weights.
-    names : list of str or None
-        Names of the features, where X is a data frame.
-    """
-
+    #: Rows and targets.
     X: list[Any]
     y: list[Any]
-    weight: list[Any] | None
-    names: list[str] | None
+    weight: list[Any] | None  #: Sample weights.
+    names: list[str] | None  #: Names of the features, where X is a data frame.
 
     @classmethod
     def of(cls, X: Any, y: Any, weight: Any = None) -> Blocks:

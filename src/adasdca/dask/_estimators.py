@@ -44,12 +44,21 @@ class _OnWorkers:
         chunks = (whole.chunks[0], (width,))
         return whole.map_blocks(method, chunks=chunks, dtype=kind, meta=np.empty((0, 0), kind))
 
-    def _fit_on_workers(
-        self, team: DaskTeam, rows: Rows, tasks: list[Any], names: list[str]
-    ) -> None:
+    def _gathered(self, X: Any, y: Any, weight: Any, client: Any) -> tuple[DaskTeam, Rows]:
+        """Check the parameters, and put the rows together on workers."""
+        model: Any = self
+        model._validate_params()
+        blocks = Blocks.of(X, y, weight)
+        team = DaskTeam(find_client(client), blocks)
+        rows = Rows.of(team)
+        model.n_features_in_ = rows.d
+        if blocks.names is not None:
+            model.feature_names_in_ = np.array(blocks.names, dtype=object)
+        return team, rows
+
+    def _fit_on_workers(self, team: DaskTeam, tasks: list[Any], names: list[str]) -> None:
         """Fit one model for each task and take the solutions over."""
         model: Any = self
-        model.n_features_in_ = rows.d
         start = time.perf_counter()
         solutions = []
         with watched(model, names, None, None) as monitor:
@@ -61,7 +70,6 @@ class _OnWorkers:
                     run(
                         team,
                         task,
-                        rows.d,
                         time.perf_counter(),
                         False,
                         method=model.method,
@@ -90,14 +98,10 @@ class _OnWorkers:
                 f"{model.warm_start!r}, device = {model.device!r}: none of them is there for rows "
                 "on workers; leave them out."
             )
-        factors = more.get("factors")
-        total = rows.weight
-        if factors is not None and rows.labels is not None:
-            total = sum(factors[label] * mass for label, mass in rows.labels.items())
         return make_task(
             rows,
             loss=model._loss(),
-            lam=1.0 / (model.C * total),
+            lam=1.0 / (model.C * rows.total(more.get("factors"))),
             l1_ratio=model.l1_ratio,
             bounds=(0, None) if model.positive else None,
             penalty_factors=model.penalty_factors,
@@ -120,10 +124,7 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
         if not is_collection(X):
             super().fit(X, y, sample_weight)
             return self
-        self._validate_params()
-        blocks = Blocks.of(X, y, sample_weight)
-        team = DaskTeam(find_client(client), blocks)
-        rows = Rows.of(team)
+        team, rows = self._gathered(X, y, sample_weight, client)
         if rows.labels is None or len(rows.labels) < 2:
             count = "more than 1000" if rows.labels is None else len(rows.labels)
             raise ValueError(f"y holds {count} classes; a classifier needs 2 or more, and labels.")
@@ -143,25 +144,22 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
             }
         self.classes_, self._states = classes, None
         self._joint = len(classes) > 2 and self._multinomial()
-        if blocks.names is not None:
-            self.feature_names_in_ = np.array(blocks.names, dtype=object)
         if self._joint:
             self._fit_jointly(team, rows, factors)
             return self
         positives = classes[1:].tolist() if len(classes) == 2 else classes.tolist()
         names = [""] if len(classes) == 2 else [f" class {label!r}" for label in positives]
         tasks = [self._task(rows, positive=label, factors=factors) for label in positives]
-        self._fit_on_workers(team, rows, tasks, names)
+        self._fit_on_workers(team, tasks, names)
         return self
 
     def _fit_jointly(self, team: DaskTeam, rows: Rows, factors: dict[Any, float] | None) -> None:
         """Fit a multinomial model."""
         model: Any = self
-        whole = self._task(rows, factors=factors, positive=self.classes_[0])
+        whole = self._task(rows, factors=factors, positive=self.classes_[0]).problem
         labels = self.classes_.tolist()
-        task = ClassTask(labels, whole.lam, whole.whole, whole.fit_intercept, factors)
+        task = ClassTask(labels, whole.lam, whole.total, whole.fit_intercept, factors)
         shape = len(labels), rows.d
-        self.n_features_in_ = rows.d
 
         def posed() -> PartedMultinomial:
             team.begin(task)
@@ -213,15 +211,10 @@ class AdaSDCARegressor(_OnWorkers, _regressor.AdaSDCARegressor):
         if not is_collection(X):
             super().fit(X, y, sample_weight)
             return self
-        self._validate_params()
-        blocks = Blocks.of(X, y, sample_weight)
-        team = DaskTeam(find_client(client), blocks)
-        rows = Rows.of(team)
-        self._fit_on_workers(team, rows, [self._task(rows)], [""])
+        team, rows = self._gathered(X, y, sample_weight, client)
+        self._fit_on_workers(team, [self._task(rows)], [""])
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         self.dual_coef_ = self.dual_coef_[0]
-        if blocks.names is not None:
-            self.feature_names_in_ = np.array(blocks.names, dtype=object)
         return self
 
     def predict(self, X: Any) -> Any:

@@ -11,12 +11,12 @@ import numpy as np
 from distributed import Client, get_client
 from numpy.typing import NDArray
 
+from adasdca.backends.base import no_rows
 from adasdca.backends.parts import PartsBackend
-from adasdca.backends.teams import PartVector
+from adasdca.backends.teams import Handle
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._team import DaskTeam
 from adasdca.dask._worker import Task, _same_width
-from adasdca.problem.data import CsrRows
 from adasdca.problem.losses import Loss, get_loss
 from adasdca.problem.problem import Problem, check_bounds, check_number
 from adasdca.problem.regularizers import check_factors
@@ -33,29 +33,26 @@ class DaskBackend(PartsBackend):
         self._duals = duals
         super().__init__(problem, team)
 
-    def gather(self, duals: PartVector) -> Array:
+    def gather(self, duals: Handle) -> Array:
         """Return a dual point as n numbers, or nothing."""
         return super().gather(duals) if self._duals else np.empty(0)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What is known of all rows together.
+    """What is known of all rows together."""
 
-    Attributes
-    ----------
-    n, d : int
-        Numbers of rows and features.
-    labels : dict or None
-        The weight of every label; None if there are too many.
-    weight : float
-        The sum of the weights.
-    """
-
+    #: Numbers of rows and features.
     n: int
     d: int
-    labels: dict[Any, float] | None
-    weight: float
+    labels: dict[Any, float] | None  #: The weight of every label; None if there are too many.
+    weight: float  #: The sum of the weights.
+
+    def total(self, factors: dict[Any, float] | None) -> float:
+        """Return N, the weights of labels multiplied by their factors."""
+        if factors is None or self.labels is None:
+            return self.weight
+        return math.fsum(factors[label] * mass for label, mass in self.labels.items())
 
     @classmethod
     def of(cls, team: DaskTeam) -> Rows:
@@ -105,25 +102,24 @@ def make_task(
     top = math.nextafter(1.0, 2.0)
     l1_ratio = check_number("l1_ratio", l1_ratio, 0.0, top, "0 <= l1_ratio <= 1")
     limits = check_bounds(bounds, rows.d)
-    total = rows.weight
-    if factors is not None:
-        assert rows.labels is not None
-        total = math.fsum(factors[label] * mass for label, mass in rows.labels.items())
+    total = rows.total(factors)
     if not total > 0:
         raise ValueError("sample_weight is all zero; at least one weight must be above 0.")
     if positive is None and loss.kind == "classification":
         _check_classes(rows)
-    return Task(
-        loss,
-        lam,
-        l1_ratio,
-        limits,
-        bool(fit_intercept),
-        check_factors(penalty_factors, rows.d, limits),
-        total,
-        positive,
-        factors,
+    problem = Problem(
+        rows=no_rows(rows.d),
+        y=np.empty(0),
+        weight=None,
+        loss=loss,
+        lam=lam,
+        l1_ratio=l1_ratio,
+        bounds=limits,
+        fit_intercept=bool(fit_intercept),
+        penalty_factors=check_factors(penalty_factors, rows.d, limits),
+        whole=total,
     )
+    return Task(problem, positive, factors)
 
 
 def _check_classes(rows: Rows) -> None:
@@ -140,24 +136,15 @@ def _check_classes(rows: Rows) -> None:
             )
 
 
-def run(team: DaskTeam, task: Task, d: int, start: float, duals: bool, **options: Any) -> Solution:
+def run(team: DaskTeam, task: Task, start: float, duals: bool, **options: Any) -> Solution:
     """Solve a problem whose rows are with a team; the options are those of `solve_problem`."""
     team.begin(task)
-    none = CsrRows(np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), (0, d))
-    problem = Problem(
-        rows=none,
-        y=np.empty(0),
-        weight=None,
-        loss=task.loss,
-        lam=task.lam,
-        l1_ratio=task.l1_ratio,
-        bounds=task.bounds,
-        fit_intercept=task.fit_intercept,
-        penalty_factors=task.penalty_factors,
-        whole=task.whole,
-    )
     return solve_problem(
-        problem, lambda whole: DaskBackend(whole, team, duals), threads=1, start=start, **options
+        task.problem,
+        lambda problem: DaskBackend(problem, team, duals),
+        threads=1,
+        start=start,
+        **options,
     )
 
 
@@ -230,7 +217,6 @@ def solve(
     return run(
         team,
         task,
-        rows.d,
         start,
         duals,
         method="auto",

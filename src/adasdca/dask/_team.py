@@ -29,7 +29,7 @@ CHANGES = class_part.CHANGES | frozenset(
     (
         "restrict",
         "forget",
-        "spread",
+        "scatter",
         "score",
         "slopes",
         "examine",
@@ -78,19 +78,7 @@ def waited(future: Any, hopeful: Callable[[], bool] = lambda: True) -> Any:
 
 
 class DaskTeam:
-    """Parts on the workers of a cluster.
-
-    Parameters
-    ----------
-    client : Client
-        The cluster.
-    blocks : Blocks
-        The rows.
-    parts : int, optional
-        How many parts; by default one for each worker.
-    threads : int
-        Threads for passes over the rows of a part.
-    """
+    """Parts on the workers of a cluster; unless told, one for each worker."""
 
     def __init__(
         self, client: Client, blocks: Blocks, parts: int | None = None, threads: int = 1
@@ -196,20 +184,20 @@ class DaskTeam:
         if future is None:
             return LOST
         try:
-            return waited(future, lambda: self._held(k))
+            return waited(future, lambda: self._present(k))
         except (OSError, RuntimeError, KeyError):
             if self._alive(k):
                 raise
             return LOST
 
-    def _held(self, k: int) -> bool:
+    def _present(self, k: int) -> bool:
         """Whether its worker is there, and has not dropped it."""
         kept = self._futures[k].status in ("finished", "pending")
         return kept and self._places[k] in self._workers()
 
     def _alive(self, k: int) -> bool:
         """Whether a part still answers."""
-        if not self._held(k):
+        if not self._present(k):
             return False
         try:
             return within(self._actors[k].summary(), PATIENCE) is not LATE
@@ -242,7 +230,7 @@ class DaskTeam:
                 waited(actor.do("restrict", *restriction))
             if k in self._copies:
                 for number, values in self._copies[k].result().items():
-                    waited(actor.do("spread", number, values))
+                    waited(actor.do("scatter", number, values))
             for command, args, each in self._journal:
                 more = [] if each is None else [each[self.kept.index(k)]]
                 waited(actor.do(command, *args, *more))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from adasdca.backends.part import Part
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.problem.data import as_doubles, check_rows
-from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -20,29 +19,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Task:
-    """A problem without its rows: what a part needs to know of the whole.
+    """What a part needs to know of the whole."""
 
-    Attributes
-    ----------
-    loss, lam, l1_ratio, bounds, fit_intercept, penalty_factors
-        As in `Problem`.
-    whole : float
-        N of all rows.
-    positive : object
-        The label that is +1 where all others are −1; None: targets are used as they are.
-    factors : dict, optional
-        By what the weights of rows are multiplied, by label.
-    """
-
-    loss: Loss
-    lam: float
-    l1_ratio: float
-    bounds: tuple[Array, Array] | None
-    fit_intercept: bool
-    penalty_factors: Array | None
-    whole: float
-    positive: Any = None
-    factors: dict[Any, float] | None = None
+    problem: Problem  #: Without its rows, with the N of all.
+    positive: Any = (
+        None  #: The label that is +1, all others −1; None: targets are used as they are.
+    )
+    factors: dict[Any, float] | None = None  #: Of the weights of rows, by label.
 
 
 @dataclass(frozen=True)
@@ -64,14 +47,7 @@ MOST_LABELS = 1000
 class WorkerPart:
     """The rows of a part on a worker, and the problem they are in at the moment.
 
-    Parameters
-    ----------
-    numbers : list of int
-        The numbers of the blocks.
-    threads : int
-        Threads for passes over the rows.
-    blocks
-        X of every block, then y, then the weights if there are any.
+    Of the blocks of these numbers come all X, then all y, then the weights if there are any.
     """
 
     def __init__(self, numbers: list[int], threads: int, *blocks: Any) -> None:
@@ -129,18 +105,7 @@ class WorkerPart:
             return
         if task.positive is not None:
             y = np.where(y == task.positive, 1.0, -1.0)
-        problem = Problem(
-            rows=self._rows,
-            y=as_doubles(y, "y"),
-            weight=weight,
-            loss=task.loss,
-            lam=task.lam,
-            l1_ratio=task.l1_ratio,
-            bounds=task.bounds,
-            fit_intercept=task.fit_intercept,
-            penalty_factors=task.penalty_factors,
-            whole=task.whole,
-        )
+        problem = replace(task.problem, rows=self._rows, y=as_doubles(y, "y"), weight=weight)
         self._part = Part(problem, self._threads)
 
     def do(self, command: str, *args: Any) -> Any:

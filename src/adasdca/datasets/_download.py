@@ -49,21 +49,11 @@ class AttemptError(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to try.
+    """How long to try."""
 
-    Attributes
-    ----------
-    timeout : float
-        Seconds without an answer or a byte after which an attempt has failed.
-    attempts : int
-        Attempts in a row, for each address, that bring nothing new.
-    wait : float
-        Seconds before the second attempt, doubled before each further one.
-    """
-
-    timeout: float = 30.0
-    attempts: int = 5
-    wait: float = 1.0
+    timeout: float = 30.0  #: Seconds without an answer or a byte after which an attempt has failed.
+    attempts: int = 5  #: Attempts in a row, for each address, that bring nothing new.
+    wait: float = 1.0  #: Seconds before the second attempt, doubled before each further one.
 
 
 @dataclass

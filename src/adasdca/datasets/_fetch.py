@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import errno
-import hashlib
 import json
 import os
 import time
@@ -25,16 +24,7 @@ from adasdca.datasets._download import (
 from adasdca.datasets._folders import write_npz
 from adasdca.datasets._originals import ContentError, read_original
 from adasdca.datasets._sources import Data, Source
-from adasdca.storage import write_whole
-
-
-def file_sha256(path: Path) -> str:
-    """Return the checksum of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+from adasdca.storage import file_sha256, write_whole
 
 
 def read_record(folder: Path, name: str) -> dict[str, Any] | None:

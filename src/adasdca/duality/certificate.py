@@ -129,9 +129,9 @@ class Certificate:
         coefficients = "of the best; without an L2 term nothing bounds its coefficients."
         if math.isfinite(self.radius):
             coefficients = (
-                f"of the best, and its coefficients within {self.radius:.2e} of the best ones."
+                f"of the best, and its coefficients within {self.radius:.3g} of the best ones."
             )
-        return f"{known} This one is within {self.gap:.2e}{percent} {coefficients}"
+        return f"{known} This one is within {self.gap:.3g}{percent} {coefficients}"
 
 
 class Certified:

@@ -469,11 +469,13 @@ class LinearModel(CallbackSupportMixin, BaseEstimator):
                 "reads it; pass X.get() or X.cpu()."
             )
         check_is_fitted(self)
-        X = validate_data(
+        shape = validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
-        )
+        ).shape
         y = np.asarray(y)
-        page = report(self, X, y, feature_names=feature_names, title=title, command=command)
+        page = report(
+            self, X, y, shape=shape, feature_names=feature_names, title=title, command=command
+        )
         if path is not None:
             write_whole(path, page)
         return page

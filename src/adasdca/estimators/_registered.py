@@ -15,12 +15,11 @@ try:  # joblib 1.6 and later depend on it
 except ImportError:  # earlier ones bring it along
     from joblib.externals import cloudpickle
 
-from adasdca.ascent.sampling import RULES
+from adasdca.ascent.sampling import BUILT_IN, RULES
 from adasdca.methods import PICKERS, REGISTERED
 from adasdca.problem.losses import LOSSES
 from adasdca.registration import BUILT_IN_LOSSES
 
-_BUILT_IN_RULES = frozenset(RULES)
 _BOOKS: dict[str, dict[str, Any]] = {
     "losses": LOSSES,
     "methods": REGISTERED,
@@ -35,7 +34,7 @@ def packed() -> bytes | None:
         book: {
             name: thing
             for name, thing in entries.items()
-            if name not in BUILT_IN_LOSSES and name not in _BUILT_IN_RULES
+            if name not in BUILT_IN_LOSSES and name not in BUILT_IN
         }
         for book, entries in _BOOKS.items()
     }

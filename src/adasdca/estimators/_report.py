@@ -52,21 +52,23 @@ def report(
     X: Any,
     y: Any,
     *,
+    shape: tuple[int, int],
     feature_names: Any = None,
     title: str = "",
     command: str | None = None,
 ) -> str:
     """Return the page about a fitted estimator on the rows that it was fitted on."""
-    n, d = X.shape
+    n, d = shape
     names = feature_names
     if names is None:
         names = getattr(model, "feature_names_in_", None)
+    counted = "" if names is not None else " Features are counted from 0."
     names = [f"feature {j}" for j in range(d)] if names is None else [str(name) for name in names]
     sections = [
         _head(model, title, n, d, y),
         _certificate(model),
         _convergence(model),
-        _coefficients(model, names),
+        _coefficients(model, names, counted),
         _quality(model, X, y),
         _certified(model, X),
         _repeat(model, command),
@@ -120,13 +122,14 @@ def _head(model: Any, title: str, n: int, d: int, y: Any) -> str:
     if hasattr(model, "classes_"):
         labels, counts = np.unique(np.asarray(y), return_counts=True)
         what = "Classification"
-        shown = ", ".join(f"{k} ({c:,})" for k, c in zip(labels.tolist(), counts, strict=True))
+        names = [f"{k:g}" if isinstance(k, float) else str(k) for k in labels.tolist()]
+        shown = ", ".join(f"{k} ({c:,})" for k, c in zip(names, counts, strict=True))
         facts.append(["classes (rows)", html.escape(shown)])
     else:
         facts.append(["target", f"mean {np.mean(y):.4g}, standard deviation {np.std(y):.4g}"])
     penalty = "L2" if ratio == 0 else "L1" if ratio == 1 else f"elastic net, l1_ratio {ratio:g}"
     facts += [
-        ["loss", html.escape(repr(loss))],
+        ["loss", html.escape(loss.name.replace("_", " ") + _parameters(loss))],
         ["penalty", f"{penalty}, C = {C:g}"],
         ["intercept", "yes" if model.fit_intercept else "no"],
     ]
@@ -135,6 +138,12 @@ def _head(model: Any, title: str, n: int, d: int, y: Any) -> str:
         facts.append(["C chosen by cross-validation", folds])
     heading = html.escape(title or type(model).__name__)
     return f"<h1>{heading}</h1><p class='soft'>{what} with a linear model</p>{_table(facts)}"
+
+
+def _parameters(loss: Any) -> str:
+    """Return the parameters of a loss in brackets, nothing if it has none."""
+    _, _, inside = repr(loss).partition("(")
+    return "" if inside == ")" else f" ({inside}"
 
 
 def _certificate(model: Any) -> str:
@@ -185,7 +194,7 @@ def _convergence(model: Any) -> str:
     return f"<h2>Convergence</h2>{_svg(plotting.convergence(curves, tol=model.tol or None))}"
 
 
-def _coefficients(model: Any, names: list[str]) -> str:
+def _coefficients(model: Any, names: list[str], counted: str) -> str:
     coef = model._dense_coef()
     radii = np.broadcast_to(np.ravel(model.radius_), len(coef))
     labels = _labels(model)
@@ -215,7 +224,7 @@ def _coefficients(model: Any, names: list[str]) -> str:
         parts.append(
             f"<p class='soft'>{np.count_nonzero(w):,} of {len(w):,} coefficients are not 0; the "
             f"sign of {certain:,} is certain: they are farther from 0 than the radius, "
-            f"{_number(radius)}, so the exact solution has the same sign.</p>"
+            f"{_number(radius)}, so the exact solution has the same sign.{counted}</p>"
         )
     if len(coef) > TABLES:
         parts.append(f"<p class='soft'>and {len(coef) - TABLES} more.</p>")

@@ -12,8 +12,8 @@ from adasdca.solution import History, Status, stalled_at
 
 #: How a fit ended that is not what was asked for.
 ENDS = {
-    Status.EPOCH_LIMIT: "did max_iter epochs before it converged",
-    Status.TIME_LIMIT: "was at max_time before it converged",
+    Status.EPOCH_LIMIT: "reached max_iter before it converged",
+    Status.TIME_LIMIT: "reached max_time before it converged",
     Status.STALLED: "made no more progress before it converged",
     Status.INTERRUPTED: "was interrupted before it converged",
     Status.CONVERGED: "converged",
@@ -50,11 +50,11 @@ def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_
         else ""
     )
     ended = (
-        f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.1e}, "
-        f"asked tol={tol:.1e}."
+        f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.2g}, "
+        f"asked tol={tol:.2g}."
     )
     meaning = (
-        f"The objective is at most {gap:.1e} (relative) above its minimum, and the exact "
+        f"The objective is at most {gap:.2g} (relative) above its minimum, and the exact "
         f"coefficients are within {solution.radius:.2g} of these, whose length is "
         f"{np.linalg.norm(solution.coef):.2g}."
     )

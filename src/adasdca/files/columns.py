@@ -88,30 +88,17 @@ class Columns:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is wanted of the columns of a table.
+    """What is wanted of the columns of a table."""
 
-    Attributes
-    ----------
-    target : str, False or None
-        As in `adasdca.files.read`.
-    columns, drop : sequence of str or None
-        The columns to use, or those to leave out.
-    one_hot : sequence of str or bool
-        The columns whose values are categories; True: all that hold text.
-    missing : str
-        One of `MISSING`.
-    known : Columns or None
-        What an earlier table was: this one is read in the same way.
-    lenient : bool
-        With `known`: whether columns and categories that it does not know are ignored.
-    """
-
-    target: Any = None
+    target: Any = None  #: As in `adasdca.files.read`.
+    #: The columns to use, or those to leave out.
     columns: Sequence[str] | None = None
     drop: Sequence[str] | None = None
+    #: The columns whose values are categories; True: all that hold text.
     one_hot: Sequence[str] | bool = False
-    missing: str = "refuse"
-    known: Columns | None = None
+    missing: str = "refuse"  #: One of `MISSING`.
+    known: Columns | None = None  #: What an earlier table was: this one is read in the same way.
+    #: With `known`: whether columns and categories that it does not know are ignored.
     lenient: bool = False
 
     @property

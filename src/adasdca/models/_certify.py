@@ -119,25 +119,12 @@ def certify_model(
 ) -> list[Certificate]:
     """Certify a model, or a fitted estimator, on data: one certificate for each of its problems.
 
-    Parameters
-    ----------
-    model : Model or estimator
-        The model; of a `Model`, `lam` must be known (``dataclasses.replace(model, lam=...)``).
-    X : (n, d) array or sparse matrix
-        Rows.
-    y : (n,) array
-        Labels among the model's classes, or real targets.
-    sample_weight : (n,) array, optional
-        The weights of the fit.
-    epochs : int, default 0
-        Epochs of dual ascent for a better bound; see `adasdca.certify`.
-    backend : "cuda", optional
-        Where the rows live, as in `adasdca.solve`.
+    Of a multinomial model that is one in all. Of a `Model`, `lam` must be known
+    (``dataclasses.replace(model, lam=...)``). Arguments are those of `adasdca.certify`.
 
     Returns
     -------
     list of Certificate
-        One for each row of the coefficients; one in all of a multinomial model.
     """
     if not isinstance(model, Model):
         model, X, y = _innermost(model, X, y)

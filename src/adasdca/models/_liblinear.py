@@ -30,29 +30,24 @@ from adasdca.storage import write_whole
 
 Array = NDArray[np.float64]
 
-#: solver_type -> loss, and whether the regulariser is the L1 norm.
-READ: dict[str, tuple[type[Loss], bool]] = {
-    "L2R_LR": (Logistic, False),
-    "L2R_LR_DUAL": (Logistic, False),
-    "L2R_L2LOSS_SVC": (SquaredHinge, False),
-    "L2R_L2LOSS_SVC_DUAL": (SquaredHinge, False),
-    "L2R_L1LOSS_SVC_DUAL": (Hinge, False),
-    "L1R_L2LOSS_SVC": (SquaredHinge, True),
-    "L1R_LR": (Logistic, True),
-    "L2R_L2LOSS_SVR": (SquaredEpsilonInsensitive, False),
-    "L2R_L2LOSS_SVR_DUAL": (SquaredEpsilonInsensitive, False),
-    "L2R_L1LOSS_SVR_DUAL": (EpsilonInsensitive, False),
+#: LIBLINEAR's -s: the solver_type, the loss, and whether the regulariser is the L1 norm.
+SOLVERS: dict[int, tuple[str, type[Loss], bool]] = {
+    0: ("L2R_LR", Logistic, False),
+    1: ("L2R_L2LOSS_SVC_DUAL", SquaredHinge, False),
+    2: ("L2R_L2LOSS_SVC", SquaredHinge, False),
+    3: ("L2R_L1LOSS_SVC_DUAL", Hinge, False),
+    5: ("L1R_L2LOSS_SVC", SquaredHinge, True),
+    6: ("L1R_LR", Logistic, True),
+    7: ("L2R_LR_DUAL", Logistic, False),
+    11: ("L2R_L2LOSS_SVR", SquaredEpsilonInsensitive, False),
+    12: ("L2R_L2LOSS_SVR_DUAL", SquaredEpsilonInsensitive, False),
+    13: ("L2R_L1LOSS_SVR_DUAL", EpsilonInsensitive, False),
 }
-
-#: (loss, L1 norm) -> solver_type.
-WRITTEN: dict[tuple[type[Loss], bool], str] = {
-    (Logistic, False): "L2R_LR_DUAL",
-    (SquaredHinge, False): "L2R_L2LOSS_SVC_DUAL",
-    (Hinge, False): "L2R_L1LOSS_SVC_DUAL",
-    (Logistic, True): "L1R_LR",
-    (SquaredHinge, True): "L1R_L2LOSS_SVC",
-    (SquaredEpsilonInsensitive, False): "L2R_L2LOSS_SVR_DUAL",
-    (EpsilonInsensitive, False): "L2R_L1LOSS_SVR_DUAL",
+READ = {name: (loss, lasso) for name, loss, lasso in SOLVERS.values()}
+#: Of two names the one of the dual method is written.
+WRITTEN = {
+    (loss, lasso): name
+    for name, loss, lasso in sorted(SOLVERS.values(), key=lambda each: each[0].endswith("DUAL"))
 }
 
 

@@ -200,17 +200,7 @@ class Model:
         return int(self.coef.shape[1])
 
     def decision(self, X: Any) -> Array:
-        """Return the scores x·w + b.
-
-        Parameters
-        ----------
-        X : (n, d) array or sparse matrix
-            Rows.
-
-        Returns
-        -------
-        (n, k) array
-        """
+        """Return the scores x·w + b of rows, an (n, k) array."""
         rows = check_rows(X)
         if rows.shape[1] != self.n_features:
             raise ModelError(
@@ -220,17 +210,7 @@ class Model:
         return RowProducts(rows.matrix).times(self.coef) + self.intercept
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels, or the scores for regression.
-
-        Parameters
-        ----------
-        X : (n, d) array or sparse matrix
-            Rows.
-
-        Returns
-        -------
-        (n,) array
-        """
+        """Return the predicted labels of rows, or their scores for regression."""
         return self.predicted(self.decision(X))
 
     def predicted(self, scores: Array) -> NDArray[Any]:
@@ -242,17 +222,7 @@ class Model:
         return np.asarray(self.classes[best])
 
     def targets(self, y: Any) -> list[Array]:
-        """Return the targets of the k problems behind the rows of `coef`: ±1, or y itself.
-
-        Parameters
-        ----------
-        y : (n,) array
-            Labels among `classes`, or real targets.
-
-        Returns
-        -------
-        list of (n,) arrays
-        """
+        """Return the targets of the k problems behind the rows of `coef`: ±1, or y itself."""
         if self.classes is None:
             return [np.asarray(y, dtype=np.float64)]
         labels = self.known(y)

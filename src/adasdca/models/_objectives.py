@@ -40,44 +40,23 @@ class UnknownObjectiveError(ValueError):
 
 @dataclass(frozen=True)
 class Objective:
-    """What an estimator minimises, as far as its parameters tell.
-
-    Attributes
-    ----------
-    loss : Loss
-        The loss.
-    strength : float or array
-        C or alpha; an array has one for each target.
-    unit : {"C", "sum", "mean", "rows"}
-        Which of the ways above `strength` is written in.
-    l1_ratio, bounds, penalty_factors, fit_intercept, intercept_scaling
-        As in `adasdca.solve`.
-    class_weight : dict, "balanced" or None
-        Weights of the classes.
-    own_only : bool
-        Whether the weight of a class counts only where it stands against the rest, as in LIBLINEAR
-        and SGD, and not in the problems of the other classes.
-    balanced_by_weight : bool
-        Whether "balanced" counts weights instead of rows.
-    multinomial : bool
-        Whether more than two classes make one model.
-    signs : bool
-        Whether labels become numbers ±1 for a regression loss.
-    """
+    """What an estimator minimises, as far as its parameters tell."""
 
     loss: Loss
-    strength: Any
-    unit: str
+    strength: Any  #: C or alpha; an array has one for each target.
+    unit: str  #: "C", "sum", "mean" or "rows": which of the ways above `strength` is written in.
+    #: As in `adasdca.solve`.
     l1_ratio: float = 0.0
     bounds: Any = None
     penalty_factors: Any = None
     fit_intercept: bool = True
     intercept_scaling: float | None = None
-    class_weight: Any = None
+    class_weight: Any = None  #: Weights of the classes.
+    #: Whether the weight of a class counts only where it stands against the rest, as in LIBLINEAR
+    #: and SGD, and not in the problems of the other classes.
     own_only: bool = False
-    balanced_by_weight: bool = True
-    multinomial: bool = False
-    signs: bool = False
+    balanced_by_weight: bool = True  #: Whether "balanced" counts weights instead of rows.
+    multinomial: bool = False  #: Whether more than two classes make one model.
 
     def strength_of(self, k: int) -> float:
         """Return C or alpha of problem k."""
@@ -202,46 +181,22 @@ def _linear_svr(m: Any) -> Objective:
 
 def _ridge(m: Any) -> Objective:
     return Objective(
-        Squared(), _chosen_alpha(m), "sum", bounds=_positive(m), fit_intercept=m.fit_intercept
-    )
-
-
-def _ridge_classifier(m: Any) -> Objective:
-    return Objective(
         Squared(),
-        _chosen_alpha(m),
+        _chosen(m, "alpha"),
         "sum",
         bounds=_positive(m),
         fit_intercept=m.fit_intercept,
-        class_weight=m.class_weight,
+        class_weight=getattr(m, "class_weight", None),
         balanced_by_weight=False,
-        signs=True,
     )
-
-
-def _chosen_alpha(m: Any) -> Any:
-    found = getattr(m, "alpha_", None)
-    return m.alpha if found is None else found
 
 
 def _elastic_net(m: Any) -> Objective:
-    ratio = getattr(m, "l1_ratio_", None)
     return Objective(
         Squared(),
-        _chosen_alpha(m),
+        _chosen(m, "alpha"),
         "mean",
-        l1_ratio=float(m.l1_ratio if ratio is None else ratio),
-        bounds=_positive(m),
-        fit_intercept=m.fit_intercept,
-    )
-
-
-def _lasso(m: Any) -> Objective:
-    return Objective(
-        Squared(),
-        _chosen_alpha(m),
-        "mean",
-        l1_ratio=1.0,
+        l1_ratio=float(_chosen(m, "l1_ratio")) if hasattr(m, "l1_ratio") else 1.0,
         bounds=_positive(m),
         fit_intercept=m.fit_intercept,
     )
@@ -277,7 +232,6 @@ def _sgd(m: Any) -> Objective:
         class_weight=getattr(m, "class_weight", None),
         own_only=True,
         balanced_by_weight=False,
-        signs=hasattr(m, "class_weight") and loss.kind == "regression",
     )
 
 
@@ -290,14 +244,14 @@ _READERS: dict[str, Callable[[Any], Objective]] = {
     "LinearSVR": _linear_svr,
     "Ridge": _ridge,
     "RidgeCV": _ridge,
-    "RidgeClassifier": _ridge_classifier,
-    "RidgeClassifierCV": _ridge_classifier,
+    "RidgeClassifier": _ridge,
+    "RidgeClassifierCV": _ridge,
     "ElasticNet": _elastic_net,
     "ElasticNetCV": _elastic_net,
-    "Lasso": _lasso,
-    "LassoCV": _lasso,
-    "LassoLars": _lasso,
-    "LassoLarsCV": _lasso,
+    "Lasso": _elastic_net,
+    "LassoCV": _elastic_net,
+    "LassoLars": _elastic_net,
+    "LassoLarsCV": _elastic_net,
     "QuantileRegressor": _quantile,
     "HuberRegressor": _huber,
     "SGDClassifier": _sgd,

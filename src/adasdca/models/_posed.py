@@ -19,34 +19,22 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Posed:
-    """Coefficients, and the objective that they are to minimise.
+    """Coefficients, and the objective that they are to minimise."""
 
-    Attributes
-    ----------
-    coef, intercept : (d,) array and float, or (K, d) array and (K,) array
-        The point; the latter of a multinomial model.
-    targets : (n,) array
-        ±1 or numbers; of a multinomial model the codes of the classes.
-    loss, lam, l1_ratio, bounds, penalty_factors, fit_intercept, intercept_scaling
-        The problem, as in `adasdca.solve`.
-    weight : (n,) array or None
-        Sample weights.
-    dual_coef : (n,) array or None
-        Dual variables, where the model has such.
-    """
-
+    #: The point; the latter of a multinomial model.
     coef: Array
     intercept: Any
-    targets: NDArray[Any]
+    targets: NDArray[Any]  #: (n,), ±1 or numbers; of a multinomial model the codes of the classes.
+    #: The problem, as in `adasdca.solve`.
     loss: Loss
     lam: float
     l1_ratio: float = 0.0
     bounds: Any = None
     penalty_factors: Any = None
-    weight: Array | None = None
+    weight: Array | None = None  #: (n,), sample weights.
     fit_intercept: bool = False
     intercept_scaling: float | None = None
-    dual_coef: Any = None
+    dual_coef: Any = None  #: (n,), dual variables, where the model has such.
 
     def certify(self, X: Any, epochs: int, backend: str | None = None) -> Certificate:
         """Certify it on these rows, with that many epochs for a better bound."""

@@ -23,17 +23,7 @@ LANES = 8
 
 
 class Layout:
-    """Blocks and what they hold.
-
-    Parameters
-    ----------
-    n_classes : int
-        The number of classes.
-    lanes : int, optional
-        The width of a block; by default one that the core takes.
-    xp : module, optional
-        NumPy, or the one like it whose arrays blocks are.
-    """
+    """Blocks of arrays of `xp`, by default as wide as the core wants them, and what they hold."""
 
     def __init__(self, n_classes: int, lanes: int | None = None, xp: Any = np) -> None:
         self.n_classes, self.xp = n_classes, xp
@@ -61,7 +51,7 @@ class ClassBlocks(Layout):
 
     Attributes
     ----------
-    apart : (d,) array
+    offset : (d,) array
         The part of the mean that is still in the rows: that of sparse ones, else 0.
     """
 
@@ -69,10 +59,10 @@ class ClassBlocks(Layout):
         super().__init__(n_classes)
         if isinstance(rows, DenseRows):
             self._rows = _core.ClassRows.dense(rows.values, centre if centre.any() else None)
-            self.apart = np.zeros_like(centre)
+            self.offset = np.zeros_like(centre)
         else:
             self._rows = _core.ClassRows.csr(rows.values, rows.columns, rows.start, rows.shape[1])
-            self.apart = centre
+            self.offset = centre
         self.shape = rows.shape
 
     def times(self, coef: Array) -> Array:

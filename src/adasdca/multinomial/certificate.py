@@ -34,26 +34,13 @@ MOST_STEPS = 200
 
 
 class Feasible(NamedTuple):
-    """A dual point with Σα = 0.
-
-    Attributes
-    ----------
-    point : DualPoint
-        The point.
-    shift : (K,) array
-        How far b was moved.
-    cost : float
-        Σ_i c_i KL(p'_i, p_i).
-    moved : float
-        How far U may be from that of the point, which is not quite feasible.
-    slip, drift : float
-        What rounding may add to the cost, and to `moved`.
-    """
+    """A dual point with Σα = 0."""
 
     point: DualPoint
-    shift: Array
-    cost: float = 0.0
-    moved: float = 0.0
+    shift: Array  #: (K,), how far b was moved.
+    cost: float = 0.0  #: Σ_i c_i KL(p'_i, p_i).
+    moved: float = 0.0  #: How far U may be from that of the point, which is not quite feasible.
+    #: What rounding may add to the cost, and to `moved`.
     slip: float = 0.0
     drift: float = 0.0
 
@@ -85,34 +72,20 @@ def feasible(problem: Multinomial, losses: RowLosses, enough: float, deadline: f
 
 @dataclass(frozen=True)
 class Point:
-    """A model and all that its certificate is made of.
+    """A model and all that its certificate is made of."""
 
-    Attributes
-    ----------
-    coef, intercept : (K, d) array, (K,) array
-        The model.
-    losses : RowLosses
-        The rows' part there.
-    dual, u : DualPoint, (K, d) array
-        The dual point.
-    travel, hops : float, int
-        The way of W from 0, on which scores were summed up, and its steps.
-    lost : float
-        N times the gap, without what bounds rounding.
-    cost, mass : float
-        The part of `lost` that is the intercept's, and Σ_i ‖α_i‖‖x_i‖.
-    certificate : Certificate
-        The certificate.
-    """
-
+    #: The model.
     coef: Array
     intercept: Array
-    losses: RowLosses
+    losses: RowLosses  #: The rows' part there.
+    #: The dual point, and (K, d), its U.
     dual: DualPoint
     u: Array
+    #: The way of W from 0, on which scores were summed up, and its steps.
     travel: float
     hops: int
-    lost: float
+    lost: float  #: N times the gap, without what bounds rounding.
+    #: The part of `lost` that is the intercept's, and Σ_i ‖α_i‖‖x_i‖.
     cost: float
     mass: float
     certificate: Certificate
@@ -136,13 +109,13 @@ def certified(
     intercept = intercept + dual.shift
     intercept = intercept - intercept.mean()
     u = dual.point.combined() / mu
-    apart = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
-    lost = apart + dual.cost
+    distance = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
+    lost = distance + dual.cost
     off_by = dual.point.rounding(losses, travel, hops, float(np.abs(intercept).max()))
     # |U − truth|.
     chain = problem.rows.chain + problem.n_classes + 8.0
     drift = dual.drift + 2.0 * ROUNDOFF * chain * off_by.mass / mu
-    off = math.sqrt(2.0 * mu * apart) * drift + 0.5 * mu * drift**2
+    off = math.sqrt(2.0 * mu * distance) * drift + 0.5 * mu * drift**2
     relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
     # Half the square, for the slope of the loss varies by half of what the scores do.
     slip = dual.slip + math.sqrt(2.0 * off_by.square * dual.cost) + 0.5 * off_by.square

@@ -29,21 +29,10 @@ def certify_multinomial(
     fit_intercept: bool = False,
     backend: str | RowMaker | None = None,
 ) -> Certificate:
-    """Certify a multinomial logistic model; the objective is that of `solve_multinomial`.
+    """Certify a multinomial logistic model, of the objective and arguments of its solver.
 
     The dual point is that of the best intercept for these coefficients; what the model's own
     intercept costs above it is part of the gap.
-
-    Parameters
-    ----------
-    X : (n, d) array or CSR matrix
-        Rows, checked.
-    codes : (n,) array of int
-        Classes 0 … K−1.
-    coef, intercept : (K, d) array, (K,) array
-        The model.
-    lam, sample_weight, fit_intercept, backend
-        The problem, as in `solve_multinomial`.
     """
     weight = check_weights(sample_weight, len(codes))
     with np.errstate(all="ignore"), one_thread():

@@ -30,14 +30,7 @@ DONE = 0.1
 def descend(objective: MultinomialObjective, deadline: float, look: Callable[[], bool]) -> Ending:
     """Minimise until `look` returns True or double precision shows no more; return why it ended.
 
-    Parameters
-    ----------
-    objective : MultinomialObjective
-        The objective.
-    deadline : float
-        When to stop, on the clock of `time.perf_counter`.
-    look : callable
-        Called at the beginning and after every step; whether to stop.
+    `look` is called at the beginning and after every step.
     """
     if look():
         return Ending.STOPPED

@@ -36,17 +36,7 @@ def row_maker(backend: str | RowMaker | None) -> RowMaker:
 
 
 class DeviceRows:
-    """Rows as `Products`; every vector of n numbers stays where these are.
-
-    Parameters
-    ----------
-    products : Products
-        Products with the rows.
-    summation : Summation
-        Sums over the rows.
-    n_classes : int
-        The number of classes.
-    """
+    """`ClassRows` by `Products`; every vector of n numbers stays where these are."""
 
     #: Kernels take all rows at once; this bounds what they write on the way.
     height = 1 << 24
@@ -62,35 +52,29 @@ class DeviceRows:
 
     def centre_at(self, centre: Array) -> None:
         """Take rows less this in matrices; products of blocks are of the rows as they are."""
-        self.apart = centre
+        self.offset = centre
 
     def norms(self) -> Any:
-        """Return the Euclidean lengths of the rows."""
         self.passes += 1
         return self.xp.sqrt(self._products.row_squares(np.ones(self.shape[1])))
 
     def column_sums(self, weight: Any) -> Array:
-        """Return Σ_i c_i x_i."""
         self.passes += 1
         ones = self.xp.ones(self.shape[0]) if weight is None else weight
         return np.asarray(to_host(self._products.combine(ones)))
 
     def scores(self, coef: Array) -> Any:
-        """Return X Wᵀ, transposed."""
         self.passes += 1
         return self._products.scores_of(self.xp.asarray(coef))
 
     def combined(self, values: Any) -> Array:
-        """Return Σ_i v_i x_iᵀ."""
         self.passes += 1
         return np.asarray(to_host(self._products.combine_of(values)))
 
     def sum(self, values: Any, weight: Any) -> float:
-        """Return Σ_i c_i v_i."""
         return self._summation.sum(values, weight)
 
     def sums(self, values: Any) -> Array:
-        """Return Σ_i v_i, a number for each class."""
         return np.array([self._summation.sum(each, None) for each in values])
 
     def lined_up(self, p: Any, real: Any) -> Any:
@@ -102,9 +86,9 @@ class DeviceRows:
         self.passes += 1
         scores = self._products.scores_of(self.xp.ascontiguousarray(v.T))
         scores += shift[:, None]
-        bent = curved(self.xp, scores, p, codes, weight)
-        image = self._products.combine_of(bent)
-        return self.xp.ascontiguousarray(image.T), bent.sum(axis=1)
+        image = curved(self.xp, scores, p, codes, weight)
+        combined = self._products.combine_of(image)
+        return self.xp.ascontiguousarray(combined.T), image.sum(axis=1)
 
     def gather(self, values: Any, real: Any, squared: bool = False) -> Block:
         """Return Σ_i x_iᵀ v_i, or that with the squares of the entries of x_i."""
@@ -115,11 +99,10 @@ class DeviceRows:
     def _gram(self, h: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ of the rows less their centre, with a feature that is 1."""
         self.passes += 1
-        centre = self.xp.asarray(self.apart) if self.apart.any() else None
+        centre = self.xp.asarray(self.offset) if self.offset.any() else None
         return self._products.gram(h, centre, rows, deadline)
 
     def sample_gram(self, weight: Any, size: int, deadline: float) -> Any:
-        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of so many rows; None if time ran out."""
         n, d = self.shape
         h = self.xp.ones(n) if weight is None else weight
         some = size < n
@@ -130,7 +113,6 @@ class DeviceRows:
         return share * self.xp.asarray(found[:d, :d])
 
     def formed(self, p: Any, rest: Any, weight: Any, free: bool, deadline: float) -> Array | None:
-        """Return the lower triangle of the matrix of a step; None if time ran out."""
         k, wide = len(p), self.shape[1] + free
         matrix = np.zeros((k * wide, k * wide))
         for a in range(k):

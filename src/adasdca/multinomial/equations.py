@@ -168,17 +168,17 @@ def by_average(
     values, vectors = np.linalg.eigh(mean)
     values = np.maximum(values, 0.0)
     inverse = np.where(values > 1e-14 * values[-1], 1.0 / np.maximum(values, 1e-300), 0.0)
-    scale, turn = xp.ones((len(squares), lanes), real), xp.zeros((lanes, lanes), real)
+    scale, rotation = xp.ones((len(squares), lanes), real), xp.zeros((lanes, lanes), real)
     scale[:, :k] = xp.outer(squares, xp.asarray(values / problem.total)) + mu
-    turn[:k, :k] = xp.asarray(vectors)
+    rotation[:k, :k] = xp.asarray(vectors)
     inner = xp.asarray((vectors * inverse) @ vectors.T)
 
     def precondition(r: Block, t: Block) -> tuple[Block, Block]:
-        turned = directions.T @ (r @ turn)
-        turned /= scale
+        rotated = directions.T @ (r @ rotation)
+        rotated /= scale
         shift = xp.zeros_like(t)
         shift[:k] = inner @ t[:k]
-        return directions @ (turned @ turn.T), shift
+        return directions @ (rotated @ rotation.T), shift
 
     return precondition
 
@@ -187,7 +187,7 @@ def by_diagonal(problem: Multinomial, losses: RowLosses, mu: float, real: Any) -
     """Precondition by the diagonal."""
     rows, k = problem.rows, problem.n_classes
     xp = rows.xp
-    scale, mass = losses.spreads(real)
+    scale, mass = losses.diagonal(real)
     xp.maximum(scale, 0.0, out=scale)
     scale += real(mu)
     mass = xp.asarray(np.where(mass > 0, mass, 1.0))

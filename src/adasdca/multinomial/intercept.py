@@ -27,21 +27,11 @@ NOISE = 1e-15
 
 
 class Flow(NamedTuple):
-    """A solution of Hδ = r.
+    """A solution of Hδ = r."""
 
-    Attributes
-    ----------
-    step : (K,) array
-        δ, with a mean of 0.
-    energy : float
-        r·δ.
-    exact : bool
-        Whether no part of it had to be cut.
-    """
-
-    step: Array
-    energy: float
-    exact: bool
+    step: Array  #: (K,), δ, with a mean of 0.
+    energy: float  #: r·δ.
+    exact: bool  #: Whether no part of it had to be cut.
 
 
 def flow(coupling: Array, balance: Array, most: float = math.inf) -> Flow:
@@ -75,7 +65,7 @@ def flow(coupling: Array, balance: Array, most: float = math.inf) -> Flow:
 
 
 class InterceptObjective:
-    """The sum of the losses as a function of a shift of b."""
+    """The sum of the losses as a function of a shift of b: an `Objective` of Newton's method."""
 
     def __init__(self, problem: Multinomial, losses: RowLosses) -> None:
         self.problem, self.losses = problem, losses
@@ -87,7 +77,7 @@ class InterceptObjective:
         self.balance = self.dual.sums()
         self.coupling = self.losses.coupling()
         # Beyond the margins there is nothing to be found.
-        self.flow = flow(self.coupling, self.balance, self.losses.spread() + 10.0)
+        self.flow = flow(self.coupling, self.balance, self.losses.margin_range() + 10.0)
 
     def cost(self) -> float:
         """Return what it costs to move the probabilities to r = 0; infinite if that cannot be."""
@@ -109,21 +99,17 @@ class InterceptObjective:
         return -self.flow.energy
 
     def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
         return self.losses.slope(length)
 
     def move(self, length: float) -> None:
-        """Go along the line."""
         self.losses.move(length)
         self.shift = self.shift + length * self.flow.step
         self._derive()
 
     def keep(self) -> None:
-        """Remember this point as the best so far."""
         self._best = copy(self.losses), self.shift
 
     def recall(self) -> None:
-        """Go back to the best point."""
         if self._best[1] is not self.shift:
             self.losses.restore(self._best[0])
             self.shift = self._best[1]
@@ -135,5 +121,5 @@ def hard_cost(losses: RowLosses, balance: Array) -> float:
 
     What they lose goes to the others in the same rows, and costs its logarithm.
     """
-    share = losses.spread() + 1.0 + math.log(len(balance))
+    share = losses.margin_range() + 1.0 + math.log(len(balance))
     return 0.5 * float(np.abs(balance).sum()) * share

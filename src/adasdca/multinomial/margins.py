@@ -129,21 +129,11 @@ def basis_of(gram: Any, xp: Any) -> tuple[Any, Any] | None:
 
 
 class Chances(NamedTuple):
-    """What the margins make.
+    """What the margins make."""
 
-    Attributes
-    ----------
-    p : (K, n) array
-        Probabilities.
-    short : (n,) array
-        1 − p of the own class.
-    loss : (n,) array
-        The losses.
-    """
-
-    p: Any
-    short: Any
-    loss: Any
+    p: Any  #: (K, n), probabilities.
+    short: Any  #: (n,), 1 − p of the own class.
+    loss: Any  #: (n,), the losses.
 
 
 def chances(problem: Multinomial, margins: Any) -> Chances:
@@ -177,7 +167,7 @@ class RowLosses:
         """Return the sum."""
         return self.problem.sum(self.at.loss)
 
-    def spread(self) -> float:
+    def margin_range(self) -> float:
         """Return the distance of the margins from each other at most."""
         return float(self.margins.max() - self.margins.min())
 
@@ -223,14 +213,14 @@ class RowLosses:
     def slope(self, length: float) -> Slope:
         """Return the slope along the line."""
         p, change, xp = self._try(length)[2].p, self.change, self.problem.rows.xp
-        mean, size, bend = (xp.empty(p.shape[1]) for _ in range(3))
+        mean, size, curvature = (xp.empty(p.shape[1]) for _ in range(3))
         for part in self.problem.blocks():
             pull = p[:, part] * change[:, part]
             pull.sum(axis=0, out=mean[part])
             xp.abs(pull).sum(axis=0, out=size[part])
             pull *= change[:, part]
-            bend[part] = xp.maximum(pull.sum(axis=0) - mean[part] ** 2, 0.0)
-        return Slope(*map(self.problem.sum, (mean, bend, size)))
+            curvature[part] = xp.maximum(pull.sum(axis=0) - mean[part] ** 2, 0.0)
+        return Slope(*map(self.problem.sum, (mean, curvature, size)))
 
     def move(self, length: float) -> None:
         """Go along the line; what the search has tried last is known."""
@@ -245,27 +235,27 @@ class RowLosses:
         Here z_i are the rows less their centre.
         """
         problem, rows, xp = self.problem, self.problem.rows, self.problem.rows.xp
-        p, apart = rows.lined_up(self.at.p, real), xp.asarray(rows.apart.astype(real))
-        if not rows.apart.any():
+        p, offset = rows.lined_up(self.at.p, real), xp.asarray(rows.offset.astype(real))
+        if not rows.offset.any():
             return lambda v, shift: rows.curve(v, shift, p, problem.codes, problem.weight)
 
         def curve(v: Block, shift: Block) -> tuple[Block, Block]:
-            moved = shift - apart @ v
+            moved = shift - offset @ v
             image, sums = rows.curve(v, moved, p, problem.codes, problem.weight)
-            image -= xp.outer(apart, sums.astype(real))
+            image -= xp.outer(offset, sums.astype(real))
             return image, sums
 
         return curve
 
-    def spreads(self, real: Any) -> tuple[Block, Array]:
+    def diagonal(self, real: Any) -> tuple[Block, Array]:
         """Return sums of c p (1 − p) times squares of z_i, but for rounding, and alone."""
         rows = self.problem.rows
-        spread = self.problem.weighted(self.at.p * (1.0 - self.at.p))
-        mass, squares = rows.sums(spread), rows.gather(spread, real, squared=True)
-        if rows.apart.any():
-            apart = rows.xp.asarray(rows.apart.astype(real))[:, None]
-            moved = rows.gather(spread, real)
-            squares += apart * (apart * rows.layout.line(mass, real) - 2.0 * moved)
+        variance = self.problem.weighted(self.at.p * (1.0 - self.at.p))
+        mass, squares = rows.sums(variance), rows.gather(variance, real, squared=True)
+        if rows.offset.any():
+            offset = rows.xp.asarray(rows.offset.astype(real))[:, None]
+            moved = rows.gather(variance, real)
+            squares += offset * (offset * rows.layout.line(mass, real) - 2.0 * moved)
         return squares, mass
 
     def formed(self, deadline: float) -> Array | None:
@@ -280,17 +270,10 @@ class RowLosses:
 
 
 class Rounding(NamedTuple):
-    """What bounds of rounding are made of.
+    """What bounds of rounding are made of."""
 
-    Attributes
-    ----------
-    square : float
-        Σ_i c_i e_i², e_i how far the scores of row i can be from the truth.
-    mass, reach : float
-        Σ_i ‖α_i‖‖x_i‖ and Σ_i ‖α_i‖ e_i.
-    """
-
-    square: float
+    square: float  #: Σ_i c_i e_i², e_i how far the scores of row i can be from the truth.
+    #: Σ_i ‖α_i‖‖x_i‖ and Σ_i ‖α_i‖ e_i.
     mass: float
     reach: float
 
@@ -323,10 +306,12 @@ class DualPoint:
         alpha, shift = xp.empty_like(self.alpha), xp.asarray(step)[:, None]
         for part in self.problem.blocks():
             here, weight = self.alpha[:, part], self.problem.weight
-            bend = xp.broadcast_to(shift, here.shape)
+            step_of_rows = xp.broadcast_to(shift, here.shape)
             part_weight = None if weight is None else weight[part]
-            bend = curved(xp, bend, losses.at.p[:, part], self.problem.codes[part], part_weight)
-            xp.subtract(here, bend, out=alpha[:, part])
+            change = curved(
+                xp, step_of_rows, losses.at.p[:, part], self.problem.codes[part], part_weight
+            )
+            xp.subtract(here, change, out=alpha[:, part])
         return DualPoint(self.problem, alpha)
 
     def rounding(self, losses: RowLosses, travel: float, hops: int, shift: float) -> Rounding:

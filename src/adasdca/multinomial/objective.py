@@ -25,25 +25,8 @@ TIGHTEST = 1e-6
 class MultinomialObjective:
     """N·P at a certified point, where b is best for W.
 
-    Parameters
-    ----------
-    problem : Multinomial
-        The problem.
-    coef, intercept : (K, d) array, (K,) array
-        Where to begin.
-    tol : float
-        The relative gap asked for: nothing need be more exact.
-    deadline : float
-        When to stop, on the clock of `time.perf_counter`.
-
-    Attributes
-    ----------
-    mu : float
-        μ, which may be raised for a while; certificates are those of the problem.
-    point : Point
-        The point.
-    length : float
-        The length of the last step.
+    Nothing need be more exact than a relative gap of `tol` asks for. `mu` may be raised for a
+    while; certificates are those of the problem. `length` is that of the last step.
     """
 
     def __init__(
@@ -111,7 +94,6 @@ class MultinomialObjective:
         return -float(np.vdot(right, self._dw))
 
     def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
         mu, rows = self.mu, self._losses.slope(length)
         value, bend, size = self._ridge.slope(self.point.coef.ravel(), self._dw.ravel(), length)
         # Where the line is nearly that of all scores alike, U has more rounding than the margins.
@@ -119,7 +101,6 @@ class MultinomialObjective:
         return Slope(rows.value + mu * value, rows.bend + mu * bend, size)
 
     def move(self, length: float) -> None:
-        """Go along the line."""
         at = self.point
         self.length = length
         self._losses.move(length)
@@ -132,9 +113,7 @@ class MultinomialObjective:
         self._arrive(coef, intercept, self._losses, at.travel + travel, at.hops + 1)
 
     def keep(self) -> None:
-        """Remember this point as the best so far."""
         self._best = self.point
 
     def recall(self) -> None:
-        """Go back to the best point."""
         self.point = self._best

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import DualPoint, Multinomial, Rounding, RowLosses
 from adasdca.multinomial.rows import LocalRows
-from adasdca.newton.line import Slope
 from adasdca.problem.data import Rows
 
 Array = NDArray[np.float64]
@@ -28,32 +27,21 @@ Array = NDArray[np.float64]
 CHANGES = frozenset(("centre", "losses", "aim", "move", "dual", "shift", "forget"))
 #: Commands that go through the rows.
 PASSES = frozenset(
-    ("facts", "losses", "aim", "combine", "curve", "spreads", "formed", "sample_gram")
+    ("facts", "losses", "aim", "combine", "curve", "diagonal", "formed", "sample_gram")
 )
+#: Commands that losses carry out as they are.
+FORWARDED = frozenset(("coupling", "aim", "slope"))
 
 
 @dataclass(frozen=True)
 class ClassTask:
-    """A multinomial problem without its rows.
+    """A multinomial problem without its rows."""
 
-    Attributes
-    ----------
-    classes : list
-        The labels.
-    lam : float
-        Strength of the regularisation.
-    whole : float
-        N of all rows.
-    fit_intercept : bool
-        Whether there is an intercept.
-    factors : dict, optional
-        By what the weights of rows are multiplied, by label.
-    """
-
-    classes: list[Any]
+    classes: list[Any]  #: The labels.
     lam: float
-    whole: float
+    whole: float  #: N of all rows.
     fit_intercept: bool
+    #: By what the weights of rows are multiplied, by label.
     factors: dict[Any, float] | None = None
 
 
@@ -68,17 +56,7 @@ class ClassFacts(NamedTuple):
 
 
 class ClassPart:
-    """Rows of a multinomial problem, and arrays of theirs.
-
-    Parameters
-    ----------
-    rows : Rows
-        These rows.
-    codes, weight : (n,) array
-        Their classes and weights.
-    task : ClassTask
-        The problem.
-    """
+    """Rows of a multinomial problem with their classes and weights, and arrays of theirs."""
 
     def __init__(
         self, rows: Rows, codes: NDArray[np.intp], weight: Array | None, task: ClassTask
@@ -93,6 +71,8 @@ class ClassPart:
     def do(self, command: str, *args: Any) -> Any:
         """Carry a command out."""
         with np.errstate(all="ignore"):
+            if command in FORWARDED:
+                return getattr(self._losses[args[0]], command)(*args[1:])
             return getattr(self, command)(*args)
 
     def facts(self) -> ClassFacts:
@@ -127,18 +107,6 @@ class ClassPart:
         losses = self._losses[number]
         return losses.value(), float(losses.margins.min()), float(losses.margins.max())
 
-    def coupling(self, number: int) -> Array:
-        """Return Σ_i c_i p_ik p_ij for classes k ≠ j."""
-        return self._losses[number].coupling()
-
-    def aim(self, number: int, coef: Array | None, intercept: Array) -> None:
-        """Choose a line."""
-        self._losses[number].aim(coef, intercept)
-
-    def slope(self, number: int, length: float) -> Slope:
-        """Return the slope along it."""
-        return self._losses[number].slope(length)
-
     def move(self, number: int, new: int, length: float) -> None:
         """Go along it."""
         moved = copy(self._losses[number])
@@ -152,9 +120,9 @@ class ClassPart:
             self._curves = {key: self._losses[number].curvature(v.dtype)}
         return self._curves[key](v, shift)
 
-    def spreads(self, number: int, real: str) -> tuple[Block, Array]:
-        """Return `RowLosses.spreads`."""
-        return self._losses[number].spreads(np.dtype(real))
+    def diagonal(self, number: int, real: str) -> tuple[Block, Array]:
+        """Return `RowLosses.diagonal`."""
+        return self._losses[number].diagonal(np.dtype(real))
 
     def formed(self, number: int, seconds: float) -> Array | None:
         """Return this part of the matrix of a step; None if time ran out."""

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca import _core
 from adasdca.backends.base import FOREVER
-from adasdca.backends.teams import Numbers, Team
+from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
 from adasdca.multinomial.blocks import Block, Layout
 from adasdca.multinomial.margins import Rounding, basis_of
 from adasdca.newton.line import Slope
@@ -34,38 +33,10 @@ class PartedRows:
     single: bool = True
 
 
-class Kept:
-    """Losses or a dual point, which are with the parts."""
-
-    def __init__(self, numbers: Numbers, kind: str) -> None:
-        self.number = numbers.give(kind, self)
-
-
-def added(said: list[Any]) -> Any:
-    """Add what parts say, place by place."""
-    if isinstance(said[0], np.ndarray):
-        total = said[0].copy()
-        for each in said[1:]:
-            total += each
-        return total
-    return math.fsum(said)
-
-
 class PartedMultinomial:
-    """The problem, as `Multinomial` is, of rows that a team has.
+    """The problem, as `Multinomial` is, of rows that a team has, whose parts are `ClassPart`.
 
-    Parameters
-    ----------
-    team : Team
-        Parts that are `ClassPart`.
-    d, n_classes : int
-        Numbers of features and classes.
-    lam, total : float
-        Strength of the regularisation, and N.
-    fit_intercept : bool
-        Whether there is an intercept.
-    gathers : bool
-        Whether dual points are to come here.
+    Dual points come here only if it `gathers` them.
     """
 
     def __init__(
@@ -78,100 +49,82 @@ class PartedMultinomial:
         fit_intercept: bool,
         gathers: bool = False,
     ) -> None:
-        self._team, self._numbers = team, Numbers()
+        self.parts = Parts(team)
         self.lam, self.total, self.mu = lam, total, lam * total
         self.n_classes, self.fit_intercept, self.gathers = n_classes, fit_intercept, gathers
-        parts = self.ask("facts")
+        parts = self.parts.ask("facts")
         n = sum(part.n for part in parts)
         self.longest = max(part.longest for part in parts)
         self.moment = math.fsum(part.moment for part in parts)
         self.centre = np.zeros(d)
         if fit_intercept:
-            self.centre = added([part.columns for part in parts]) / total
-        self.ask("centre", self.centre)
+            self.centre = vector_of(part.columns for part in parts) / total
+        self.parts.ask("centre", self.centre)
         chain = max(part.n for part in parts) + len(parts)
         stored = sum(part.stored for part in parts)
         self.rows = PartedRows((n, d), stored, float(chain), Layout(n_classes))
         self._basis: tuple[Any, Any] | None = None
 
-    def ask(self, command: str, *args: Any) -> list[Any]:
-        """Ask all parts, and wait for all."""
-        dropped = self._numbers.dropped()
-        if dropped is not None:
-            list(self._team.ask("forget", *dropped))
-        _core.check()
-        return list(self._team.ask(command, *args))
-
-    def kept(self, kind: str) -> Kept:
-        """Return what parts are still to make."""
-        return Kept(self._numbers, kind)
-
     def losses(self, coef: Array, intercept: Array) -> PartedLosses:
-        """Return the losses of a model."""
         self.rows.passes += 1
-        made = self.kept("terms")
-        self.ask("losses", made.number, coef, intercept)
+        made = Handle(self.parts, "terms")
+        self.parts.ask("losses", made.number, coef, intercept)
         return PartedLosses(self, made)
 
     def basis(self, sample: int, deadline: float) -> tuple[Any, Any] | None:
-        """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out."""
         if self._basis is None:
             share = min(1.0, sample / self.rows.shape[0])
-            said = self.ask("sample_gram", share, left(deadline))
+            said = self.parts.ask("sample_gram", share, left(deadline))
             if any(each is None for each in said):
                 return None
-            self._basis = basis_of(added(said), np)
+            self._basis = basis_of(vector_of(said), np)
         return self._basis
 
 
 class PartedLosses:
     """Losses at a model, as `RowLosses` are; `at` is never changed, so that copies may share it."""
 
-    def __init__(self, problem: PartedMultinomial, at: Kept) -> None:
+    def __init__(self, problem: PartedMultinomial, at: Handle) -> None:
         self.problem, self.at = problem, at
-        self._seen: tuple[Kept, list[Any]] | None = None
+        self._seen: tuple[Handle, list[Any]] | None = None
 
     def _values(self) -> list[Any]:
         if self._seen is None or self._seen[0] is not self.at:
-            self._seen = self.at, list(zip(*self.problem.ask("value", self.at.number), strict=True))
+            self._seen = (
+                self.at,
+                list(zip(*self.problem.parts.ask("value", self.at.number), strict=True)),
+            )
         return self._seen[1]
 
     def value(self) -> float:
-        """Return the sum."""
         return math.fsum(self._values()[0])
 
-    def spread(self) -> float:
-        """Return the distance of the margins from each other at most."""
+    def margin_range(self) -> float:
         _, least, most = self._values()
         return float(max(most) - min(least))
 
     def coupling(self) -> Array:
-        """Return Σ_i c_i p_ik p_ij for classes k ≠ j, and 0 for k = j."""
-        return np.asarray(added(self.problem.ask("coupling", self.at.number)))
+        return vector_of(self.problem.parts.ask("coupling", self.at.number))
 
     def dual(self) -> PartedDual:
-        """Return α."""
-        made = self.problem.kept("vectors")
-        return PartedDual(self.problem, made, self.problem.ask("dual", self.at.number, made.number))
+        made = Handle(self.problem.parts)
+        said = self.problem.parts.ask("dual", self.at.number, made.number)
+        return PartedDual(self.problem, made, said)
 
     def restore(self, other: PartedLosses) -> None:
-        """Go to where a copy of this was."""
         self.at = other.at
 
     def aim(self, coef: Array | None, intercept: Array) -> None:
-        """Choose the line, by a change of the model; without coefficients, of its intercept."""
         self.problem.rows.passes += coef is not None
-        self.problem.ask("aim", self.at.number, coef, intercept)
+        self.problem.parts.ask("aim", self.at.number, coef, intercept)
 
     def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
-        said = self.problem.ask("slope", self.at.number, length)
-        return Slope(*(math.fsum(each) for each in zip(*said, strict=True)))
+        said = self.problem.parts.ask("slope", self.at.number, length)
+        return Slope(*sums(said))
 
     def move(self, length: float) -> None:
-        """Go along the line."""
-        made = self.problem.kept("terms")
-        self.problem.ask("move", self.at.number, made.number, length)
+        made = Handle(self.problem.parts, "terms")
+        self.problem.parts.ask("move", self.at.number, made.number, length)
         self.at = made
 
     def curvature(self, real: Any) -> Callable[[Block, Block], tuple[Block, Block]]:
@@ -179,63 +132,55 @@ class PartedLosses:
 
         def curve(v: Block, shift: Block) -> tuple[Block, Block]:
             self.problem.rows.passes += 1
-            images, sums = zip(*self.problem.ask("curve", self.at.number, v, shift), strict=True)
-            return added(list(images)), added(list(sums))
+            image, total = columns(self.problem.parts.ask("curve", self.at.number, v, shift))
+            return image, total
 
         return curve
 
-    def spreads(self, real: Any) -> tuple[Block, Array]:
-        """Return sums of c p (1 − p) times squares of z_i, but for rounding, and alone."""
+    def diagonal(self, real: Any) -> tuple[Block, Array]:
         self.problem.rows.passes += 1
-        said = self.problem.ask("spreads", self.at.number, np.dtype(real).name)
-        squares, mass = zip(*said, strict=True)
-        return added(list(squares)), added(list(mass))
+        said = self.problem.parts.ask("diagonal", self.at.number, np.dtype(real).name)
+        squares, mass = columns(said)
+        return squares, mass
 
     def formed(self, deadline: float) -> Array | None:
-        """Return the lower triangle of the matrix of a step; None if time ran out."""
         self.problem.rows.passes += 1
-        said = self.problem.ask("formed", self.at.number, left(deadline))
-        return None if any(each is None for each in said) else np.asarray(added(said))
+        said = self.problem.parts.ask("formed", self.at.number, left(deadline))
+        return None if any(each is None for each in said) else vector_of(said)
 
 
 class PartedDual:
     """A dual point, as `DualPoint` is."""
 
-    def __init__(self, problem: PartedMultinomial, kept: Kept, said: list[Any]) -> None:
+    def __init__(self, problem: PartedMultinomial, kept: Handle, said: list[Any]) -> None:
         self.problem, self._kept = problem, kept
-        sums, sizes = zip(*said, strict=True)
-        self._sums, self._sizes = added(list(sums)), added(list(sizes))
+        self._sums, self._sizes = columns(said)
 
     def sums(self) -> Array:
-        """Return Σ_i α_i."""
         return np.asarray(self._sums)
 
     def sizes(self) -> Array:
-        """Return Σ_i |α_i|, class by class."""
         return np.asarray(self._sizes)
 
     def combined(self) -> Array:
-        """Return Σ_i α_i x_iᵀ."""
         self.problem.rows.passes += 1
-        return np.asarray(added(self.problem.ask("combine", self._kept.number)))
+        return vector_of(self.problem.parts.ask("combine", self._kept.number))
 
     def gather(self) -> Array:
         """Return α in this process, if that is wanted."""
         if not self.problem.gathers:
             return np.empty((self.problem.n_classes, 0))
-        return np.concatenate(self.problem.ask("gather", self._kept.number), axis=1)
+        return np.concatenate(self.problem.parts.ask("gather", self._kept.number), axis=1)
 
     def moved(self, losses: PartedLosses, step: Array) -> PartedDual:
-        """Return α − c_i (diag p_i − p_i p_iᵀ) step, with the probabilities of these losses."""
-        made = self.problem.kept("vectors")
+        made = Handle(self.problem.parts)
         numbers = self._kept.number, losses.at.number, made.number
-        return PartedDual(self.problem, made, self.problem.ask("shift", *numbers, step))
+        return PartedDual(self.problem, made, self.problem.parts.ask("shift", *numbers, step))
 
     def rounding(self, losses: PartedLosses, travel: float, hops: int, shift: float) -> Rounding:
-        """Say how far scores can be from the truth, margins being shifted by a number at most."""
         numbers = self._kept.number, losses.at.number
-        said = self.problem.ask("rounding", *numbers, travel, hops, shift)
-        return Rounding(*(math.fsum(each) for each in zip(*said, strict=True)))
+        said = self.problem.parts.ask("rounding", *numbers, travel, hops, shift)
+        return Rounding(*sums(said))
 
 
 def left(deadline: float) -> float:

@@ -22,38 +22,21 @@ Array = NDArray[np.float64]
 
 
 class ClassRows(Protocol):
-    """Rows as factors of arrays with a class in each row.
+    """Rows as factors of arrays with a class in each row."""
 
-    Attributes
-    ----------
-    xp : module
-        NumPy, or the one like it whose arrays are where the rows are.
-    shape, stored : (n, d), int
-        The shape of X, and the number of values that it holds.
-    passes : int
-        Passes over the rows so far.
-    depth, chain : float or (n,) array, float
-        The most additions that a score, and an entry of `combined`, goes through.
-    height : int
-        Rows to be taken at a time.
-    single : bool
-        Whether single precision pays.
-    layout : Layout
-        Of blocks.
-    apart : (d,) array
-        The part of the centre that is not taken from the rows in products of blocks.
-    """
-
-    xp: Any
+    xp: Any  #: NumPy, or the one like it whose arrays are where the rows are.
+    #: The shape of X, and the number of values that it holds.
     shape: tuple[int, int]
     stored: int
-    passes: int
+    passes: int  #: Passes over the rows so far.
+    #: The most additions that a score, and an entry of `combined`, goes through.
     depth: Any
     chain: float
-    height: int
-    single: bool
-    layout: Layout
-    apart: Array
+    height: int  #: Rows to be taken at a time.
+    single: bool  #: Whether single precision pays.
+    layout: Layout  #: Of blocks.
+    #: (d,), the part of the centre that is not taken from the rows in products of blocks.
+    offset: Array
 
     def centre_at(self, centre: Array) -> None:
         """Take rows less this in products of blocks, and in matrices."""
@@ -80,7 +63,7 @@ class ClassRows(Protocol):
         """Return probabilities as `curve` wants them."""
 
     def curve(self, v: Block, shift: Block, p: Any, codes: Any, weight: Any) -> tuple[Block, Block]:
-        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
+        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + offset − centre."""
 
     def gather(self, values: Any, real: Any, squared: bool = False) -> Block:
         """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
@@ -91,23 +74,13 @@ class ClassRows(Protocol):
     def formed(self, p: Any, rest: Any, weight: Any, free: bool, deadline: float) -> Array | None:
         """Return the lower triangle of the matrix of a step; None if time ran out.
 
-        Unknowns are the features of the first class, its intercept if it is free, and so on.
-
-        Parameters
-        ----------
-        p, rest : (K, n) array
-            p and c p (1 − p).
-        weight : (n,) array or None
-            c.
-        free : bool
-            Whether there is an intercept.
-        deadline : float
-            When to stop, on the clock of `time.perf_counter`.
+        Unknowns are the features of the first class, its intercept if it is free, and so on; `rest`
+        is c p (1 − p).
         """
 
 
 class LocalRows(RowProducts):
-    """Rows of this process."""
+    """The `ClassRows` of this process."""
 
     xp: Any = np
     #: Their arrays fit a cache, and a solve can be left between two blocks.
@@ -122,37 +95,31 @@ class LocalRows(RowProducts):
         self._by_core = isinstance(data, CsrRows)
 
     def centre_at(self, centre: Array) -> None:
-        """Take rows less this in products of blocks, and in matrices."""
         self._centre = centre
         self._in_blocks = ClassBlocks(self._data, self._n_classes, centre)
         self.layout: Layout = self._in_blocks
-        self.apart = self._in_blocks.apart
+        self.offset = self._in_blocks.offset
 
     def column_sums(self, weight: Array | None) -> Array:
-        """Return Σ_i c_i x_i."""
         ones = np.ones(self.shape[0]) if weight is None else weight
         return np.asarray(self.transposed(ones[:, None])[0])
 
     def scores(self, coef: Array) -> Array:
-        """Return X Wᵀ, transposed."""
         if not self._by_core:
             return np.ascontiguousarray(self.times(coef).T)
         self.passes += 1
         return self._in_blocks.times(coef)
 
     def combined(self, values: Array) -> Array:
-        """Return Σ_i v_i x_iᵀ."""
         if not self._by_core:
             return self.transposed(values.T)
         self.passes += 1
         return self._in_blocks.classes(self._in_blocks.gather(values))
 
     def sum(self, values: Array, weight: Array | None) -> float:
-        """Return Σ_i c_i v_i."""
         return float(values.sum() if weight is None else weight @ values)
 
     def sums(self, values: Array) -> Array:
-        """Return Σ_i v_i, a number for each class."""
         return np.asarray(values.sum(axis=1))
 
     def lined_up(self, p: Array, real: Any) -> Block:
@@ -162,17 +129,14 @@ class LocalRows(RowProducts):
     def curve(
         self, v: Block, shift: Block, p: Block, codes: Any, weight: Any
     ) -> tuple[Block, Block]:
-        """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + apart − centre."""
         self.passes += 1
         return self._in_blocks.curve(v, shift, p, codes, weight)
 
     def gather(self, values: Array, real: Any, squared: bool = False) -> Block:
-        """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
         self.passes += 1
         return self._in_blocks.gather(values, real, squared)
 
     def sample_gram(self, weight: Array | None, size: int, deadline: float) -> Any:
-        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of so many rows; None if time ran out."""
         n, d = self.shape
         gram = np.zeros((d, d), order="F", dtype=np.float32)
         rows: RowProducts = self
@@ -190,7 +154,6 @@ class LocalRows(RowProducts):
     def formed(
         self, p: Array, rest: Array, weight: Array | None, free: bool, deadline: float
     ) -> Array | None:
-        """Return the lower triangle of the matrix of a step; None if time ran out."""
         (k, n), d = p.shape, self.shape[1]
         wide, root = d + free, np.ones(n) if weight is None else np.sqrt(weight)
         cross = np.zeros((k * wide, k * wide), order="F")
@@ -200,8 +163,8 @@ class LocalRows(RowProducts):
                 return None
             z = np.ones((len(rows), wide))
             np.subtract(rows, self._centre, out=z[:, :d])
-            spread = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
-            cross = dsyrk(-1.0, spread.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
+            weighted = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
+            cross = dsyrk(-1.0, weighted.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
             for a in range(k):
                 blocks[a] += z.T @ (rest[a, part, None] * z)
         # The upper triangle in Fortran order is the lower one in C order.

@@ -51,34 +51,18 @@ ENDINGS = {
 
 @dataclass(frozen=True)
 class MultinomialSolution(Solved):
-    """A multinomial model with its certificate.
+    """A multinomial model with its certificate."""
 
-    Attributes
-    ----------
-    coef : (K, d) array
-        Coefficients W.
-    intercept : (K,) array
-        Intercepts b, which sum to 0; 0 unless fit_intercept.
-    dual_coef : (K, n) array
-        α_ki = c_i ([k = k_i] − p_ik).
-    certificate : Certificate
-        P, a lower bound on its minimum, the gap, and a radius ≥ ‖W − W*‖ (Frobenius).
-    status : Status
-        How the solve ended.
-    n_epochs, n_updates : int
-        Newton steps taken, and passes over the rows made.
-    history : History
-        The certificate after each step.
-    """
-
-    coef: Array
-    intercept: Array
-    dual_coef: Array
+    coef: Array  #: (K, d), coefficients W.
+    intercept: Array  #: (K,), intercepts b, which sum to 0; 0 unless fit_intercept.
+    dual_coef: Array  #: (K, n), α_ki = c_i ([k = k_i] − p_ik).
+    #: P, a lower bound on its minimum, the gap, and a radius ≥ ‖W − W*‖ (Frobenius).
     certificate: Certificate
-    status: Status
+    status: Status  #: How the solve ended.
+    #: Newton steps taken, and passes over the rows made.
     n_epochs: int
     n_updates: int
-    history: History = field(repr=False)
+    history: History = field(repr=False)  #: The certificate after each step.
 
 
 def solve_multinomial(
@@ -104,22 +88,13 @@ def solve_multinomial(
         The rows; float32 is read in blocks, never copied whole.
     codes : (n,) array of int
         Classes 0 … K−1, each with a row of positive weight.
-    n_classes : int
-        K.
-    lam : float
-        Strength of the regularisation, above 0. LIBLINEAR's C is lam = 1/(C·N).
-    sample_weight, fit_intercept, tol, max_time, callback
-        As in `solve`; `tol` is the relative gap.
-    max_epochs : int, default 1000
-        Most Newton steps.
+    n_classes, lam
+        K, and the strength of the regularisation: LIBLINEAR's C is lam = 1/(C·N).
     warm_start : (coef, intercept), optional
         Where to begin.
-    backend : "cuda" or callable, optional
-        Where the rows live, as in `solve`. A callable makes `ClassRows` of the checked rows and K.
-
-    Returns
-    -------
-    MultinomialSolution
+    sample_weight, fit_intercept, tol, max_epochs, max_time, callback, backend
+        As in `solve`; epochs are Newton steps, and a backend of one's own makes `ClassRows` of the
+        checked rows and K.
     """
     start = time.perf_counter()
     weight = check_weights(sample_weight, len(codes))
@@ -156,18 +131,9 @@ def solve_posed(
     callback: Callback | None,
     start: float,
 ) -> MultinomialSolution:
-    """Solve a problem that is still to be made; the options are those of `solve_multinomial`.
+    """Solve a problem that `make` is still to make; the options are those of `solve_multinomial`.
 
-    Parameters
-    ----------
-    make : callable
-        Makes the problem: `Multinomial`, or one whose rows are in parts.
-    shape, n, lam
-        Numbers of classes, features and rows, and the strength of the regularisation.
-    tol, max_epochs, max_time, warm_start, callback
-        As they were given.
-    start : float
-        When the solve began, on the clock of `time.perf_counter`.
+    `shape` and `n` are the numbers of classes, features and rows; the solve began at `start`.
     """
     # Rows pass in blocks that fit a cache: BLAS has no work for several threads, which would wait
     # for each other. Underflow is no error of the softmax, and what is not finite is found by the

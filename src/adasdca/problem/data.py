@@ -296,10 +296,10 @@ def check_targets(y: Any, n: int, kind: str) -> Array:
     """Return y as doubles; for classification −1 and +1, both present."""
     if y is None:
         raise ValueError("y is None; pass one label or target per row of X.")
-    dtype = _as_array(y, "y").dtype
-    if dtype.kind in "OUSb" and kind == "classification":
+    y = _as_array(y, "y")
+    if y.dtype.kind in "OUSb" and kind == "classification":
         raise ValueError(
-            f"y has dtype {dtype}; labels must be the numbers -1 and +1, e.g. "
+            f"y has dtype {y.dtype}; labels must be the numbers -1 and +1, e.g. "
             "numpy.where(y == positive_class, 1.0, -1.0)."
         )
     targets = _check_vector(y, n, "y")

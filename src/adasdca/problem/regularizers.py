@@ -116,6 +116,8 @@ class Regularizer:
 
     def primal(self, u: Array) -> Array:
         """Return ∇g*(u), the w that belongs to u; without an L2 term, 0 where |u_j| ≤ σf_j."""
+        if self.is_ridge:
+            return np.array(u)
         w = np.sign(u) * np.maximum(np.abs(u) - self.threshold, 0.0)
         if self.factors is not None:
             w /= self._units

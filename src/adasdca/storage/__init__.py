@@ -1,7 +1,7 @@
 """What all files share: they appear whole or not at all, and damaged ones are told as such."""
 
 from adasdca.storage.archives import Archive, read_arrays
-from adasdca.storage.damage import FileError, allowance, check_size, guarded
+from adasdca.storage.damage import FileError, allowance, check_size, file_sha256, guarded
 from adasdca.storage.writing import check_writable, replacing, write_whole
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "allowance",
     "check_size",
     "check_writable",
+    "file_sha256",
     "guarded",
     "read_arrays",
     "replacing",

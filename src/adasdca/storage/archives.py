@@ -6,7 +6,6 @@ import math
 import os
 import warnings
 import zipfile
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -25,14 +24,8 @@ _DAMAGED = "is damaged or no archive of arrays ({error}); copy it again, or writ
 class Archive:
     """A zip archive whose entries together are in proportion to its size.
 
-    Parameters
-    ----------
-    path : str or path
-        What to call it.
-    source : file, optional
-        Where its bytes are, if not in the file of that name.
-    remedy : str
-        How damage is told; ``{error}`` stands for what the reader said.
+    Its bytes are in the file of that name, or in `source`. In `remedy`, which says how damage is
+    told, ``{error}`` stands for what the reader said.
     """
 
     def __init__(
@@ -56,12 +49,7 @@ class Archive:
     def __enter__(self) -> Archive:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._zip.close()
         self._file.close()
 
@@ -117,17 +105,10 @@ def _array(file: Any, name: str, size: int) -> NDArray[Any]:
 def read_arrays(
     path: str | os.PathLike[str], source: BinaryIO | None = None, remedy: str = _DAMAGED
 ) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an npz file; those who wrote it are not trusted.
+    """Return all arrays of an npz file; those who wrote it are not trusted. See `Archive`.
 
-    Parameters
-    ----------
-    path, source, remedy
-        See `Archive`.
-
-    Raises
-    ------
-    FileError
-        If it is no such archive, is damaged, or would become far larger than it is.
+    A `FileError` says that it is no such archive, is damaged, or would become far larger than it
+    is.
     """
     with Archive(path, source, remedy) as archive:
         other = [name for name in archive.names if not name.endswith(".npy")]

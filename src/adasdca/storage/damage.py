@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,16 +40,25 @@ def guarded(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
         raise FileError(f"{os.fspath(path)} {remedy.format(error=words)}") from error
 
 
+def file_sha256(path: str | os.PathLike[str]) -> str:
+    """Return the checksum of a file."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
 def allowance(size: int) -> int:
     """Return the bytes that a file of this size may become in memory."""
     return max(FREE, EXPANSION * size)
 
 
-def check_size(path: str | os.PathLike[str], wanted: int, size: int) -> None:
+def check_size(path: str | os.PathLike[str], needed: int, size: int) -> None:
     """Refuse contents out of proportion to the bytes on disk, before memory is taken."""
-    if wanted > allowance(size):
+    if needed > allowance(size):
         raise FileError(
-            f"{os.fspath(path)}: {size} bytes would become {wanted} in memory, more than "
+            f"{os.fspath(path)}: {size} bytes would become {needed} in memory, more than "
             f"{EXPANSION} times as many, so that it is damaged or made to exhaust memory; if it is "
             "neither, store it uncompressed."
         )

@@ -1,24 +1,27 @@
 """Rows on a device: their targets, weights and duals stay there.
 
 What is done to rows is `Products` and `Passes`; everything else is here, whatever these are. Epochs
-of coordinate ascent are one update after the other, which a device of thousands of slow threads is
-no help for: this backend is second-order only.
+are of mini-batches, and only there for losses with kinks on sparse rows: smooth losses need a few
+second-order steps.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Facts, ScaleError, to_host
-from adasdca.backends.cuda.certificate import EPS, Certifier
-from adasdca.backends.cuda.products import Passes, Products
+from adasdca.backends.base import Facts, ScaleError, to_host, without_rows
+from adasdca.backends.cuda.certificate import Certifier
+from adasdca.backends.cuda.epochs import DeviceEpochs
+from adasdca.backends.cuda.facts import DeviceFacts
+from adasdca.backends.cuda.products import BatchProducts, Passes, Products
 from adasdca.backends.cuda.term import DeviceTerm, WeightedRows
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
@@ -27,37 +30,23 @@ Array = NDArray[np.float64]
 
 #: Times that duals of a lasso are scaled until they are feasible; 0 is tried beside them.
 FEASIBLE = 60
-#: Most evaluations for the best intercept.
-EVALUATIONS = 200
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """Rows that a backend has, as a problem knows them."""
-
-    shape: tuple[int, int]
 
 
 class DeviceBackend:
-    """Rows on a device, or wherever their products and passes are made.
+    """The `Backend` of rows on a device, or wherever their products and passes are made.
 
-    Parameters
-    ----------
-    problem : Problem
-        The checked problem; of its rows only the shape is asked for.
-    products, passes : Products, Passes
-        Its rows, where these are.
+    Of the rows of the problem only the shape is asked for.
     """
 
     def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
         self.problem, self.products, self.passes = problem, products, passes
         self.xp, self.mu = passes.xp, problem.mu
+        kinked = problem.loss.smoothness == 0
         n, d = products.shape
         ones = self.xp.ones(n)
         self._weight = passes.weighted(ones)
         centre = products.combine(self._weight) / problem.total
         self.at = WeightedRows(products, passes, centre, self.mu, problem.total)
-        self.facts: Facts = products.facts
         metric = np.broadcast_to(np.asarray(problem.regularizer.metric, np.float64), d)
         squares = products.row_squares(1.0 / metric)
         self._curvature = passes.weighted(squares) / self.mu
@@ -67,6 +56,19 @@ class DeviceBackend:
                 "features to about 1 or choose a larger lam"
                 + (" or larger penalty_factors." if problem.penalty_factors is not None else ".")
             )
+        self.facts: Facts = products.facts
+        self._epochs: DeviceEpochs | None = None
+        if isinstance(self.facts, DeviceFacts):
+            if self.facts.ascends and kinked and problem.regularizer.is_ridge:
+                self._epochs = DeviceEpochs(
+                    problem,
+                    cast(BatchProducts, products),
+                    passes,
+                    self.facts.counts,
+                    self._curvature,
+                )
+            batch = self._epochs.height if self._epochs else 1
+            self.facts = replace(self.facts, ascends=self._epochs is not None, batch=batch)
         self.certifier = Certifier(problem, products, passes, self.xp.sqrt(squares))
         self.multiplier, self.b = 0.0, 0.0
         self.w, self.beta = np.zeros(d), self.xp.zeros(n)
@@ -88,24 +90,17 @@ class DeviceBackend:
         self.beta, self.w, self.b = duals, w, b
 
     def restrict(self, features: NDArray[np.intp]) -> DeviceBackend:
-        """Return the problem on some of the features, at β = 0."""
-        problem, products = self.problem, self.products.take_columns(features)
-        bounds, factors = problem.bounds, problem.penalty_factors
-        part = replace(
-            problem,
-            rows=Elsewhere(products.shape),  # type: ignore[arg-type]
-            bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
-            penalty_factors=None if factors is None else factors[features],
-            constant=0.0,  # what a part of the features is told as is no model
-        )
-        return DeviceBackend(part, products, self.passes)
+        problem = without_rows(self.problem).restrict(features)
+        return DeviceBackend(problem, self.products.take_columns(features), self.passes)
 
     def ascend(self, plan: Epoch, seconds: float) -> int:
-        """Refuse: `facts.ascends` is False."""
-        raise NotImplementedError("this backend does not ascend; choose method='auto'")
+        """Carry a plan out in mini-batches, for at most about that many seconds."""
+        assert self._epochs is not None
+        duals, b, visits = self._epochs.ascend(plan, self.beta, self.b, seconds)
+        self.place(duals, self.problem.regularizer.primal(self.combine(duals)), b)
+        return visits
 
     def gather(self, duals: Any) -> Array:
-        """Return a dual point as n numbers."""
         return self.products.from_device(duals)
 
     def scatter(self, beta: Array) -> Any:
@@ -127,15 +122,12 @@ class DeviceBackend:
         return self._known[1]
 
     def combine(self, duals: Any) -> Array:
-        """Return u = Σ_i c_iβ_i x_i/(λN)."""
         return self.at.combine(duals)
 
     def column_squares(self) -> Array:
-        """Return Σ_i c_i x_ij² for every feature."""
         return np.asarray(to_host(self.products.squares(self._weight)))
 
     def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
-        """Return the weight of the rows whose duals are free, and the mean residual."""
         xp, loss = self.xp, self.problem.loss
         y, (lower, upper) = self.passes.y, loss.domain
         margin = loss.kind == "classification"
@@ -179,11 +171,15 @@ class DeviceBackend:
                 points.append((b, self.beta))
         found = [(*self._certify(self.w, at, scores, duals), at) for at, duals in points]
         certificate, certified, b = min(found, key=lambda each: each[0].gap)
+        active, spread = n, 1.0
+        if self._epochs is not None and "adaptive" in needs:
+            active, spread = self._epochs.look(scores, b, self.beta)
         return Survey(
             certificate=certificate,
             n=n,
             intercept=b,
-            active=n,
+            active=active,
+            spread=spread,
             moved=int(self.xp.count_nonzero(self.beta)),
             coef=self.w,
             beta=self.beta,
@@ -194,7 +190,6 @@ class DeviceBackend:
         )
 
     def certify(self, w: Array, b: float, duals: Any) -> Certificate:
-        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
         return self._certify(w, b, self._scores(w), duals)[0]
 
     def _certify(self, w: Array, b: float, scores: Any, duals: Any) -> tuple[Certificate, Any]:
@@ -233,36 +228,10 @@ class DeviceBackend:
         return duals
 
     def best_intercept(self, scores: Any, guess: float) -> float:
-        """Return the root b of the falling function Σ_i c_iβ_i(b).
+        """Return the root b of the falling function Σ_i c_iβ_i(b)."""
 
-        Newton where it has a slope, else false position with its stale end halved, in a bracket.
-        """
-        b, low, high, at_low, at_high = guess, -math.inf, math.inf, 0.0, 0.0
-        reach = 1e-3 * max(1.0, abs(guess))
-        for evaluation in range(EVALUATIONS):
-            at, mass, bend = self.passes.balance(scores, b)
-            # The sum is not known better than this.
-            if abs(at) <= 4.0 * EPS * mass:
-                return b
-            if at > 0:
-                low, at_low, at_high = b, at, 0.5 * at_high
-            else:
-                high, at_high, at_low = b, at, 0.5 * at_low
-            bracketed = math.isfinite(high - low)
-            if bracketed and high - low <= 4.0 * EPS * max(abs(b), 1e-290):
-                return b
-            following = b + at / bend if bend > 0 else math.nan
-            if abs(following - b) <= 2.0 * EPS * abs(b):
-                return b  # a step that b has no digits for; duals are balanced afterwards
-            if not low < following < high:
-                if not bracketed:
-                    following = b + math.copysign(reach, at)
-                    reach *= 8.0
-                else:
-                    following = low + at_low / (at_low - at_high) * (high - low)
-                    if evaluation % 3 == 2 or not low < following < high:
-                        following = 0.5 * (low + high)
-            if following == b:
-                return b
-            b = following
-        return b
+        def balance(b: float) -> tuple[float, float, float]:
+            total, mass, slope = self.passes.balance(scores, b)
+            return total, slope, mass
+
+        return _core.root_of_balance(balance, guess)

@@ -25,15 +25,7 @@ EPS = float(np.finfo(np.float64).eps) / 2
 
 
 class PenaltySide:
-    """What the features' side of a certificate asks of the regulariser.
-
-    Parameters
-    ----------
-    g : Regularizer
-        The regulariser.
-    d : int
-        The number of features.
-    """
+    """What the features' side of a certificate asks of the regulariser."""
 
     def __init__(self, g: Regularizer, d: int) -> None:
         self.g = g
@@ -50,7 +42,7 @@ class PenaltySide:
         """Return |w| in the metric."""
         return math.sqrt(float(self.metric @ (w * w)))
 
-    def corner(self, u: Array) -> Array:
+    def maximiser(self, u: Array) -> Array:
         """Return where u x − f σ|x| is largest, infinite at an infinite bound."""
         rest = np.clip(np.zeros_like(u), self.lower, self.upper)
         return np.where(u > self.slope, self.upper, np.where(u < -self.slope, self.lower, rest))
@@ -59,20 +51,22 @@ class PenaltySide:
         """Return g_j(w_j) + g*_j(u_j) − u_j w_j, as sums of terms that are never negative."""
         f, slope = self.f, self.slope
         x = self.g.primal(u)
+        if self.g.is_quadratic and self.curved.all():
+            return np.asarray(0.5 * f * (w - x) ** 2)
         if not self.curved.all():
             x = np.where(self.curved, x, 0.0)
-        apart, s = w - x, u - f * x
+        difference, s = w - x, u - f * x
         inner = np.clip(np.divide(s, slope, out=np.zeros_like(s), where=slope > 0), -1.0, 1.0)
         t = np.where(x == 0, inner, np.copysign(1.0, x))
-        bend = np.maximum(np.abs(w) - t * w, 0.0)
+        kink = np.maximum(np.abs(w) - t * w, 0.0)
         free = (x > self.lower) & (x < self.upper)
-        wall = np.where(free, 0.0, np.maximum((slope * t - s) * apart, 0.0))
-        out = np.asarray(0.5 * f * apart * apart + slope * bend + wall)
+        wall = np.where(free, 0.0, np.maximum((slope * t - s) * difference, 0.0))
+        out = np.asarray(0.5 * f * difference * difference + slope * kink + wall)
         if not self.curved.all():
-            corner = self.corner(u)
-            bounded = np.isfinite(corner)
-            corner = np.where(bounded, corner, 0.0)
-            flat = u * (corner - w) - slope * (np.abs(corner) - np.abs(w))
+            maximiser = self.maximiser(u)
+            bounded = np.isfinite(maximiser)
+            maximiser = np.where(bounded, maximiser, 0.0)
+            flat = u * (maximiser - w) - slope * (np.abs(maximiser) - np.abs(w))
             out = np.where(self.curved, out, np.where(bounded, flat, math.inf))
         return out
 
@@ -81,11 +75,11 @@ class PenaltySide:
         if self.curved.all():
             return 0.0
         each = off * np.sqrt(self.metric)
-        low, high = np.abs(w - self.corner(u - each)), np.abs(w - self.corner(u + each))
-        apart = np.where(self.curved, 0.0, np.maximum(low, high))
-        return math.sqrt(float(self.metric @ (apart * apart)))
+        low, high = np.abs(w - self.maximiser(u - each)), np.abs(w - self.maximiser(u + each))
+        distance = np.where(self.curved, 0.0, np.maximum(low, high))
+        return math.sqrt(float(self.metric @ (distance * distance)))
 
-    def stray(self, w: Array, level: float) -> float:
+    def unbounded_distance(self, w: Array, level: float) -> float:
         """Bound |w − w*| over the features where strong convexity gives no bound."""
         if self.curved.all():
             return 0.0
@@ -101,14 +95,7 @@ class PenaltySide:
 class Certifier:
     """Certifies points of a problem whose rows are on a device.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    products, passes : Products, Passes
-        Its rows.
-    norms : (n,) array
-        Lengths of the rows in the dual of the regulariser's metric.
+    `norms` are the lengths of the rows in the dual of the regulariser's metric.
     """
 
     def __init__(self, problem: Problem, products: Products, passes: Passes, norms: Any) -> None:
@@ -131,28 +118,20 @@ class Certifier:
         return 2.0 * EPS * (self.products.chain + 12) * mass / self.problem.mu
 
     def certificate(self, sums: RowSums, w: Array, u: Array) -> Certificate:
-        """Certify w and a dual point with its u.
-
-        Parameters
-        ----------
-        sums : RowSums
-            The rows' part.
-        w, u : (d,) array
-            The features' part.
-        """
+        """Certify w and a dual point with its u, by the rows' part."""
         problem, side = self.problem, self.side
         g, n, d = problem.regularizer, problem.total, len(w)
         scale, each = g.scale, side.excess(w, u)
-        apart, off = float(each.sum()), self.off(sums.mass)
-        slope = math.sqrt(2.0 * apart) + 0.5 * off if g.eta > 0 else 0.0
+        excess, off = float(each.sum()), self.off(sums.mass)
+        slope = math.sqrt(2.0 * excess) + 0.5 * off if g.eta > 0 else 0.0
         lost = scale * (slope + side.reach(w, u, off)) * off
-        told = self._told(w, u, float(each[-1])) if problem.constant else 0.0
+        last = self._rounded_last(w, u, float(each[-1])) if problem.constant else 0.0
         relative = 4.0 * EPS * (256.0 + 0.5 * d)
         nothing = sums.value == 0 and sums.mass == 0 and not w.any()
         tiny = 0.0 if nothing else 1e-300
         primal = sums.value / n + scale * g.value(w)
-        gap = sums.excess / n + scale * apart
-        rounding = 1.001 * (sums.slip / n + lost + scale * told + relative * gap) + tiny
+        gap = sums.excess / n + scale * excess
+        rounding = 1.001 * (sums.slip / n + lost + scale * last + relative * gap) + tiny
         blur = 1.001 * (sums.blur / n + relative * primal) + tiny
         gap += rounding
         if problem.fit_intercept and sums.imbalance != 0:
@@ -160,7 +139,7 @@ class Certifier:
             gap, rounding = gap + price, rounding + price
         return Certificate.of(primal, gap, rounding, blur, problem.strength)
 
-    def _told(self, w: Array, u: Array, here: float) -> float:
+    def _rounded_last(self, w: Array, u: Array, here: float) -> float:
         """Return how far the excess can rise if the last of w is rounded."""
         if math.isinf(here):
             return 0.0
@@ -180,7 +159,7 @@ class Certifier:
             far += 1.0 + math.log(2.0 * n / max(lighter, 1e-300))
         else:
             far += problem.loss.dead_zone
-        far += self.longest * self.side.stray(w, level / scale)
+        far += self.longest * self.side.unbounded_distance(w, level / scale)
         mean = 1.001 * abs(sums.imbalance) / n
         half = 0.5 * mean * self.longest * math.sqrt(2.0 / scale)
         plus = half * half + mean * far

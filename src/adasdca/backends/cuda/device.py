@@ -66,7 +66,7 @@ def cuda_backend(problem: Problem) -> DeviceBackend:
     products = placed(problem.rows, VECTORS)
     from adasdca.backends.cuda.kernels.passes import CudaPasses
 
-    with _told(problem.rows, VECTORS):
+    with _memory_told(problem.rows, VECTORS):
         return DeviceBackend(problem, products, CudaPasses(problem))
 
 
@@ -92,14 +92,14 @@ def placed(rows: Any, vectors: int) -> Products:
         raise _too_large(rows, vectors, free)
     from adasdca.backends.cuda.kernels.arrays import device_products
 
-    with _told(rows, vectors):
+    with _memory_told(rows, vectors):
         if taken + matrix <= free:
             return device_products(rows)
         return StreamedRows(rows, height, device_products, cupy)
 
 
 @contextmanager
-def _told(rows: Any, vectors: int) -> Iterator[None]:
+def _memory_told(rows: Any, vectors: int) -> Iterator[None]:
     """Say what a device has too little memory for."""
     cupy = load_cupy()
     try:

@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """Facts about rows; `backends.facts.RowFacts` says what each is.
-
-    Attributes
-    ----------
-    counts : (d,) array
-        The number of entries of every column.
-    """
+    """Facts about rows; `backends.facts.RowFacts` says what each is."""
 
     n: int
     d: int
@@ -24,8 +18,9 @@ class DeviceFacts:
     dense: bool
     entry_bytes: int
     squared_length: float
-    counts: NDArray[np.float64]
+    counts: NDArray[np.float64]  #: (d,), the number of entries of every column.
     ascends: bool = False
+    batch: int = 1  #: Rows of a mini-batch.
 
     @property
     def column_shares(self) -> NDArray[np.float64]:

@@ -18,13 +18,7 @@ VECTORS = 4
 
 
 class ProductsHere:
-    """What `RowProducts` has, of rows on a device; what comes back is in this process.
-
-    Parameters
-    ----------
-    products : Products
-        The rows.
-    """
+    """What `RowProducts` has, of rows on a device; what comes back is in this process."""
 
     def __init__(self, products: Products) -> None:
         self._products = products

@@ -18,25 +18,14 @@ Array = NDArray[np.float64]
 
 
 class Products(Protocol):
-    """Products with rows.
+    """Products with rows."""
 
-    Attributes
-    ----------
-    shape : (n, d)
-        The shape of X.
-    sizes : float or (n,) array
-        The number of entries of a row.
-    chain, chain_of : int
-        The most additions that an entry of `combine`, and of `combine_of`, goes through.
-    facts : Facts
-        What the cost model asks.
-    """
-
-    shape: tuple[int, int]
-    sizes: Any
+    shape: tuple[int, int]  #: (n, d), the shape of X.
+    sizes: Any  #: float or (n,), the number of entries of a row.
+    #: The most additions that an entry of `combine`, and of `combine_of`, goes through.
     chain: int
     chain_of: int
-    facts: Facts
+    facts: Facts  #: What the cost model asks.
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
         """Return x_i·v + shift of all rows."""
@@ -86,34 +75,29 @@ class Products(Protocol):
         """Return a vector of n numbers in this process."""
 
 
+class BatchProducts(Products, Protocol):
+    """Products with rows that take steps in mini-batches; their facts say that they ascend."""
+
+    def batches(self, point: MiniBatches, passes: Any, height: int) -> Callable[[Any], float]:
+        """Return a function that visits rows in batches, and returns the intercept."""
+
+
 class System(NamedTuple):
     """(Σ_i h_i x_i x_iᵀ + diag(own)) v + Σ_i h_i x_i s = right, Σ_i h_i (x_i·v + s) = balance.
 
     The second line, and s, only where `free`. Vectors are where the rows are.
-
-    Attributes
-    ----------
-    h : (n,) array
-        Curvatures.
-    own, scale : (d,) array
-        A diagonal, and that of the whole matrix.
-    right, balance : (d,) array, float
-        The right-hand sides.
-    mass : float
-        Σ_i h_i, or 1.
-    free : bool
-        Whether the second line is there.
-    accuracy : float
-        The share of the right-hand side to leave, in the norm of the preconditioner.
     """
 
-    h: Any
+    h: Any  #: (n,), curvatures.
+    #: (d,), A diagonal, and that of the whole matrix.
     own: Any
     scale: Any
+    #: The right-hand sides.
     right: Any
     balance: float
-    mass: float
-    free: bool
+    mass: float  #: Σ_i h_i, or 1.
+    free: bool  #: Whether the second line is there.
+    #: The share of the right-hand side to leave, in the norm of the preconditioner.
     accuracy: float
 
 
@@ -130,90 +114,79 @@ class Iterated(NamedTuple):
 Few = Callable[[], "tuple[Products, Any] | None"]
 
 
-class RowChoice(NamedTuple):
-    """Which rows a Gram matrix is of: all, some by their numbers, or a sample.
+class MiniBatches(NamedTuple):
+    """Where mini-batches of dual coordinate ascent begin.
 
     Attributes
     ----------
-    index : array of int or None
-        Row numbers.
-    size : int
-        Size of the sample, one row of each of so many strata; 0 for none.
-    key : int
-        Which sample.
+    beta : (n,) array
+        The duals, which the batches change.
+    u : (d,) array
+        Σ_i c_iβ_i x_i/(λN).
+    b, balance : float
+        The intercept, and Σ_i c_iβ_i, which is to be 0 after every batch.
+    free : bool
+        Whether there is an intercept.
+    curvature : (n,) array
+        Curvatures of the steps of rows, large enough for those of a whole batch.
+    largest : float
+        No number of u gets larger.
+    mu : float
+        λN.
     """
 
-    index: Any = None
-    size: int = 0
-    key: int = 0
+    beta: Any
+    u: Any
+    b: float
+    balance: float
+    free: bool
+    curvature: Any
+    largest: float
+    mu: float
+
+
+class RowChoice(NamedTuple):
+    """Which rows a Gram matrix is of: all, some by their numbers, or a sample."""
+
+    index: Any = None  #: Row numbers.
+    size: int = 0  #: Size of the sample, one row of each of so many strata; 0 for none.
+    key: int = 0  #: Which sample.
 
 
 class Derived(NamedTuple):
-    """The rows at a point: scores, −φ', cφ'', and sums.
+    """The rows at a point: scores, −φ', cφ'', and sums."""
 
-    Attributes
-    ----------
-    scores, beta, h : (n,) array
-        Of the rows.
-    balance, mass : float
-        Σ c_iβ_i and Σ c_iφ''.
-    residual : float
-        Σ |t − z|.
-    curved : int
-        Number of rows with curvature.
-    reach : float
-        The largest |score|.
-    """
-
+    #: (n,), of the rows.
     scores: Any
     beta: Any
     h: Any
+    #: Σ c_iβ_i and Σ c_iφ''.
     balance: float
     mass: float
-    residual: float
-    curved: int
-    reach: float
+    residual: float  #: Σ |t − z|.
+    curved: int  #: Number of rows with curvature.
+    reach: float  #: The largest |score|.
 
 
 class RowSums(NamedTuple):
-    """Sums over the rows by which a point is certified.
+    """Sums over the rows by which a point is certified."""
 
-    Attributes
-    ----------
-    value, excess : float
-        Σ c φ, and Σ c (φ + φ* + aβ).
-    slip, blur : float
-        What rounding of the scores can add to the excess, and to the value.
-    mass : float
-        Σ c |β| |x|.
-    imbalance : float
-        Σ c β.
-    far : float
-        The largest |t − z|.
-    """
-
+    #: Σ c φ, and Σ c (φ + φ* + aβ).
     value: float
     excess: float
+    #: What rounding of the scores can add to the excess, and to the value.
     slip: float
     blur: float
-    mass: float
-    imbalance: float
-    far: float
+    mass: float  #: Σ c |β| |x|.
+    imbalance: float  #: Σ c β.
+    far: float  #: The largest |t − z|.
 
 
 class Passes(Protocol):
-    """Passes over vectors of n numbers, with the loss, targets and weights of the rows.
+    """Passes over vectors of n numbers, with the loss, targets and weights of the rows."""
 
-    Attributes
-    ----------
-    xp : module
-        NumPy, or the one like it whose arrays these vectors are.
-    y : (n,) array
-        The targets.
-    """
-
-    xp: Any
-    y: Any
+    xp: Any  #: NumPy, or the one like it whose arrays these vectors are.
+    y: Any  #: (n,), the targets.
 
     def derive(self, scores: Any, change: Any, step: float, centre: Any, length: float) -> Derived:
         """Go along a line, if there is one, and derive the loss, kinks rounded over a length."""
@@ -228,6 +201,9 @@ class Passes(Protocol):
 
     def slopes(self, scores: Any, b: float) -> Any:
         """Return −φ' at scores + b."""
+
+    def shares(self, scores: Any, b: float, duals: Any, curvature: Any) -> tuple[Any, Any]:
+        """Return c (φ + φ* + aβ) and c q|Δβ| of every row at scores + b, Δβ its exact step."""
 
     def sides(self, duals: Any) -> tuple[float, float]:
         """Return Σ c max(β, 0) and Σ c max(−β, 0)."""
@@ -245,15 +221,9 @@ class Passes(Protocol):
 
 
 class Summation(Protocol):
-    """Sums over the rows in twice the digits.
+    """Sums over the rows in twice the digits."""
 
-    Attributes
-    ----------
-    xp : module
-        NumPy, or the one like it whose arrays are added.
-    """
-
-    xp: Any
+    xp: Any  #: NumPy, or the one like it whose arrays are added.
 
     def sum(self, values: Any, weight: Any) -> float:
         """Return Σ_i c_i v_i, c = 1 without weights."""

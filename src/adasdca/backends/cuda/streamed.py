@@ -29,18 +29,10 @@ def row_slice(rows: Rows, first: int, last: int) -> Rows:
 
 
 class StreamedRows:
-    """Products with rows of this process, made on a device.
+    """`Products` with rows of this process, made on a device.
 
-    Parameters
-    ----------
-    rows : Rows
-        The rows.
-    height : int
-        Most rows that the device has room for.
-    copy : callable
-        Copies rows there.
-    xp : module
-        Whose arrays vectors of n numbers are.
+    `copy` copies rows there, for no more than `height` of which it has room. Vectors of n numbers
+    are arrays of `xp`.
     """
 
     def __init__(self, rows: Rows, height: int, copy: Copy, xp: Any) -> None:
@@ -70,19 +62,15 @@ class StreamedRows:
         return np.asarray(to_host(x))
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
-        """Return x_i·v + shift of all rows."""
         return self._xp.concatenate([rows.scores(v, shift) for _, rows in self._parts()])
 
     def combine(self, r: Any) -> Any:
-        """Return Σ_i r_i x_i."""
         return sum(rows.combine(r[part]) for part, rows in self._parts())
 
     def scores_of(self, v: Any) -> Any:
-        """Return the scores of several v, a row each, in rows."""
         return self._xp.concatenate([rows.scores_of(v) for _, rows in self._parts()], axis=1)
 
     def combine_of(self, r: Any, squared: bool = False) -> Any:
-        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
         whole = self._xp.ascontiguousarray
         return sum(rows.combine_of(whole(r[:, part]), squared) for part, rows in self._parts())
 
@@ -91,11 +79,9 @@ class StreamedRows:
         return NotImplemented
 
     def squares(self, h: Any) -> Any:
-        """Return Σ_i h_i x_ij² for every feature."""
         return sum(rows.squares(h[part]) for part, rows in self._parts())
 
     def row_squares(self, factors: Array) -> Any:
-        """Return Σ_j f_j x_ij² of all rows."""
         return self._xp.concatenate([rows.row_squares(factors) for _, rows in self._parts()])
 
     def line(
@@ -112,12 +98,10 @@ class StreamedRows:
         return change, ahead
 
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
-        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
         found = [rows.curve(h[part], v, shift) for part, rows in self._parts()]
         return sum(each for each, _ in found), self._xp.concatenate([image for _, image in found])
 
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
-        """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); None if time ran out."""
         total: Any = 0.0
         for part, own in self._parts():
             chosen = rows
@@ -144,6 +128,5 @@ class StreamedRows:
         return self._copy(self._rows.take(to_host(index)))
 
     def take_columns(self, features: NDArray[np.intp]) -> StreamedRows:
-        """Return the rows with some of the features."""
         rows = self._rows.take_columns(features)
         return StreamedRows(rows, self._height, self._copy, self._xp)

@@ -32,23 +32,12 @@ SMALL = 256
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Rows with their loss, targets and weights, where they are.
-
-    Attributes
-    ----------
-    products : Products
-        Products with the rows.
-    passes : Passes
-        Passes over vectors of the rows.
-    centre : (d,) array where the rows are
-        Their mean.
-    mu, total : float
-        λN and N.
-    """
+    """Rows with their loss, targets and weights, where they are."""
 
     products: Products
     passes: Passes
-    centre: Any
+    centre: Any  #: (d,), their mean.
+    #: λN and N.
     mu: float
     total: float
 
@@ -58,16 +47,10 @@ class WeightedRows:
 
 
 class DeviceTerm:
-    """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
+    """The `RowTerm` of rows on a device.
 
-    Parameters
-    ----------
-    at : WeightedRows
-        The rows.
-    length, centre : float, (n,) array
-        Kinks are rounded over this length about these duals.
-    known : (v, scores), optional
-        The scores x_i·v of a v, not to be taken again.
+    Kinks are rounded over a length about the duals `centre`. Of `known`, a v and its scores x_i·v,
+    the latter are not taken again.
     """
 
     exact, known = False, 0
@@ -77,24 +60,21 @@ class DeviceTerm:
     ) -> None:
         self._at, self.length, self.centre, self._known = at, length, centre, known
         self._samples, self._asked = 0, 0
-        self._bent: tuple[Any, Any] | None = None
+        self._curved_rows: tuple[Any, Any] | None = None
 
     # -- the point
 
     def go(self, v: Array, b: float) -> None:
-        """Go to a point, for its second derivatives alone."""
         known, scores = self._known
         scores = scores + b if v is known else self._at.products.scores(v, b)
         self._first = scores
         self._derive(scores, None, 0.0)
 
     def place(self, v: Array, b: float) -> Derivatives:
-        """Go to a point."""
         self.go(v, b)
         return self._derivatives()
 
     def move(self, length: float) -> Derivatives:
-        """Go along the line."""
         self._derive(self.here.scores, self.change, length)
         if length != 1.0 or self._ahead is None:
             return self._derivatives()
@@ -111,7 +91,7 @@ class DeviceTerm:
         if here.mass < STRAIGHT * self._at.total:
             # Nearly straight everywhere: a step would leave the range of doubles.
             here = here._replace(h=0.0 * here.h, mass=0.0, curved=0)
-        self.here, self._asked, self._bent = here, 0, None
+        self.here, self._asked, self._curved_rows = here, 0, None
 
     def _derivatives(self) -> Derivatives:
         here = self.here
@@ -119,26 +99,21 @@ class DeviceTerm:
 
     @property
     def balance(self) -> float:
-        """Σ_i c_iβ_i."""
         return self.here.balance
 
     @property
     def curved(self) -> int:
-        """Number of rows with curvature."""
         return self.here.curved
 
     @property
     def residual(self) -> float:
-        """Mean distance of the scores from their targets."""
         return self.here.residual / self._at.products.shape[0]
 
     @property
     def travel(self) -> float:
-        """Mean distance of the scores from where they began."""
         return float(abs(self.here.scores - self._first).mean())
 
     def duals(self) -> Any:
-        """Return the dual point −φ' of all rows."""
         return self.here.beta
 
     # -- the line
@@ -150,7 +125,6 @@ class DeviceTerm:
         )
 
     def slope(self, length: float) -> RowSlope:
-        """Return the slope along the line."""
         here = self.here
         value, size, bend = self._at.passes.slope(
             here.scores, self.change, length, self.centre, self.length
@@ -167,7 +141,6 @@ class DeviceTerm:
         sample: int | None = None,
         combined: bool = False,
     ) -> Gram | None:
-        """Sum the matrix of the features; None if time ran out."""
         at, h, (n, d) = self._at, self.here.h, self._at.products.shape
         rows, refined = RowChoice(), False
         if sample is None and d >= SMALL and self.curved > MANY * d:
@@ -212,8 +185,8 @@ class DeviceTerm:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
         self._asked += 1
         if self._asked == PRODUCTS:
-            self._bent = self._few()
-        rows, h = self._bent or (self._at.products, self.here.h)
+            self._curved_rows = self._few()
+        rows, h = self._curved_rows or (self._at.products, self.here.h)
         found, image = rows.curve(h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
 

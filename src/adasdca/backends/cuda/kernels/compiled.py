@@ -16,15 +16,19 @@ NULL = np.uintp(0)
 
 
 @cache
-def kernel(source: str, name: str, *definitions: str) -> Any:
-    """Return a kernel, compiled when it is first asked for."""
-    return _module(source, *definitions).get_function(name)
+def kernel(source: str, name: str, *definitions: str, together: bool = False) -> Any:
+    """Return a kernel, compiled when it is first asked for.
+
+    Where `together`, its blocks run at the same time and may wait for each other.
+    """
+    return _module(source, *definitions, together=together).get_function(name)
 
 
 @cache
-def _module(source: str, *definitions: str) -> Any:
+def _module(source: str, *definitions: str, together: bool) -> Any:
     options = ("--device-as-default-execution-space", *(f"-D{each}" for each in definitions))
-    return cp.RawModule(code=kernel_source(source), options=options)
+    code = kernel_source(source)
+    return cp.RawModule(code=code, options=options, enable_cooperative_groups=together)
 
 
 def real(dtype: Any) -> str:

@@ -13,20 +13,16 @@ from adasdca import _core
 from adasdca.backends.base import Facts
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, real
+from adasdca.backends.cuda.kernels.epochs import CudaBatches
 from adasdca.backends.cuda.kernels.rows import CudaRows, width_for
+from adasdca.backends.cuda.products import MiniBatches
 
 #: Entries of a column that are added before their sum is added to others.
 SEGMENT = 1024
 
 
 class CudaCsr(CudaRows):
-    """Rows of a CSR matrix on a device, with a copy by columns.
-
-    Parameters
-    ----------
-    matrix : cupyx CSR matrix
-        The rows.
-    """
+    """Rows of a CSR matrix of cupyx, with a copy by columns."""
 
     _centred = "centred_sparse"
 
@@ -51,6 +47,7 @@ class CudaCsr(CudaRows):
             matrix.dtype.itemsize + 4,
             float((self.sizes**2).mean()),
             counts.get().astype(np.float64),
+            ascends=True,
         )
         parts = -(-counts // SEGMENT)
         self._first = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(parts)])
@@ -94,12 +91,10 @@ class CudaCsr(CudaRows):
         return out
 
     def scores_of(self, v: Any) -> Any:
-        """Return the scores of several v, a row each, in rows."""
         start, index, values = self._entries
         return self._dots(start, index, values, cp.ascontiguousarray(cp.asarray(v).T), False)
 
     def combine_of(self, r: Any, squared: bool = False) -> Any:
-        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
         d, out = self.shape[1], cp.empty((len(r), self.shape[1]))
         index, values = self._columns
         parts = self._dots(self._begin, index, values, cp.ascontiguousarray(r.T), squared)
@@ -108,10 +103,12 @@ class CudaCsr(CudaRows):
             self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
         return out
 
+    def batches(self, point: MiniBatches, passes: Any, height: int) -> CudaBatches:
+        """Return a function that visits rows in batches, and returns the intercept."""
+        return CudaBatches(self._entries, self._width, passes, point, height)
+
     def take_rows(self, index: Any) -> CudaCsr:
-        """Return some of the rows."""
         return CudaCsr(self.matrix[index])
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaCsr:
-        """Return the rows with some of the features."""
         return CudaCsr(self.matrix[:, cp.asarray(features)].tocsr())

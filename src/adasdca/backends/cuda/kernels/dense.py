@@ -34,13 +34,7 @@ REGISTERS = 128
 
 
 class CudaDense(CudaRows):
-    """Rows of a dense array on a device.
-
-    Parameters
-    ----------
-    values : (n, d) array of CuPy
-        The rows, in C order.
-    """
+    """Rows of a dense array of CuPy, in C order."""
 
     _centred = "centred_dense"
 
@@ -130,7 +124,6 @@ class CudaDense(CudaRows):
         return image, self._fused("LINE", line, passes, image)
 
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
-        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
         if self._fuses is None:
             return super().curve(h, v, shift)
         image = cp.empty(self.shape[0])
@@ -163,11 +156,9 @@ class CudaDense(CudaRows):
         return out[: d + 1, : d + 1]
 
     def take_rows(self, index: Any) -> CudaDense:
-        """Return some of the rows."""
         return CudaDense(self.values[index])
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaDense:
-        """Return the rows with some of the features."""
         return CudaDense(cp.ascontiguousarray(self.values[:, cp.asarray(features)]))
 
 

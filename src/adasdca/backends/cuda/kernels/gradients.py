@@ -20,18 +20,7 @@ STATE, ENERGY, GOAL, STOPPED, TAKEN, Y = 7, 0, 1, 2, 3, 6
 def iterate(rows: Any, system: System, few: Few, deadline: float, most: int) -> Iterated | None:
     """Solve a system with the matrix of these rows; None if time ran out.
 
-    Parameters
-    ----------
-    rows : CudaRows
-        The rows.
-    system : System
-        The equations.
-    few : callable
-        Called after some iterations: returns rows, and their curvatures, that do as well.
-    deadline : float
-        When to give up, on the clock of `time.perf_counter`.
-    most : int
-        Most iterations.
+    After some iterations `few` is called: it returns rows, and their curvatures, that do as well.
     """
     own, scale, h = system.own, system.scale, system.h
     d, free = len(scale), system.free

@@ -14,13 +14,7 @@ Array = NDArray[np.float64]
 
 
 class DeviceMatrix:
-    """A symmetric matrix on the device, for those who factorise it.
-
-    Parameters
-    ----------
-    values : (d, d) array of CuPy
-        The matrix.
-    """
+    """A symmetric matrix of CuPy, for those who factorise it."""
 
     def __init__(self, values: Any) -> None:
         self.values = values

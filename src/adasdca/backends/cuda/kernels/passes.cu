@@ -169,6 +169,20 @@ extern "C" __global__ void balance(const double* scores, double b, const double*
     sums.store(out);
 }
 
+// Of every row at scores + b: its share of the gap, c (phi + phi* + a beta), and c q times the size
+// of its exact dual step.
+extern "C" __global__ void shares(const double* scores, double b, const double* beta,
+                                  const double* q, const double* y, const double* c, PARAMETERS,
+                                  double* share, double* step, Long n) {
+    THE_LOSS;
+    EACH_ROW(i) {
+        const double sign = sign_of(y[i]), z = sign * (scores[i] + b), own = sign * beta[i];
+        const double weight = c ? c[i] : 1.0, target = target_of(y[i]);
+        share[i] = weight * loss.excess(z, own, target);
+        step[i] = weight * q[i] * fabs(loss.step(own, z, target, q[i]) - own);
+    }
+}
+
 // The sum of c x.
 extern "C" __global__ void total(const double* x, const double* c, double* out, Long n) {
     Sums<1> sums;

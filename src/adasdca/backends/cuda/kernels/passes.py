@@ -38,7 +38,6 @@ class CudaSummation:
     xp: Any = cp
 
     def sum(self, values: Any, weight: Any) -> float:
-        """Return Σ_i c_i v_i, c = 1 without weights."""
         found = summed(self._kernel, len(values), "total", 1, values, or_null(weight))
         return found[0]
 
@@ -47,13 +46,7 @@ class CudaSummation:
 
 
 class CudaPasses:
-    """Losses of all rows and their sums.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its loss, targets and weights.
-    """
+    """The `Passes` over rows whose targets and weights are on a device."""
 
     xp: Any = cp
 
@@ -72,7 +65,6 @@ class CudaPasses:
         )
 
     def part(self, rows: slice) -> CudaPasses:
-        """Return the passes over some of the rows."""
         found = copy(self)
         found.y, found.c = self.y[rows], None if self.c is None else self.c[rows]
         found.n = len(found.y)
@@ -89,7 +81,6 @@ class CudaPasses:
         return (self.y, or_null(self.c), *self._loss)
 
     def derive(self, scores: Any, change: Any, step: float, centre: Any, length: float) -> Derived:
-        """Go along a line, if there is one, and derive the loss, kinks rounded over a length."""
         beta, h = cp.empty(self.n), cp.empty(self.n)
         moved = scores if change is None else cp.empty(self.n)
         line = scores, or_null(change), np.float64(step), or_null(centre), np.float64(length)
@@ -102,35 +93,36 @@ class CudaPasses:
     def slope(
         self, scores: Any, change: Any, step: float, centre: Any, length: float
     ) -> tuple[float, float, float]:
-        """Return Σ cβ dz along a line, the sum of the sizes of its terms, and Σ cφ'' dz²."""
         line = scores, change, np.float64(step), or_null(centre), np.float64(length)
         value, size, bend, _ = self._run("slope", 3, *line, *self.rows())
         return value, size, bend
 
     def balance(self, scores: Any, b: float) -> tuple[float, float, float]:
-        """Return Σ cβ, Σ c|β| and Σ cφ'' at scores + b."""
         total, mass, bend, _ = self._run("balance", 3, scores, np.float64(b), *self.rows(), NULL)
         return total, mass, bend
 
     def slopes(self, scores: Any, b: float) -> Any:
-        """Return −φ' at scores + b."""
         beta = cp.empty(self.n)
         self._run("balance", 3, scores, np.float64(b), *self.rows(), beta)
         return beta
 
+    def shares(self, scores: Any, b: float, duals: Any, curvature: Any) -> tuple[Any, Any]:
+        """Return c (φ + φ* + aβ) and c q|Δβ| of every row at scores + b, Δβ its exact step."""
+        share, step = cp.empty(self.n), cp.empty(self.n)
+        arguments = scores, np.float64(b), duals, curvature, *self.rows(), share, step
+        self._kernel("shares")(blocks_for(self.n), (THREADS,), (*arguments, np.int64(self.n)))
+        return share, step
+
     def sides(self, duals: Any) -> tuple[float, float]:
-        """Return Σ c max(β, 0) and Σ c max(−β, 0)."""
         up, down, _ = self._run("sides", 2, duals, or_null(self.c))
         return up, down
 
     def row_sums(
         self, scores: Any, b: float, duals: Any, share: Any, norms: Any, norm_w: float, outer: float
     ) -> RowSums:
-        """Sum over the rows; scores are off by norm_w·share + 4ε(outer + |z| + |t|) at most."""
         numbers = np.float64(norm_w), np.float64(outer)
         point = scores, np.float64(b), duals, share, norms, *numbers
         return RowSums(*self._run("certify", 6, *point, *self.rows()))
 
     def weighted(self, x: Any) -> Any:
-        """Return c_i x_i."""
         return x if self.c is None else self.c * x

@@ -24,7 +24,7 @@ PANEL, BLOCK = 256, 1 << 29
 
 
 class CudaRows:
-    """What dense and sparse rows on a device have in common."""
+    """The `Products` that dense and sparse rows on a device have in common."""
 
     shape: tuple[int, int]
     _real: str
@@ -46,19 +46,15 @@ class CudaRows:
         raise NotImplementedError
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
-        """Return x_i·v + shift of all rows."""
         return self._dot(v, shift, 0)
 
     def combine(self, r: Any) -> Any:
-        """Return Σ_i r_i x_i."""
         return self._combine(r, 0)
 
     def scores_of(self, v: Any) -> Any:
-        """Return the scores of several v, a row each, in rows."""
         return cp.stack([self._dot(each, 0.0, 0) for each in v])
 
     def combine_of(self, r: Any, squared: bool = False) -> Any:
-        """Return Σ_i r_i x_i, or that with squares of the entries of x_i, of several r in rows."""
         return cp.stack([self._combine(each, int(squared)) for each in r])
 
     def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
@@ -66,11 +62,9 @@ class CudaRows:
         return iterate(self, system, few, deadline, most)
 
     def squares(self, h: Any) -> Any:
-        """Return Σ_i h_i x_ij² for every feature."""
         return self._combine(h, 1)
 
     def row_squares(self, factors: Array) -> Any:
-        """Return Σ_j f_j x_ij² of all rows."""
         return self._dot(factors, 0.0, 1)
 
     def _kernel(self, name: str) -> Any:
@@ -97,7 +91,6 @@ class CudaRows:
         return self._dot(v, shift, 0), None
 
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
-        """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
         image = h * self._dot(v, shift, 0)
         return self._combine(image, 0), image
 
