@@ -4,7 +4,9 @@ Nothing here imports the package. Letters as in the paper: beta (dual per unit o
 average), w = grad g*(u), kappa (residue), q (curvature of a row), c (weights, N their sum).
 
 An intercept is a last column of constant value ``s`` which the L1 term and the bounds leave alone,
-plus an ``offset`` b_k added to every score (method of multipliers: b_{k+1} = b_k + s u_b).
+plus an ``offset`` b_k added to every score. That is the multiplier of sum(c beta) = 0, and moves by
+``pace`` s u_b at every step to a dual inside of its bounds, and by ``reach`` s u_b after an ascent
+that changed none.
 """
 
 import contextlib
@@ -43,11 +45,33 @@ class Problem:
         self.low = np.append(np.broadcast_to(low, self.d), -np.inf)
         self.high = np.append(np.broadcast_to(high, self.d), np.inf)
         # Norms of rows are dual to the one in which g is 1-strongly convex.
-        inverse = 1 / np.where(self.f > 0, self.f, np.inf)
-        self.s = 0.5 * np.sqrt(np.mean(self.X**2 @ inverse[:-1])) if fit_intercept else 0.0
+        self.inverse = 1 / np.where(self.f > 0, self.f, np.inf)
+        # Where w is u, all rows together may answer to an intercept.
+        self.linear = l1_ratio == 0 and bounds is None and penalty_factors is None
+        self.s, self.reach, self.pace = self.constant() if fit_intercept else (0.0, 0.0, 0.0)
         self.A = np.column_stack([self.X, np.full(self.n, self.s)])
-        self.v = self.A**2 @ inverse
+        self.v = self.A**2 @ self.inverse
         self.q = self.c * self.v / (self.lam * self.N)
+
+    def constant(self):
+        """s, and the two shares of s u_b by which the multiplier moves."""
+        far = 1.0 if self.loss.kind == "classification" else np.abs(self.y).mean()
+        gamma = max(self.loss.gamma, far / (self.loss.high - self.loss.low))
+        square = self.X**2 @ self.inverse[:-1]
+        scale = self.c / (self.lam * self.N)
+        answer = np.zeros(self.n)
+        some = scale > 0
+        answer[some] = 1 / (gamma / scale[some] + square[some] + square.mean() / 64)
+        mean = answer.mean()
+        if not self.linear:
+            return np.sqrt(0.25 / mean), 1.0, 0.125 * 0.25
+        s2 = min(16 / self.n, 0.25) / mean
+        rows = slice(None, None, -(-self.n // 256))
+        share, x = answer[rows], self.X[rows]
+        pairs = ((share @ x) ** 2).sum() - share**2 @ (x**2).sum(axis=1)
+        others = share.sum() ** 2 - share @ share
+        p2 = s2 + (max(pairs / others, 0.0) if others > 0 else 0.0)
+        return np.sqrt(s2), p2 / s2, 0.125 * min(p2 * mean, 1.0) * p2 / s2
 
     def average(self, beta):
         return self.A.T @ (self.c * beta) / (self.lam * self.N)
@@ -139,15 +163,26 @@ def step(problem, survey):
     return residue * np.sqrt(problem.c * (problem.q + gamma))
 
 
-def ascend(problem, beta, rows, offset=0.0):
-    """Exact coordinate steps at ``rows``, one after the other."""
-    beta, u = beta.copy(), problem.average(beta)
+def follow(problem, beta, rows, offset=0.0):
+    """Exact coordinate steps at ``rows``, one after the other; returns beta and the offset."""
+    beta, u, rests = beta.copy(), problem.average(beta), True
+    sign = problem.y if problem.loss.kind == "classification" else np.ones(problem.n)
     for i in rows:
         score = problem.A[i] @ problem.primal_point(u) + offset
         new = problem.loss.step(beta[i], score, problem.y[i], problem.q[i])
+        rests = rests and new == beta[i]
+        if new != beta[i] and problem.loss.low < new * sign[i] < problem.loss.high:
+            offset += problem.pace * problem.s * u[-1]
         u += problem.c[i] * (new - beta[i]) / (problem.lam * problem.N) * problem.A[i]
         beta[i] = new
-    return beta
+    if rests:
+        offset += min(len(rows) / problem.n, 1.0) * problem.reach * problem.s * u[-1]
+    return beta, offset
+
+
+def ascend(problem, beta, rows, offset=0.0):
+    """The duals after exact coordinate steps at ``rows``."""
+    return follow(problem, beta, rows, offset)[0]
 
 
 def draw(weights, m, count, rng):
@@ -171,13 +206,12 @@ def adasdca(problem, steps, rng, rule=relaxed):
 
 
 def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
-    """Algorithm 2; returns beta and the offset of the method of multipliers."""
+    """Algorithm 2; returns beta and the multiplier of the intercept."""
     beta, offset = np.zeros(problem.n), 0.0
     for _ in range(epochs):
         weights = rule(problem, survey(problem, beta, offset))
-        if weights.any():
-            beta = ascend(problem, beta, draw(weights, m, problem.n, rng), offset)
-        offset += problem.s * problem.average(beta)[-1]
+        picks = draw(weights, m, problem.n, rng) if weights.any() else range(problem.n)
+        beta, offset = follow(problem, beta, picks, offset)
     return beta, offset
 
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "ascent/ascent.hpp"
 #include "sampling/adaptive_probabilities.hpp"
 #include "sampling/random.hpp"
 
@@ -32,21 +33,19 @@ inline std::int64_t ascend_adaptively(Iterate& it, const Columns& columns, StepR
             const auto row = rows[i];
             distribution.set(i, row.state, row.state.scale * lambda_total, row.dot(w));
         }
-        const double s2 = it.problem->intercept_scale * it.problem->intercept_scale;
-        const double start = it.bias();
-        double bias = start;
+        Bias bias(it);
         std::int64_t k = 0;
         for (; k < count && !token.stop(); ++k) {
-            distribution.advance(bias);
+            distribution.advance(bias.value);
             const std::int64_t i =
-                distribution.find(uniform(key, static_cast<std::uint64_t>(k)), bias);
+                distribution.find(uniform(key, static_cast<std::uint64_t>(k)), bias.value);
             if (i < 0) break;
             const auto row = rows[i];
             RowState& state = row.state;
             const Label l = label(loss.margin, state.y);
             const double b = l.sign * state.beta;
             const double b_new =
-                loss.step(b, l.sign * (distribution.score(i) + bias), l.target, state.q);
+                loss.step(b, l.sign * (distribution.score(i) + bias.value), l.target, state.q);
             const double c = state.scale * l.sign * (b_new - b);
             state.beta = l.sign * b_new;
             distribution.set_b(i, b_new);
@@ -57,12 +56,12 @@ inline std::int64_t ascend_adaptively(Iterate& it, const Columns& columns, StepR
                 const double change = counted ? c * x : w[j] - before;
                 if (change != 0) distribution.move(j, change);
             });
-            if (s2 > 0 && c != 0) {
-                bias += s2 * c;
+            if (bias.square > 0 && c != 0) {
+                bias.move(c, is_free(loss, b_new));
                 distribution.touch_all();
             }
         }
-        if (s2 > 0) it.constant += (bias - start) / it.problem->intercept_scale;
+        bias.keep(it, count);
         return k;
     });
 }

@@ -1,6 +1,7 @@
 // The dual ascent over a given sequence of rows, and QUARTZ's averaged variant of it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -36,14 +37,55 @@ ADASDCA_INLINE void look(const Rows& rows, std::span<const std::int32_t> picks, 
     if (k + look_ahead < count) rows.prefetch(picks[k + look_ahead]);
 }
 
+// Whether a dual is inside of its domain.
+template <class LossType>
+ADASDCA_INLINE bool is_free(const LossType& loss, double b) {
+    if constexpr (requires { loss.lower; })
+        return b > loss.lower && b < loss.upper;
+    else
+        return b > 0 && b < 1;
+}
+
+// The intercept during an ascent: the multiplier follows the imbalance of the duals update by
+// update. (From survey to survey it would take one and a half times as many epochs, and as many
+// again as permutations lie between surveys.)
+struct Bias {
+    double square, pace;    // s^2, and the multiplier's
+    double value, penalty;  // b_k + s u_b, and s u_b
+    bool rests = true;      // no dual has changed
+
+    explicit Bias(const Iterate& it)
+        : square(it.problem->intercept_scale * it.problem->intercept_scale),
+          pace(it.problem->intercept_pace),
+          value(it.bias()),
+          penalty(it.problem->intercept_scale * it.constant) {}
+
+    // A dual has changed by c lambda N / weight. If it is free now, the multiplier moves by its
+    // share of the imbalance before that. (One at a bound does not answer: while duals go from one
+    // end to the other, the multiplier would run away.)
+    ADASDCA_INLINE void move(double c, bool free) {
+        value += (free ? pace * penalty : 0.0) + square * c;
+        penalty += square * c;
+        rests = false;
+    }
+
+    // After so many visits that changed no dual the multiplier moves by what scores would answer to
+    // the imbalance: all duals rest at their bounds, and the intercept has far to go.
+    void keep(Iterate& it, std::int64_t visits) {
+        if (square == 0) return;
+        it.constant = penalty / it.problem->intercept_scale;
+        it.multiplier = value - penalty;
+        const double epochs = static_cast<double>(visits) / static_cast<double>(it.problem->n);
+        if (rests) it.multiplier += std::min(epochs, 1.0) * it.problem->intercept_reach * penalty;
+    }
+};
+
 // beta_i <- argmax of the dual in coordinate i, for i in picks; returns how many were done.
 inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> picks, StopToken& token) {
     return resolve(it, [&](const auto& rows, const auto& loss, const auto& g) {
         double* u = it.u.data();
         double* w = it.primal();
-        const double s2 = it.problem->intercept_scale * it.problem->intercept_scale;
-        const double start = it.bias();
-        double bias = start;
+        Bias bias(it);
         const auto count = static_cast<std::int64_t>(picks.size());
         std::int64_t k = 0, work = 0;
         for (; k < count; ++k) {
@@ -55,15 +97,15 @@ inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> picks, Sto
             work -= 16 + row.size;
             const Label l = label(loss.margin, state.y);
             const double b = l.sign * state.beta;
-            const double z = l.sign * (row.dot(w) + bias);
+            const double z = l.sign * (row.dot(w) + bias.value);
             const double b_new = loss.step(b, z, l.target, state.q);
             const double change = l.sign * (b_new - b);
             if (change == 0) continue;
             state.beta = l.sign * b_new;
             move(row, state.scale * change, u, w, g);
-            bias += s2 * state.scale * change;
+            bias.move(state.scale * change, is_free(loss, b_new));
         }
-        if (s2 > 0) it.constant += (bias - start) / it.problem->intercept_scale;
+        bias.keep(it, k);
         return k;
     });
 }

@@ -251,7 +251,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     auto& best = result.certificate;
     if (sided) {
         const double *negative = side_sums.data(), *positive = negative + problem.d;
-        std::vector<double> u(static_cast<std::size_t>(problem.d));
+        Buffer<double> u(static_cast<std::size_t>(problem.d));
         for (std::int64_t j = 0; j < problem.d; ++j) {
             fresh[j] = positive[j] + negative[j];
             u[j] = up * positive[j] + down * negative[j];

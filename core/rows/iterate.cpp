@@ -156,6 +156,76 @@ double squared_length(const Row& row, const AnyRegularizer& regularizer) {
     return sum;
 }
 
+// What the duals of a loss cost to move: gamma, or where they are bounded, and moved from end to
+// end by residuals like those of the beginning, as much as those bounds make of it.
+double stiffness(const Problem& problem) {
+    if (std::holds_alternative<Logistic>(problem.loss))
+        return std::get<Logistic>(problem.loss).gamma;
+    const auto& loss = std::get<PiecewiseQuadratic>(problem.loss);
+    double far = 1.0;
+    if (!loss.margin) {
+        far = 0;
+        for (std::int64_t i = 0; i < problem.n; ++i) far += std::abs(problem.y[i]);
+        far /= static_cast<double>(problem.n);
+    }
+    return std::max(loss.gamma, far / (loss.upper - loss.lower));
+}
+
+// An intercept settles in so many parts of an epoch; rows' steps are shorter by a quarter at most;
+// so much of the pace that does not swing is taken, half; rows that are looked at.
+constexpr double settling = 16, shorter = 0.25, calm = 0.125;
+constexpr std::int64_t sampled = 256;
+// The least |x|^2 of a row here, in units of the mean: one of zeros answers at once.
+constexpr double least_square = 1.0 / 64;
+
+// The square of the mean row, rows weighed by how they answer; of a sample, its own squares left
+// out.
+template <class F>
+double square_of_mean(const Problem& problem, const Iterate& it, F&& answer) {
+    Buffer<double> sum(static_cast<std::size_t>(problem.d), 0.0);
+    double mass = 0, masses = 0, pairs = 0;
+    const std::int64_t stride = (problem.n + sampled - 1) / sampled;
+    with_rows(it, [&](const auto& rows) {
+        for (std::int64_t i = 0; i < problem.n; i += stride) {
+            const auto row = rows[i];
+            const double share = answer(row.state);
+            if (share == 0) continue;
+            for_each_entry(row, [&](std::int64_t j, double x) { sum[j] += share * x; });
+            mass += share;
+            masses += share * share;
+            pairs -= share * share * row.state.q / row.state.scale;
+        }
+    });
+    for (const double x : sum) pairs += x * x;
+    return mass * mass > masses ? std::max(pairs / (mass * mass - masses), 0.0) : 0.0;
+}
+
+// The constant feature, and the pace of the multiplier. A visit to a row that is off by e moves
+// t = sum_i c_i beta_i / (lambda N) by -e / r, with 1 / r the mean of scale / (gamma + q), and the
+// scores of others answer by p^2 t, where p^2 = |x~|^2 + s^2 and x~ is the mean row by what rows
+// move t. So an imbalance decays at the rate a = p^2 / r a visit. A multiplier that moves by
+// a p^2 t / 4 at each makes the two decay together, as fast as they can without swinging. Where w
+// is not u, the mean row may not answer, and s is for all of it.
+void give_constant(Problem& problem, Iterate& it, double mean_square) {
+    const double gamma = stiffness(problem), least = least_square * mean_square;
+    double answers = 0;
+    auto answer = [&](const RowState& state) {
+        return state.scale > 0 ? state.scale / (gamma + state.q + least * state.scale) : 0.0;
+    };
+    for (const RowState& state : it.states) answers += answer(state);
+    const auto count = static_cast<double>(problem.n);
+    answers = answers > 0 ? answers / count : 1.0;
+    const bool linear = it.w.empty();
+    const double square = (linear ? std::min(settling / count, shorter) : shorter) / answers;
+    double reach = square;
+    if (linear)
+        reach += square_of_mean(problem, it, [&](auto& state) { return answer(state) / answers; });
+    problem.intercept_scale = std::sqrt(square);
+    problem.intercept_reach = reach / square;
+    problem.intercept_pace = calm * std::min(reach * answers, 1.0) * problem.intercept_reach;
+    for (RowState& state : it.states) state.q += state.scale * square;
+}
+
 }  // namespace
 
 Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
@@ -194,13 +264,7 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
         },
         it.rows);
     if (token.stopped()) return it;
-    if (problem.fit_intercept) {
-        // Half as long as a row: with it an intercept costs hardly any more epochs.
-        const double mean = squares / static_cast<double>(problem.n);
-        problem.intercept_scale = mean > 0 ? 0.5 * std::sqrt(mean) : 0.5;
-        for (RowState& state : it.states)
-            state.q += state.scale * problem.intercept_scale * problem.intercept_scale;
-    }
+    if (problem.fit_intercept) give_constant(problem, it, squares / static_cast<double>(problem.n));
     read_primal(it);
     return it;
 }

@@ -191,10 +191,25 @@ inline bool combine_exactly(const Iterate& it, const double* beta, double* u, in
     return complete;
 }
 
-// sum_i c_i beta_i, in twice the digits; in chains that do not wait for each other.
+// sum_i c_i beta_i, in twice the digits; in chains that do not wait for each other, and of equal
+// weights side by side (w8a's survey with an intercept: 1.7 -> 1.5 ms).
 inline double imbalance(const Problem& problem, const double* beta) {
-    constexpr std::int64_t chains = 4;
+    constexpr std::int64_t chains = 8;
     Twofold sums[chains];
+    if (!problem.weight) {
+        double sum[chains] = {}, rest[chains] = {};
+        const std::int64_t most = problem.n / chains * chains;
+        for (std::int64_t i = 0; i < most; i += chains)
+#pragma omp simd
+            for (std::int64_t k = 0; k < chains; ++k) {
+                const double x = beta[i + k], total = sum[k] + x, back = total - sum[k];
+                rest[k] += (sum[k] - (total - back)) + (x - back);
+                sum[k] = total;
+            }
+        for (std::int64_t k = 0; k < chains; ++k) sums[0] += Twofold{sum[k], rest[k]};
+        for (std::int64_t i = most; i < problem.n; ++i) sums[0].add(beta[i]);
+        return sums[0].value();
+    }
     const std::int64_t whole = problem.n / chains * chains;
     for (std::int64_t i = 0; i < whole; i += chains)
         for (std::int64_t k = 0; k < chains; ++k)
@@ -265,12 +280,10 @@ inline bool set_beta(Iterate& it, const double* beta, int threads, StopToken& to
     return complete;
 }
 
-// What an ascent begins with: u as the last survey summed it, and the intercept's next multiplier,
-// b_{k+1} = b_k + s u_b.
+// What an ascent begins with: u as the last survey summed it.
 inline void settle(Iterate& it) {
     it.fresh = false;
     if (!it.summed) return;
-    it.multiplier = it.bias();
     it.u.swap(it.spare);
     it.constant = it.spare_constant;
     it.summed = it.placed = false;

@@ -66,6 +66,8 @@ struct Problem {
     double total;  // N, the sum of the weights
     bool fit_intercept;
     double intercept_scale = 0;  // s of the constant feature, 0 without an intercept
+    double intercept_reach = 0;  // what scores answer to an imbalance of the duals, in units of s^2
+    double intercept_pace = 0;   // the share of s u_b that the multiplier moves by at an update
     double constant = 0;         // the last column, if it stands for a penalised intercept
 
     double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
@@ -157,8 +159,7 @@ inline void read_primal(Iterate& it) {
 }
 
 // Start at beta = 0 (u = 0), on the rows as they are given.
-// The problem gets its constant feature, half as long as rows are. What a token has stopped is of
-// no use.
+// The problem gets its constant feature. What a token has stopped is of no use.
 Iterate make_iterate(Problem& problem, bool packing, StopToken& token);
 
 // Copy the rows into records if that was asked for and is possible. It costs as much as a survey

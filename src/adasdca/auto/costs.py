@@ -18,6 +18,10 @@ from adasdca.problem.losses import Loss
 
 #: Bytes that stay close to a core.
 CACHE = 2**24
+#: A vector of features of more bytes than this is not at hand: an entry of a sparse row then takes
+#: so many times as long, and a feature itself so many times an entry in a pass and in an iteration
+#: (62,061 features, 80 entries a row: a survey takes 3.5 ms, without these 1.0 was foretold).
+NEAR, SCATTERED, FEATURE, FEATURES = 2**17, 3.0, 15.0, 30.0
 #: The largest system that is factorised. A factorisation cannot be interrupted: this one takes
 #: about 0.3 s, and 72 MB.
 MOST_UNKNOWNS = 3000
@@ -46,9 +50,13 @@ class Costs:
         entry = rates.dense_entry if facts.dense else rates.sparse_entry
         if facts.entry_bytes * stored > CACHE:
             entry = max(entry, rates.byte * facts.entry_bytes)
+        if not facts.dense and 8 * d > NEAR:
+            entry = max(entry, SCATTERED * rates.sparse_entry)
+        vector = rates.sparse_entry * d
         transcendental = rates.transcendental if loss.curvature_varies else 0.0
         # Surveys take the losses of many rows at once, updates one after the other.
         self.survey = 2 * entry * stored + (rates.row + 0.1 * transcendental) * n
+        self.survey += FEATURE * vector
         self.update = 2 * entry * stored / n + rates.update + transcendental
         self.draw_adaptive, self.draw_permutation = rates.draw, rates.shuffle
         if 8 * stored + 64 * n > CACHE:
@@ -57,6 +65,9 @@ class Costs:
             self.draw_adaptive += 8.0
         # A Newton step: two passes and the curvatures, beside its equations.
         self.pass_ = 2 * entry * stored + (0.75 * rates.row + 0.1 * transcendental) * n
+        self.pass_ += FEATURE * vector
+        #: An iteration of conjugate gradients.
+        self.iteration = self.pass_ + (FEATURES - FEATURE) * vector + 0.3 * rates.interpreter
 
         self.iterations = ITERATIONS
         # Rows whose curvature a Newton step looks at.
@@ -97,19 +108,14 @@ class Costs:
         """Price a factorisation of m unknowns."""
         return self.rates.factor * float(m) ** 3 + 20000.0
 
-    def epoch(self, picks: int, adaptive: bool) -> float:
-        """Survey, plan and ascent of an epoch."""
+    def epoch(self, picks: int, adaptive: bool, rounds: int = 1) -> float:
+        """Survey, plan and ascent of an epoch, if there is a survey after every so many."""
         if not self.facts.ascends:
             return math.inf
         if self.facts.batch > 1:
             return self.survey + self.rates.batch * picks / self.facts.batch
         draw = self.draw_adaptive if adaptive else self.draw_permutation
-        return self.rates.interpreter + self.survey + picks * (self.update + draw)
-
-    @property
-    def iteration(self) -> float:
-        """An iteration of conjugate gradients."""
-        return self.pass_ + 0.3 * self.rates.interpreter
+        return (self.rates.interpreter + self.survey) / rounds + picks * (self.update + draw)
 
     def equations(
         self,
@@ -151,6 +157,25 @@ class Costs:
                 step, new = step + 2.0 * active**2 * self.product, 0.0
             prices["rows"] = new + steps * step
         return prices
+
+    def step(self, active: int) -> float:
+        """Price a Newton step beside its equations, on a set of rows with so many of curvature.
+
+        Sets are about twice as large.
+        """
+        share = min(2.0 * active / self.facts.n, 1.0)
+        return 3.0 * self.rates.interpreter + share * self.pass_
+
+    @property
+    def path_step(self) -> float:
+        """A step along the central path, which all rows take part in; inf where there is none."""
+        n = self.facts.n
+        prices = self.equations(1.0, n, n)
+        prices.pop("iterations", None)
+        # A few passes, many vectors of n numbers, and four times as much outside of kernels as a
+        # Newton step.
+        rest = 3.0 * self.pass_ + 10.0 * self.rates.row * n + 12.0 * self.rates.interpreter
+        return min(prices.values(), default=math.inf) + rest
 
     def newton(self, steps: float, active: int, known: int = 0) -> float:
         """Newton steps with so many rows of curvature, and the survey that judges them."""

@@ -36,9 +36,13 @@ class Policy:
     still : int
         Plans in a row without any effect after which second-order steps are tried whatever they
         cost: with an intercept, duals can rest at their bounds while it has far to go.
-    crawl, crawl_at_most : int
-        Epochs in which the gap has not halved after which second-order steps are tried, once these
-        epochs have cost the share `warm_up` of them, and at most: steps arrive.
+    crawl : int
+        Epochs over which a rate is taken as it is seen, however slow.
+    saturated : float
+        Above this relative gap its fall tells little of the rate, and twice as many are waited for.
+    most_epochs : int
+        Half of the epochs that a solve is allowed by default. After so many the second-order phase
+        has no budget any more: it arrives from anywhere.
     warm_up, warm_epochs : float, int
         Epochs, so many at most, come first while they cost less than this share of the
         second-order phase: they find out which rows matter. Not so for a squared loss, to which
@@ -73,10 +77,14 @@ class Policy:
         deviation of 0.64 in its logarithm, and 3.5 times less was foretold for short ones before.)
     steps_begin, steps_begin_near, steps_a_decade : float
         Newton steps that these take in any case, above and below the gap `near`, and for a digit.
-    wide_kinks : float
-        How much more these cost where data are wide: so many rows are near their kinks at the end,
-        and known so late. (Of 28 such problems 10 took half of the time or less, down to a 27th,
-        and none more than 1.4 times.)
+    crossings : float
+        Newton steps in which these find out which duals are free, at least, for the root of how
+        many there are: 20 to 120 steps for 20 to 650 of them, seen on data of any shape.
+    overrun : float
+        How much more than its price the second-order phase may spend before epochs have their turn
+        again; what epochs are foretold to cost in any case. What it has spent in vain is its price
+        from then on, so budgets double, and the two together take a few times what the better one
+        takes, whatever the prices are worth.
     exhausted : int
         Times in a row that the second-order phase, summing in twice the digits, brings nothing
         before double precision is said to show no more.
@@ -94,7 +102,8 @@ class Policy:
     least_rate: float = 0.005
     still: int = 4
     crawl: int = 30
-    crawl_at_most: int = 150
+    saturated: float = 0.5
+    most_epochs: int = 500
     warm_up: float = 0.15
     warm_epochs: int = 10
     nearly: float = 0.3
@@ -116,7 +125,8 @@ class Policy:
     steps_begin: float = 24.0
     steps_begin_near: float = 8.0
     steps_a_decade: float = 8.0
-    wide_kinks: float = 20.0
+    crossings: float = 4.0
+    overrun: float = 1.5
     exhausted: int = 2
 
     def first_permutations(self, digits: float) -> float:

@@ -53,14 +53,16 @@ class AutoSchedule:
         self._digits = -math.log10(self._tol)
         self._wide = facts.d >= int(policy.wide * facts.n)
         self._dense, self._ascends = facts.dense, facts.ascends
-        # What the last plan was, the gap before it, and its length in epochs.
-        self._last: tuple[str, float, float] | None = None
+        self._last: tuple[str, float] | None = None  # what the last plan was, the gap before it
         self._epochs = 0
         self._spent = 0.0  # on epochs, by their prices
+        self._budget = math.inf  # of the next second-order phase
+        self._turn = 0.0  # what epochs may spend before it
+        self._digit = math.inf  # what the last one has spent for a fall of log gap by 1
         self._strain = 1.0  # q/γ of an ordinary row
-        self._rate = policy.first_rate  # fall of log gap in an epoch, by the last two plans
-        self._fall: float | None = None  # by the last one
-        self._halved = math.inf, 0  # the gap when it last had halved, and the epochs done by then
+        self._rate = policy.first_rate  # fall of log gap in an epoch
+        self._crawls = False  # whether many epochs have not made it e times as small
+        self._marks: tuple[tuple[int, float], ...] = ()  # epochs done, and the least gap by then
         self._still = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
@@ -74,18 +76,20 @@ class AutoSchedule:
     @property
     def needs(self) -> frozenset[str]:
         """What surveys are to show of every row: nothing where no epoch is ahead."""
-        second = self._opens if self._last is None else self._last[0] == "second order"
+        if self._last is None:
+            second = self._opens
+        else:
+            second = self._last[0] == "second order" and not self._second.cut
         return frozenset() if second else frozenset({"adaptive"})
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
-        n, policy = survey.n, self._policy
-        relative = survey.relative_gap
+        n, relative = survey.n, survey.relative_gap
         self._learn(relative)
         if self._last is None and self._ascends:
             self._look_at_rows(survey)
         second = self._last is not None and self._last[0] == "second order"
-        if second:
+        if second and not self._second.cut:
             # It arrives from anywhere; what it leaves, rounding hides.
             hidden = survey.gap <= 2.0 * survey.certificate.rounding
             if self._exhausted >= self._policy.exhausted or (
@@ -101,27 +105,33 @@ class AutoSchedule:
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
         adaptive = self._few_matter(survey, relative)
-        epoch = self._costs.epoch(n, adaptive)
+        rounds = 1 if adaptive else self._rounds(n, relative)
+        # Surveys of wide data cost as much as epochs.
+        epoch = self._costs.epoch(n, adaptive, rounds if self._wide else 1)
         if self._second_order_pays(survey, relative, epoch):
-            return self._go_on(survey, relative)
-        self._epochs += 1
-        self._spent += epoch
+            return self._go_on(survey, relative, self._budget)
+        self._epochs += rounds
+        self._spent += rounds * epoch
         if adaptive:
-            self._last = ("adaptive", relative, 1.0)
+            self._last = ("adaptive", relative)
             return ThinnedDraws("adaptive", "auto", 1.0, key, label="adaptive")
-        # Far from the goal a survey after every permutation is half the cost of the epoch.
+        self._last = ("permutation", relative)
+        return Permutations(rounds, key, "permutation")
+
+    def _rounds(self, n: int, relative: float) -> int:
+        """Return how many permutations to run before the next survey.
+
+        Far from the goal a survey after every one is half the cost of the epoch.
+        """
+        policy = self._policy
+        if n >= policy.long_order:
+            return 1
         if self._last:
             left = policy.share_ahead * self._epochs_left(relative)
         else:
             left = policy.first_permutations(self._digits) if self._wide else 1.0
         most = policy.wide_permutations if self._wide else policy.permutations
-        if n >= policy.long_order:
-            most = 1
-        rounds = int(np.clip(round(left), 1, most))
-        self._last = ("permutation", relative, float(rounds))
-        self._epochs += rounds - 1
-        self._spent += (rounds - 1) * epoch
-        return Permutations(rounds, key, "permutation")
+        return max(round(min(left, most)), 1)
 
     def _few_matter(self, survey: Survey, relative: float) -> bool:
         """Whether adaptive probabilities are worth their drawing."""
@@ -132,44 +142,61 @@ class AutoSchedule:
         slow = not (self._wide and self._second.smooth) or self._epochs_left(relative) > policy.slow
         return few and slow and survey.n >= policy.adaptive_rows
 
-    def _go_on(self, survey: Survey, relative: float) -> SecondOrderPlan:
-        """Plan the second-order phase."""
-        self._last = ("second order", relative, 1.0)
+    def _go_on(self, survey: Survey, relative: float, most: float = math.inf) -> SecondOrderPlan:
+        """Plan the second-order phase, which may spend so much."""
+        self._last = ("second order", relative)
         # Below the bound of rounding there is nothing to be reached.
         exact = self._second.exact
         least = relative_gap(survey.certificate.rounding, survey.primal) if exact else 0.0
-        return self._second.plan(survey, self._goal * max(self._tol, least), self._final)
+        return self._second.plan(survey, self._goal * max(self._tol, least), self._final, most)
 
     def _learn(self, relative: float) -> None:
         """Take note of what the last plan did to the gap."""
         if self._last is None:
+            self._marks = ((0, relative),)
             return
-        kind, before, length = self._last
+        kind, before = self._last
         self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
-        if kind == "second order":
+        if kind != "second order":
+            self._learn_rate(relative)
+        elif self._second.cut:
+            gained = math.log(before / relative) if 0 < relative < before else 0.0
+            self._digit = self._second.last_spent / gained if gained > 0 else math.inf
+            self._marks = ((self._epochs, relative),)
+            self._turn = self._spent + self._second.last_spent
+        else:
             self._goal *= 0.1
             # What plain sums hide, sums in twice the digits may show.
             idle = self._second.exhausted and self._second.exact and relative > 0.5 * self._least
             self._exhausted = self._exhausted + 1 if idle else 0
-        else:
-            if relative <= 0.5 * self._halved[0]:
-                self._halved = relative, self._epochs
-            fall = math.log(before / relative) if 0 < relative < math.inf else 1.0
-            # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
-            # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
-            policy = self._policy
-            slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
-            # Gaps of single epochs swing, and two tell more than one (the logarithm of the epochs
-            # left is off by 0.6 instead of 0.7, from the sixth on).
-            now, last = fall / length, self._fall
-            self._rate = max(now if last is None else 0.5 * (now + max(last, 0.0)), slowest)
-            self._fall = now
         self._least = min(self._least, before, relative)
 
+    def _learn_rate(self, relative: float) -> None:
+        """Take note of how fast the least gap falls, since it was e times as large."""
+        policy = self._policy
+        least = min(relative, self._marks[-1][1])
+        marks = (*self._marks, (self._epochs, least))
+        first = next((k for k in reversed(range(len(marks))) if marks[k][1] >= math.e * least), 0)
+        self._marks = marks[first:]
+        then, gap = marks[first]
+        fall = math.log(gap / least) if 0 < least < math.inf else 1.0
+        since = max(self._epochs - then, 1)
+        # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
+        # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
+        # A dual far below the objective may rise as it likes: the relative gap is about 1.
+        self._crawls = since >= policy.crawl * (2 if least > policy.saturated else 1)
+        slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
+        self._rate = max(fall / since, 0.0 if self._crawls else slowest)
+
+    def _epochs_seen(self, relative: float) -> float:
+        """Return the epochs to the goal from the least gap, at the last rate."""
+        need = math.log(max(min(relative, self._marks[-1][1]) / self._tol, 1.0))
+        return need / max(self._rate, 1e-300)
+
     def _epochs_left(self, relative: float) -> float:
-        """Epochs to the goal at the last rate; no more are foretold than twice those done and 3."""
-        need = math.log(max(relative / self._tol, 1.0))
-        return min(3.0 + 2.0 * self._epochs, need / self._rate)
+        """Return the same, but no more than twice those done and 3 unless many have shown it."""
+        left = self._epochs_seen(relative)
+        return left if self._crawls else min(3.0 + 2.0 * self._epochs, left)
 
     def _look_at_rows(self, survey: Survey) -> None:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
@@ -196,7 +223,7 @@ class AutoSchedule:
             return policy.first_steps(self._digits, self._strain, self._second.flat), left
         left = self._epochs_left(relative)
         if not self._wide and need > 0:
-            left = need / self._rate
+            left = self._epochs_seen(relative)
             if not self._second.smooth:
                 left = policy.blend(left, foreseen, self._epochs)
         return policy.steps(relative), left
@@ -205,17 +232,23 @@ class AutoSchedule:
         policy = self._policy
         steps, left = self._foretold(survey, relative)
         if self._second.quadratic:
-            steps, left = 1.0, max(left, policy.quadratic_epochs)
-        price = self._second.cost(survey, steps)
-        idle = self._epochs - self._halved[1]
-        crawls = idle >= policy.crawl and idle * epoch >= policy.warm_up * price
-        crawls = crawls or idle >= policy.crawl_at_most
-        if self._still >= policy.still or crawls:
+            steps, left = 1.0, left if self._last else max(left, policy.quadratic_epochs)
+        # What was spent is at least to be spent again, unless it has shown that less will do.
+        again = self._digit * math.log(max(relative / self._tol, 1.0))
+        price = max(self._second.cost(survey, steps), min(self._second.spent, again))
+        late = self._spent > price and left * epoch > policy.nearly * price
+        pays = price < left * epoch or late
+        # Where epochs crawl, the phase has its turn whatever it costs: as much as these had.
+        tried = self._crawls and self._spent < left * epoch
+        other = self._spent if self._crawls else left * epoch
+        self._budget = max(policy.overrun * price, other) if pays else self._spent
+        alone = not self._ascends or self._epochs >= policy.most_epochs
+        if alone or self._still >= policy.still:
+            self._budget = math.inf
             return price < math.inf
-        if self._wide and not self._second.smooth:
-            price *= policy.wide_kinks
+        if self._spent < self._turn:
+            return False
         warming = not self._second.quadratic and self._epochs < policy.warm_epochs
         if warming and self._spent + epoch < policy.warm_up * price:
             return False
-        late = self._spent > price and left * epoch > policy.nearly * price
-        return price < left * epoch or late
+        return pays or (tried and price < math.inf)

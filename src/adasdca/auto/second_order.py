@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
+from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
     MOST_ITERATIONS,
     ConjugateGradients,
@@ -25,10 +27,12 @@ from adasdca.newton.equations import (
 )
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, Multipliers, best_point
+from adasdca.newton.multipliers import HARD, PATIENCE, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
 
 
 class EquationChoice:
@@ -45,10 +49,20 @@ class EquationChoice:
     exact : bool
         Whether the matrix of the features is to be factorised if it can be: only that way does not
         mind features of different scales.
+    budget : Budget, optional
+        What the steps may cost.
     """
 
-    def __init__(self, costs: Costs, ridge: bool, steps: float, exact: bool = False) -> None:
+    def __init__(
+        self,
+        costs: Costs,
+        ridge: bool,
+        steps: float,
+        exact: bool = False,
+        budget: Budget | None = None,
+    ) -> None:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
+        self.budget = budget or Budget()
         self.iterations = ConjugateGradients()
         self._expected = costs.iterations
         #: What the prices were asked for, and these, the least one first.
@@ -56,7 +70,10 @@ class EquationChoice:
         self._prices: dict[str, float] = {}
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
-        """Solve the equations; None if time ran out."""
+        """Solve the equations; None if time or the budget ran out."""
+        if self.budget.over:
+            return None
+        self.budget.pay(self.costs.step(term.curved))
         facts = term.curved, term.known, self._expected
         if facts != self._facts:
             curved, known, expected = self._facts = facts
@@ -78,18 +95,25 @@ class EquationChoice:
         prices: dict[str, float],
         deadline: float,
     ) -> Step | None:
+        if way == "rows" and not np.all(equations.diagonal):
+            return None
+        if way != "iterations":
+            once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
+            self.budget.pay(once.get(way, 0.0))
         if way == "rows":
-            if not np.all(equations.diagonal):
-                return None
             return term.solve_by_rows(*equations[:4], deadline)
         if way == "features":
             return solve_by_features(term, equations, deadline)
         # Iterations may cost as much as the other ways do, and no more.
         other = min((price for name, price in prices.items() if name != way), default=math.inf)
         most = max(other / (self.steps * self.costs.iteration), 2.0 * self._expected)
-        found = self.iterations.solve(term, equations, deadline, int(min(most, MOST_ITERATIONS)))
+        enough = self.budget.left / self.costs.iteration
+        most = min(most, enough, MOST_ITERATIONS)
+        found = self.iterations.solve(term, equations, deadline, int(most) + 1)
+        self.budget.pay(self.iterations.taken * self.costs.iteration)
         self._expected = max(float(self.iterations.taken), 10.0)
-        if self.iterations.done or len(prices) == 1:
+        # What a budget has cut short still leads down.
+        if self.iterations.done or len(prices) == 1 or most == enough:
             return found
         self._expected *= 4.0
         return None
@@ -103,12 +127,13 @@ class SecondOrderPlan:
     survey: Survey
     tol: float
     last: bool
+    most: float
     label: str
 
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""
         deadline = time.perf_counter() + seconds
-        self.phase.run(backend, self.survey, self.tol, self.last, deadline)
+        self.phase.run(backend, self.survey, self.tol, self.last, deadline, self.most)
 
 
 class SecondOrder:
@@ -138,7 +163,10 @@ class SecondOrder:
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
-        self._jumped = False
+        self._jumped = self._hard = False
+        self._reached: tuple[Array, float, float] | None = None  # w, b and f where steps were cut
+        #: What all runs have spent, the last one, and whether its budget has ended it.
+        self.spent, self.last_spent, self.cut = 0.0, 0.0, False
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
         #: twice the digits, as the next one does after such an end.
         self.exhausted = self.exact = False
@@ -150,7 +178,9 @@ class SecondOrder:
         loss = self.problem.loss
         return loss.kind == "classification" and not loss.curvature(0.0, 1.0)
 
-    def plan(self, survey: Survey, tol: float, last: bool) -> SecondOrderPlan:
+    def plan(
+        self, survey: Survey, tol: float, last: bool, most: float = math.inf
+    ) -> SecondOrderPlan:
         """Plan the phase from this survey's point.
 
         Parameters
@@ -161,23 +191,51 @@ class SecondOrder:
             The relative gap to reach.
         last : bool
             Whether to go on to the last digits from there.
+        most : float
+            What the phase may spend, in nanoseconds by the prices.
         """
         label = "Newton" if self.smooth and self.plain else "multipliers"
-        return SecondOrderPlan(self, survey, tol, last, label)
+        return SecondOrderPlan(self, survey, tol, last, most, label)
 
     def run(
-        self, backend: Backend, survey: Survey, tol: float, last: bool, deadline: float
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        most: float = math.inf,
     ) -> None:
         """Leave the backend at the best point found."""
+        multiplier, budget = backend.multiplier, Budget(most, self.costs.path_step)
+        self._run(backend, survey, tol, last, deadline, budget)
+        self.spent, self.last_spent = self.spent + budget.spent, budget.spent
+        self.cut = budget.over
+        if self.cut:
+            # Epochs go on from the better point, which is their own unless much is gained: the
+            # duals of another one are balanced, and off their bounds for it.
+            found = _survey(backend, deadline)
+            if found is not None and found.gap > 0.9 * survey.gap:
+                backend.restart(survey.beta, multiplier)
+
+    def _run(
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        last: bool,
+        deadline: float,
+        budget: Budget,
+    ) -> None:
         n, d = self.costs.facts.n, self.costs.facts.d
         large = d >= THREADED or n >= LONG
         alone = large and (self.threads == 1 or d < GAINING)
         # A run that has gained nothing and says that nothing is left has seen rounding, too.
-        self.exact |= self.exhausted or survey.gap >= self._gap
+        self.exact |= self.exhausted or (not self.cut and survey.gap >= self._gap)
         self._gap = survey.gap
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else self.policy.steps_expected
-            solve = EquationChoice(self.costs, self.kernel, steps, self.exact)
+            solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget)
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
                 return
@@ -185,7 +243,7 @@ class SecondOrder:
             if self.smooth and self.plain:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
-                self._rounds(backend, start, tol, last, deadline, solve)
+                self._rounds(backend, start, tol, last, deadline, solve, budget)
             if self.exact and self.exhausted:
                 self._rest(backend, deadline)
 
@@ -197,17 +255,24 @@ class SecondOrder:
         last: bool,
         deadline: float,
         solve: EquationChoice,
+        budget: Budget,
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
         goal = min(tol, self.policy.last_gap) if last else tol
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
+
+            def choice_for(facts: Facts) -> EquationChoice:
+                costs = Costs(facts, self.problem.loss)
+                return EquationChoice(costs, False, self.policy.steps_expected, budget=budget)
+
             best, ending = solve_on_features(
-                backend, self.problem, survey, goal, deadline, self._choice_for
+                backend, self.problem, survey, goal, deadline, choice_for, budget
             )
         else:
-            hard = self.smooth and self.plain
-            rounds = Multipliers(backend, self.problem, solve, self.exact, hard, tol)
+            self._hard |= self.smooth and self.plain
+            rounds = Multipliers(backend, self.problem, solve, self.exact, self._hard, tol, budget)
             best, ending = rounds.run(survey, goal, deadline)
+            self._hard = rounds.hard
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 
@@ -223,10 +288,6 @@ class SecondOrder:
         term.place(w, survey.intercept)
         if backend.certify(w, survey.intercept, term.duals()).gap == 0:
             backend.place(term.duals(), w, survey.intercept)
-
-    def _choice_for(self, facts: Facts) -> EquationChoice:
-        costs = Costs(facts, self.problem.loss)
-        return EquationChoice(costs, False, self.policy.steps_expected)
 
     def _jump(self, backend: Backend, survey: Survey, deadline: float) -> bool:
         """Take the one step of a squared loss, its gradient and matrix from one pass over the rows.
@@ -268,6 +329,9 @@ class SecondOrder:
         """
         problem = self.problem
         term = backend.term(exact=self.exact)
+        start = survey.coef, survey.intercept, survey.primal * problem.total
+        if self._reached is not None and self._reached[2] < start[2]:
+            start = self._reached
         objective = LinearObjective(
             term,
             Ridge(problem.regularizer.curvature),
@@ -275,9 +339,7 @@ class SecondOrder:
             problem.fit_intercept,
             False,
             solve,
-            survey.coef,
-            survey.intercept,
-            survey.primal * problem.total,
+            *start,
         )
         objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
@@ -293,6 +355,7 @@ class SecondOrder:
         if ending is Ending.STEPS:
             return survey
         if not self.exact:
+            self._reached = objective.v, objective.b, objective.value
             backend.place(None, objective.v, objective.b)
             return None
         found, certificate = best_point(backend, objective, deadline)
@@ -315,6 +378,8 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
+        if self._hard and self.costs.path_step < math.inf:
+            return 2.0 * PATIENCE * self.costs.path_step
         return self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:
@@ -329,7 +394,8 @@ class SecondOrder:
         solving = min(costs.equations(1.0, active, 0, self.kernel).values())
         begin = policy.steps_begin if relative > policy.near else policy.steps_begin_near
         looks = policy.looks + policy.looks_a_decade * decades
-        steps = begin + policy.steps_a_decade * decades
+        free = policy.crossings * math.sqrt(min(active, d))
+        steps = max(begin + policy.steps_a_decade * decades, free)
         return looks * costs.survey + steps * (step + solving)
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.base import Backend, InteriorTerm
 from adasdca.duality.certificate import Certificate, CertificateError
+from adasdca.newton.budget import Budget
 from adasdca.newton.linear import Best
 from adasdca.newton.newton import Ending
 
@@ -45,6 +46,7 @@ def follow_the_path(
     best: Best,
     target: float,
     deadline: float,
+    budget: Budget | None = None,
 ) -> tuple[Best, Ending]:
     """Go along the central path; return the best point on it, or that given.
 
@@ -60,8 +62,10 @@ def follow_the_path(
         The relative gap to reach.
     deadline : float
         When to stop, on the clock of `time.perf_counter`.
+    budget : Budget, optional
+        What the steps may cost.
     """
-    problem = backend.problem
+    problem, budget = backend.problem, budget or Budget()
     g, mu = problem.regularizer, problem.mu
     lower, upper = g.bounds or (-np.inf, np.inf)
     d = len(best.w)
@@ -90,8 +94,9 @@ def follow_the_path(
             best = Best(w, b, duals, found)
         if best.certificate.relative_gap <= target:
             return best, Ending.REACHED
-        if time.perf_counter() >= deadline:
+        if budget.over or time.perf_counter() >= deadline:
             return best, Ending.TIME
+        budget.pay(budget.path)
         products = rows.products(0.0) + features.products(0.0)
         rest = infeasible < FEASIBLE and products < least * problem.total
         idle = idle + 1 if rest and found.gap > 0.9 * least else 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate, CertificateError
+from adasdca.newton.budget import Budget
 from adasdca.newton.interior import follow_the_path
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
@@ -44,9 +44,9 @@ FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
 #: The share of the gap that the rounding of scores may make, and that of a double.
 HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
-#: Steps after which rounds give way to the central path, half of what that takes, in units of steps
-#: that all rows take part in; and what the cheapest step is.
-PATIENCE, CHEAPEST = 12.0, 0.1
+#: Steps along the central path that rounds may cost before they give way to it: half of what that
+#: takes. It is good for about seven digits: rounds that have these go on.
+PATIENCE, DIGITS = 12.0, 1e-7
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -67,25 +67,21 @@ def best_point(
     return min(certified, key=lambda pair: pair[1].gap)
 
 
-@dataclass
 class Patience:
     """What rounds may cost: about as much as the central path does.
 
-    Attributes
+    Parameters
     ----------
-    left : float
-        In units of a Newton step that all rows take part in.
+    budget : Budget
+        What is spent, and what a step along the path costs.
     """
 
-    left: float = PATIENCE
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._until = budget, budget.spent + PATIENCE * budget.path
 
-    def most(self, share: float) -> int:
-        """Return the most steps of a round in which such a share of the rows takes part."""
-        return int(min(max(self.left, 0.0) / max(share, CHEAPEST) + 1.0, HARD))
-
-    def lose(self, steps: int, share: float) -> None:
-        """Take note of a round of so many steps."""
-        self.left -= steps * max(share, CHEAPEST)
+    def lost(self) -> bool:
+        """Whether they have cost that."""
+        return self._budget.spent >= self._until
 
 
 class Multipliers:
@@ -106,6 +102,8 @@ class Multipliers:
     asked : float
         The relative gap that is asked for, where rounds go on for the last digits: from there on,
         one that brings nothing is the last.
+    budget : Budget, optional
+        What steps may cost; the solver pays for those of rounds.
     """
 
     def __init__(
@@ -116,9 +114,11 @@ class Multipliers:
         exact: bool = False,
         hard: bool = False,
         asked: float = 0.0,
+        budget: Budget | None = None,
     ) -> None:
         self.backend, self.problem, self.solve = backend, problem, solve
         self.exact, self.hard, self.asked = exact, hard, asked
+        self.budget = budget or Budget()
         self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
         self.can_round = not problem.loss.curvature_varies
@@ -136,10 +136,14 @@ class Multipliers:
             return self.rounds(best, survey.beta, target, deadline)
         ending = Ending.STEPS
         if not self.hard:
-            patience = Patience()
+            patience = Patience(self.budget)
             best, ending = self.rounds(best, survey.beta, target, deadline, patience)
         if ending is Ending.STEPS:
-            best, ending = follow_the_path(self.backend, path, best, target, deadline)
+            self.hard = True
+            if self.budget.left < 2.0 * PATIENCE * self.budget.path:
+                self.budget.most = self.budget.spent  # the rest would end in the middle of it
+                return best, Ending.TIME
+            best, ending = follow_the_path(self.backend, path, best, target, deadline, self.budget)
             if ending is Ending.EXHAUSTED:
                 best, ending = self.rounds(best, best.duals, target, deadline)
         return best, ending
@@ -193,15 +197,13 @@ class Multipliers:
                 problem.total * known.primal,
             )
             enough *= problem.total
-            active = term.curved / backend.facts.n
-            most = HARD if patience is None else patience.most(active)
-            ending, steps = minimise(objective, enough, deadline, most)
+            far = known.relative_gap > DIGITS
+            lost = patience.lost if patience is not None and far else None
+            ending, steps = minimise(objective, enough, deadline, HARD, lost)
+            if ending is Ending.STOPPED:
+                return best, Ending.STEPS
             v, b = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
-            if patience is not None and ending is not Ending.TIME:
-                patience.lose(steps, max(active, term.curved / backend.facts.n))
-                if patience.left < 0:
-                    return best, Ending.STEPS
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
                 length = max(BLUNTER * length if length > 0 else widest, self._least(best))
@@ -229,7 +231,8 @@ class Multipliers:
                 best = Best(here.w, b, duals, found)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
-            if ending is Ending.TIME or time.perf_counter() >= deadline:
+            late = self.budget.over or time.perf_counter() >= deadline
+            if ending is Ending.TIME or late:
                 return best, Ending.TIME
             if best.certificate.gap <= 2.0 * best.certificate.rounding:
                 return best, Ending.EXHAUSTED

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend, Facts
+from adasdca.newton.budget import Budget
 from adasdca.newton.interior import follow_the_path
 from adasdca.newton.linear import Best, Solver
 from adasdca.newton.multipliers import Multipliers, Patience
@@ -38,6 +39,7 @@ def solve_on_features(
     target: float,
     deadline: float,
     solver: Callable[[Facts], Solver],
+    budget: Budget,
 ) -> tuple[Best, Ending]:
     """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
 
@@ -55,6 +57,8 @@ def solve_on_features(
         When to stop, on the clock of `time.perf_counter`.
     solver : callable
         From facts to the way in which equations are solved.
+    budget : Budget
+        What steps may cost.
     """
     regularizer = problem.regularizer
     best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
@@ -62,7 +66,7 @@ def solve_on_features(
     rest = regularizer.primal(np.zeros_like(w))
     u = backend.term().place(w, b).u
     size, idle = FIRST, 0
-    path, patience = backend.interior(), Patience()
+    path, patience = backend.interior(), Patience(budget)
     while True:
         before = best.certificate.gap
         features = _choose(w, regularizer.primal(u), rest, size)
@@ -72,7 +76,7 @@ def solve_on_features(
         assert seen is not None
         goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
         relative = min(goal / max(seen.primal, 1e-300), 1.0)
-        method = Multipliers(part, part.problem, solver(part.facts))
+        method = Multipliers(part, part.problem, solver(part.facts), budget=budget)
         if path is None:
             found, ending = method.run(seen, relative, deadline)
         else:
@@ -87,12 +91,13 @@ def solve_on_features(
             best = Best(w, b, duals, certificate)
         if ending is Ending.STEPS and path is not None:
             # Sets are hard; all features together are not, and no set is left to be found.
-            best, ending = follow_the_path(backend, path, best, target, deadline)
+            best, ending = follow_the_path(backend, path, best, target, deadline, budget)
             path, (w, b, duals) = None, (best.w, best.b, best.duals)
             u = backend.combine(duals)
         if best.certificate.relative_gap <= target:
             return best, Ending.REACHED
-        if ending is Ending.TIME or time.perf_counter() >= deadline:
+        late = budget.over or time.perf_counter() >= deadline
+        if ending is Ending.TIME or late:
             return best, Ending.TIME
         if best.certificate.gap <= 2.0 * best.certificate.rounding:
             return best, Ending.EXHAUSTED
