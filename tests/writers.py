@@ -30,7 +30,7 @@ from adasdca.cli.predict import _write
 from adasdca.datasets._folders import write_npz
 from adasdca.solution import State
 from adasdca.storage import write_whole
-from adasdca_reproduce.store import compress
+from adasdca_reproduce.store import KEY, Store, compress
 
 #: Points at which a writer is ended.
 POINTS = {"killed": 50, "interrupted": 30, "denied": 20, "limited": 20}
@@ -70,9 +70,11 @@ def picture(path, version):
 
 
 def source(path, version):
-    lines = path.with_name(f"lines{version}")
-    lines.write_text(text(version))
-    compress(lines, path)
+    store = Store(path.with_name(f"store{version}"))
+    if not store.exists():
+        key = {name: version for name in KEY}
+        store.append({**key, "protocol": {"budget": 1.0}, "text": text(version)})
+    compress(store, path)
 
 
 def carelessly(path, version):

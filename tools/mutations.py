@@ -90,7 +90,7 @@ MUTATIONS = (
              "found.primal, found.gap - found.rounding, found.rounding,", "certificates_exactly"),
     Mutation("adasdca/newton/linear.py", "rest if self.term.exact else None", "None",
              "oracle::test_solves_go_on_to_what_can_be_certified"),
-    Mutation("adasdca/auto/second_order.py", "self.exhausted or survey.gap >= self._gap",
+    Mutation("adasdca/auto/second_order.py", "(not self.cut and survey.gap >= self._gap)",
              "self.exhausted", "oracle::test_solves_go_on_to_what_can_be_certified"),
     Mutation(CERTIFICATE, "        return gap / primal\n", "        return gap / (1 + primal)\n",
              "certificate"),

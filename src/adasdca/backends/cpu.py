@@ -133,13 +133,17 @@ class LocalBackend:
             certificate = self._certificate(seen.certificate)
         else:
             certificate = self.certify(coef, intercept, certified)
+        others: list[float] = []
         if self._placed and certified is not beta:
             # With an intercept the core has taken slopes for duals, and the best b for these. Near
             # the last digit of b either b may be the better one.
-            for b in (self.multiplier, seen.intercept)[: 1 + self._careful]:
-                placed, duals = self._proof(coef, b, beta)
-                if placed.gap < certificate.gap:
-                    certificate, intercept, certified = placed, b, duals
+            others = [self.multiplier, seen.intercept][: 1 + self._careful]
+        elif self._careful:
+            others = [intercept]  # bounded row by row, where surveys bound blocks of rows
+        for b in others:
+            placed, duals = self._proof(coef, b, beta)
+            if placed.gap < certificate.gap:
+                certificate, intercept, certified = placed, b, duals
         return Survey(
             n=n,
             certificate=certificate,
