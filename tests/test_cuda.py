@@ -18,7 +18,7 @@ from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, estimators
 from adasdca.ascent.plans import Permutations, ThinnedDraws
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.cuda import device, term
+from adasdca.backends.cuda import device, epochs, term
 from adasdca.backends.cuda.products import RowChoice
 from adasdca.backends.cuda.source import FOLDER, loss_source
 from adasdca.multinomial.solver import solve_multinomial
@@ -339,12 +339,18 @@ def wide_problem(loss, intercept, seed=0):
     )
 
 
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Mini-batches are taken though they are small."""
+    monkeypatch.setattr(epochs, "LEAST", 2)
+
+
 KINKED = [name for name, loss in LOSSES.items() if loss().smoothness == 0]
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", KINKED)
-def test_mini_batches_never_lower_the_dual_and_keep_their_balance(loss, intercept):
+def test_mini_batches_never_lower_the_dual_and_keep_their_balance(small_batches, loss, intercept):
     """Their steps are safe for whatever rows meet in a batch."""
     problem = wide_problem(loss, intercept)
     backend = host_backend(problem)
@@ -363,7 +369,7 @@ def test_mini_batches_never_lower_the_dual_and_keep_their_balance(loss, intercep
     assert gaps[-1] < 0.5 * gaps[0]
 
 
-def test_mini_batches_of_the_same_key_are_the_same():
+def test_mini_batches_of_the_same_key_are_the_same(small_batches):
     def ascended(key):
         backend = host_backend(wide_problem("hinge", True))
         backend.survey(frozenset({"adaptive"}), FOREVER)
@@ -377,7 +383,7 @@ def test_mini_batches_of_the_same_key_are_the_same():
 
 
 @pytest.mark.parametrize("loss", KINKED)
-def test_solves_with_mini_batches(loss):
+def test_solves_with_mini_batches(small_batches, loss):
     problem = wide_problem(loss, True)
     X, y = problem.rows.matrix, problem.y
     options = {"loss": loss, "lam": 1 / ROWS, "fit_intercept": True, "tol": 1e-5}
@@ -388,14 +394,19 @@ def test_solves_with_mini_batches(loss):
     assert abs(local.primal - other.primal) <= local.gap + other.gap
 
 
-def test_mini_batches_are_for_kinks_and_ridges_only():
+def test_mini_batches_are_for_kinks_and_ridges_only(monkeypatch):
     X, y = data("hinge")
+    few = Problem.checked(X, y, loss="hinge", lam=1.0)
+    assert not host_backend(few).facts.ascends  # all rows share their features
+    monkeypatch.setattr(epochs, "LEAST", 1)
+    assert host_backend(few).facts.ascends
     assert not host_backend(Problem.checked(X, y, loss="squared_hinge", lam=1.0)).facts.ascends
     lasso = Problem.checked(X, y, loss="hinge", lam=1.0, l1_ratio=0.5)
     assert not host_backend(lasso).facts.ascends
 
 
-def test_methods_that_visit_rows_one_by_one_are_refused():
+def test_methods_that_visit_rows_one_by_one_are_refused(monkeypatch):
     X, y = data("hinge")
+    monkeypatch.setattr(epochs, "LEAST", 1)
     with pytest.raises(ValueError, match=r"one by one.*choose method='auto'"):
         adasdca.solve(X, y, loss="hinge", lam=1e-3, method="sdca", backend=host_backend)

@@ -517,11 +517,13 @@ def test_mini_batches_are_those_of_numpy(loss, intercept, height):
     found_b = visit(cp.asarray(order))
     if height >= 64:  # the steps of a few rows may leave the intercept a range
         assert found_b == pytest.approx(b, rel=1e-6, abs=1e-6)
-    np.testing.assert_allclose(found.beta.get(), expected.beta, rtol=1e-6, atol=1e-8)
+    # (Duals of no weight are anything.)
+    alpha = problem.weight * found.beta.get()
+    np.testing.assert_allclose(alpha, problem.weight * expected.beta, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("loss", KINKED)
-def test_epochs_repeat_bit_for_bit(loss):
+def test_epochs_repeat_bit_for_bit(small_batches, loss):
     def ascended():
         backend = cuda_backend(wide_problem(loss, True))
         for key in range(3):
@@ -538,7 +540,7 @@ def test_epochs_repeat_bit_for_bit(loss):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_epochs_on_text_like_rows(dtype):
     rng = np.random.default_rng(0)
-    X = sp.random(20_000, 30_000, 1e-3, random_state=0, format="csr", dtype=dtype)
+    X = sp.random(20_000, 30_000, 5e-4, random_state=0, format="csr", dtype=dtype)
     scores = X @ rng.normal(size=30_000)
     y = np.sign(scores + 0.1 * rng.normal(size=len(scores)))
     options = {"loss": "hinge", "lam": 1 / len(y), "tol": 1e-5, "fit_intercept": True}

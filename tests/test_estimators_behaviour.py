@@ -9,8 +9,12 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils._param_validation import validate_parameter_constraints
+from threadpoolctl import threadpool_limits
 
+import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
+from adasdca.backends.blas import available_threads
+from adasdca.estimators import _solves
 from bundled import cancer, diabetes, iris
 
 
@@ -208,3 +212,28 @@ def test_labels_of_floats():
     np.testing.assert_array_equal(AdaSDCAClassifier().fit(X, labels).classes_, [-3.0, 2.0])
     with pytest.raises(ValueError, match="continuous"):
         AdaSDCAClassifier().fit(X, labels + 0.5 * X[:, 1])
+
+
+@pytest.mark.parametrize(("classes", "jobs", "expected"), [(2, None, 6), (3, 2, 3), (3, None, 6)])
+def test_estimators_use_the_threads_there_are(monkeypatch, classes, jobs, expected):
+    """Those that solve several problems at a time share them."""
+    seen = []
+
+    def solve(*args, n_threads, **options):
+        seen.append(n_threads)
+        return adasdca.solve(*args, n_threads=1, **options)
+
+    monkeypatch.setattr(_solves, "available_threads", lambda: 6)
+    monkeypatch.setattr(_solves, "solve", solve)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % classes
+    model = AdaSDCAClassifier(loss="squared_hinge", n_jobs=jobs, random_state=0)
+    model.fit(X, y)
+    assert set(seen) == {expected}
+
+
+def test_threads_are_limited_from_outside():
+    most = available_threads()
+    with threadpool_limits(1):
+        assert available_threads() == 1
+    assert available_threads() == most >= 1

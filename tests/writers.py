@@ -72,7 +72,7 @@ def picture(path, version):
 def source(path, version):
     store = Store(path.with_name(f"store{version}"))
     if not store.exists():
-        key = {name: version for name in KEY}
+        key = dict.fromkeys(KEY, version)
         store.append({**key, "protocol": {"budget": 1.0}, "text": text(version)})
     compress(store, path)
 

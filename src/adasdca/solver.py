@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.base import FOREVER, Backend
+from adasdca.backends.blas import available_threads
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend
 from adasdca.backends.stored import map_rows
@@ -125,7 +126,8 @@ def solve(
     callback : callable, optional
         Called with a `Record` after each survey; returning True stops the solve.
     n_threads : int, default 1
-        Threads for the surveys and the passes of second-order steps; −1 for all processors.
+        Threads for the surveys and the passes of second-order steps; −1 for as many as the
+        processors, OMP_NUM_THREADS, joblib and threadpoolctl allow.
     pack : bool or "auto"
         Whether to copy sparse rows into records for faster updates; ``"auto"`` does so if they fit.
     backend : "cuda" or callable, optional
@@ -221,9 +223,9 @@ def solution_in_kind(solution: Solution, X: Any) -> Solution:
 
 
 def check_threads(n_threads: Any) -> int:
-    """Return a number of threads; −1 stands for all processors."""
+    """Return a number of threads; −1 stands for all that this process may use."""
     if n_threads == -1:
-        return os.cpu_count() or 1
+        return available_threads()
     return check_count("n_threads", n_threads, 1, MOST_THREADS)
 
 

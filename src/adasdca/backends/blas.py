@@ -56,6 +56,17 @@ def one_thread() -> Iterator[None]:
                 _users.pop()
 
 
+def available_threads() -> int:
+    """Return how many threads this process may use, as scikit-learn counts them.
+
+    That is the processors it may run on, and no more than OMP_NUM_THREADS, threadpoolctl, or a
+    worker of joblib allow.
+    """
+    from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+
+    return int(_openmp_effective_n_threads())
+
+
 def cholesky(matrix: Any, diagonal: float | Array) -> Callable[[Array], Array] | None:
     """Return a solver with diag(diagonal) + the lower triangle given, which is lost on the way.
 

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -206,6 +206,7 @@ class Search:
             **changes, l1_ratio=ratio, warm_start=True, n_jobs=1, callback=None, verbose=0
         )
         model._quiet = True
+        model._beside = effective_n_jobs(self.n_jobs)
         if context is not None:
             context = context.subcontext(task_name="fold", task_id=k, max_subtasks=len(cs))
             context.call_on_fit_task_begin(estimator=self)

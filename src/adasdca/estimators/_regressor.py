@@ -72,7 +72,8 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     random_state : int, RandomState or None, default=None
         Seed of the order of the rows. The solution depends on it only within `tol`.
     n_jobs : int, default=None
-        Targets solved at the same time, in threads that share X.
+        Targets solved at the same time, in threads that share X. Large ones
+        use more threads by themselves, as many as OMP_NUM_THREADS, joblib and threadpoolctl allow.
     callback : callable, default=None
         Called with a `Record` after each survey; returning True stops the fit.
     verbose : int, default=0

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from adasdca import _core
+from adasdca.backends.blas import available_threads
 from adasdca.certification import certify
 from adasdca.duality.error_bounds import Region
 from adasdca.engine.interruption import Interruption, interruption
@@ -70,6 +71,7 @@ def solve_all(
     count = len(targets)
     device = device_of(model, X)
     jobs = 1 if device or count == 1 else min(effective_n_jobs(model.n_jobs), count)
+    threads = max(1, available_threads() // (jobs * getattr(model, "_beside", 1)))
     limit = None if model.max_time is None else began + model.max_time
     seed = model.random_state
     if not isinstance(seed, Integral):
@@ -130,6 +132,7 @@ def solve_all(
                     random_state=seed + k,
                     warm_start=starts[k],
                     callback=monitor.of(k),
+                    n_threads=threads,
                     backend=device,
                     memory_limit=getattr(model, "_memory_limit", None),
                 )

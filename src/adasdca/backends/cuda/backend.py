@@ -60,13 +60,14 @@ class DeviceBackend:
         self._epochs: DeviceEpochs | None = None
         if isinstance(self.facts, DeviceFacts):
             if self.facts.ascends and kinked and problem.regularizer.is_ridge:
-                self._epochs = DeviceEpochs(
+                epochs = DeviceEpochs(
                     problem,
                     cast(BatchProducts, products),
                     passes,
                     self.facts.counts,
                     self._curvature,
                 )
+                self._epochs = epochs if epochs.pays else None
             batch = self._epochs.height if self._epochs else 1
             self.facts = replace(self.facts, ascends=self._epochs is not None, batch=batch)
         self.certifier = Certifier(problem, products, passes, self.xp.sqrt(squares))

@@ -26,8 +26,10 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-#: Rows of a mini-batch, at least and at most; in between, as many as double the curvature.
-LEAST, MOST = 64, 1024
+#: Rows of a mini-batch, at most as many as double the curvature. An epoch of batches that must be
+#: smaller than the least, on data with features that most rows have, takes as long as hundreds of
+#: passes over the rows.
+LEAST, MOST = 256, 1024
 #: The share of rows that are drawn by no weight of their own, with an intercept.
 OTHERS = 0.1
 #: Rounds of an adaptive epoch: a row that matters is visited in each.
@@ -69,7 +71,7 @@ class DeviceEpochs:
         overlap = (counts - 1.0).clip(0.0) / max(n - 1.0, 1.0)
         extra = passes.weighted(products.row_squares(overlap)) / problem.mu
         ratio = float(extra.sum()) / max(float(curvature.sum()), 1e-300)
-        self.height = int(min(max(1.0 + 1.0 / max(ratio, 1e-300), LEAST), MOST, max(n, 1)))
+        self.height = int(min(1.0 + 1.0 / max(ratio, 1e-300), MOST, n))
         self._curvature = curvature
         self._safe_curvature = curvature + (self.height - 1.0) * extra
         squares = float(products.squares(passes.weighted(passes.xp.ones(n))).max())
@@ -78,6 +80,11 @@ class DeviceEpochs:
         self._largest = reach * math.sqrt(problem.total * squares) / problem.mu
         self._adaptive: Any = None
         self._active = 0
+
+    @property
+    def pays(self) -> bool:
+        """Whether mini-batches are large enough."""
+        return self.height >= LEAST
 
     def look(self, scores: Any, b: float, beta: Any) -> tuple[int, float]:
         """Take note of the adaptive weights at a point.
