@@ -12,7 +12,7 @@ import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, AdaSDCARegressor
 from adasdca.ascent.plans import ThinnedDraws
 from adasdca.backends.base import FOREVER
-from adasdca.backends.cuda import device, term
+from adasdca.backends.cuda import device, epochs, term
 from adasdca.backends.cuda.device import cuda_backend
 from adasdca.backends.cuda.kernels import compiled, dense, transfer
 from adasdca.backends.cuda.kernels.arrays import device_products
@@ -523,7 +523,9 @@ def test_mini_batches_are_those_of_numpy(loss, intercept, height):
 
 
 @pytest.mark.parametrize("loss", KINKED)
-def test_epochs_repeat_bit_for_bit(small_batches, loss):
+def test_epochs_repeat_bit_for_bit(monkeypatch, loss):
+    monkeypatch.setattr(epochs, "LEAST", 2)
+
     def ascended():
         backend = cuda_backend(wide_problem(loss, True))
         for key in range(3):

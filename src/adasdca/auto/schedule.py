@@ -69,7 +69,8 @@ class AutoSchedule:
         self._exhausted = 0  # times in a row that it could do no more
         self._least = math.inf  # the least gap of all surveys
         # Whether second-order steps come first, whatever a survey shows.
-        epoch = min(self._costs.epoch(facts.n, adaptive) for adaptive in (False, True))
+        rounds = self._rounds(facts.n, math.inf) if self._wide else 1
+        epoch = min(self._costs.epoch(facts.n, False, rounds), self._costs.epoch(facts.n, True))
         step = self._costs.newton(1.0, facts.n) if self._second.quadratic else math.inf
         self._opens = self._second.small or step < policy.quadratic_epochs * epoch
 
