@@ -24,9 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
 
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
-from adasdca.backends.blas import one_thread
 from adasdca.problem.losses import get_loss
 from benchmarks import output
 from benchmarks.measure import machine
@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", help="results file")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    with one_thread(), warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for data in args.data:
             for loss in args.loss:
