@@ -351,7 +351,7 @@ KINKED = [name for name, loss in LOSSES.items() if loss().smoothness == 0]
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", KINKED)
 def test_mini_batches_never_lower_the_dual_and_keep_their_balance(small_batches, loss, intercept):
-    """Their steps are safe for whatever rows meet in a batch."""
+    """The curvature of a batch keeps its rows from overshooting together."""
     problem = wide_problem(loss, intercept)
     backend = host_backend(problem)
     assert 1 < backend.facts.batch < ROWS

@@ -1,13 +1,14 @@
 """Epochs of dual coordinate ascent where rows are elsewhere: mini-batches of exact steps.
 
 The rows of a mini-batch take their steps from the same point. What keeps them from overshooting
-together is a larger curvature: of a batch of B rows drawn at random, with ω_j of all n rows having
-feature j,
+together is a larger curvature: with ω_j of all n rows having feature j, the dual is expected to
+rise for a batch of B rows drawn evenly with
 
     q_i = (c_i/(λN)) Σ_j (1 + (B − 1)(ω_j − 1)/(n − 1)) x_ij²
 
 (P. Richtárik and M. Takáč, "Parallel coordinate descent methods for big data optimization",
-Mathematical Programming 156, 2016). With an intercept Σ c_iβ_i = 0 has to stay: the steps of a
+Mathematical Programming 156, 2016). Adaptive draws are not even: the bound is a guide there, and the
+certificate does not depend on it. With an intercept Σ c_iβ_i = 0 has to stay: the steps of a
 batch are those at the one b for which their sum is 0, its Lagrange multiplier.
 """
 
