@@ -7,8 +7,8 @@ rise for a batch of B rows drawn evenly with
     q_i = (c_i/(λN)) Σ_j (1 + (B − 1)(ω_j − 1)/(n − 1)) x_ij²
 
 (P. Richtárik and M. Takáč, "Parallel coordinate descent methods for big data optimization",
-Mathematical Programming 156, 2016). Adaptive draws are not even: the bound is a guide there, and the
-certificate does not depend on it. With an intercept Σ c_iβ_i = 0 has to stay: the steps of a
+Mathematical Programming 156, 2016). Adaptive draws are not even: the bound is a guide there, and
+the certificate does not depend on it. With an intercept Σ c_iβ_i = 0 has to stay: the steps of a
 batch are those at the one b for which their sum is 0, its Lagrange multiplier.
 """
 
