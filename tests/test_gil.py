@@ -34,7 +34,6 @@ SHORT = {
     "heed",
     "set_thread_work",
     "subkey",
-    "supported_level",
     "vector",
 }
 

@@ -78,22 +78,11 @@ void bind_squares(nb::module_& m) {
         "apart"_a, squares_doc);
 }
 
-int supported_level() {
-#ifdef ADASDCA_X86_LEVELS
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) return 4;
-    if (__builtin_cpu_supports("x86-64-v3")) return 3;
-    if (__builtin_cpu_supports("x86-64-v2")) return 2;
-#endif
-    return 0;
-}
-
 }  // namespace
 
 NB_MODULE(ADASDCA_MODULE, m) {
     m.doc() = "Kernels of adasdca.";
     m.attr("_interface") = interface_digest();
-    m.def("supported_level", &supported_level, "The x86-64 level of this processor; 0 elsewhere.");
 
     nb::class_<LossHandle>(m, "Loss", "A loss as the kernels know it.")
         .def_static(

@@ -8,9 +8,6 @@ import numpy
 from numpy.typing import NDArray
 
 
-def supported_level() -> int:
-    """The x86-64 level of this processor; 0 elsewhere."""
-
 class Loss:
     """A loss as the kernels know it."""
 
@@ -441,3 +438,5 @@ class AliasTable:
 def water_fill(s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], numerator: float, p: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
 
 LEVEL: str
+
+def supported_level() -> int: ...
