@@ -6,7 +6,6 @@
 #include "rows/lengths.hpp"
 #include "sampling/draws.hpp"
 #include "sampling/planner.hpp"
-#include "sampling/probabilities.hpp"
 #include "sampling/step_residue.hpp"
 #include "sampling/tree.hpp"
 
@@ -248,15 +247,6 @@ NB_MODULE(ADASDCA_MODULE, m) {
         "made, and by Expired after so many seconds; None: by neither.");
     m.def("check", &raise_if_stopped, "Stop here if a kernel would.");
     m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
-    m.def(
-        "plan",
-        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(released(1e18, [&](StopToken& token) {
-                return Planner().plan(view(weight), m, count, key, token);
-            }));
-        },
-        "weight"_a, "m"_a, "count"_a, "key"_a,
-        "Draw Algorithm 2's picks as an ordered set of rings.");
     nb::class_<Planner>(m, "Planner", "Draws plans, and keeps its buffers from one to the next.")
         .def(nb::init<>())
         .def(
@@ -267,7 +257,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
                     return planner.plan(view(weight), m, count, key, token);
                 }));
             },
-            "weight"_a, "m"_a, "count"_a, "key"_a);
+            "weight"_a, "m"_a, "count"_a, "key"_a,
+            "Draw Algorithm 2's picks as an ordered set of rings.");
     m.def(
         "draw_tree",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key, double seconds) {
@@ -304,13 +295,4 @@ NB_MODULE(ADASDCA_MODULE, m) {
                 return own(released(1e18, [&](StopToken&) { return table.draw(count, key); }));
             },
             "count"_a, "key"_a);
-    m.def(
-        "water_fill",
-        [](Vector<double> s, double numerator, Output p) {
-            expect(p.size() == s.size(), "p must be as long as s");
-            return released(1e18, [&](StopToken&) {
-                return water_fill(view(s), numerator, {p.data(), p.size()});
-            });
-        },
-        "s"_a, "numerator"_a, "p"_a);
 }

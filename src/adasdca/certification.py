@@ -15,6 +15,7 @@ from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend
 from adasdca.duality.certificate import Certificate, CertificateError
+from adasdca.errors import InputError
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
@@ -97,11 +98,11 @@ def certify(
     d = problem.rows.shape[1]
     value: Any = intercept
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ValueError(
+        raise InputError(
             f"intercept = {intercept!r} is not finite; pass the model's intercept, one number."
         )
     if intercept != 0 and not fit_intercept:
-        raise ValueError(
+        raise InputError(
             f"intercept = {intercept!r}, but fit_intercept is False: the problem has no intercept. "
             "Pass fit_intercept=True."
         )
@@ -111,7 +112,7 @@ def certify(
     else:
         w = _check_coef(coef, d)
     if problem.bounds is not None and not _within(w, problem.bounds):
-        raise ValueError("coef violates the bounds, so its objective is infinite; clip it first.")
+        raise InputError("coef violates the bounds, so its objective is infinite; clip it first.")
     epochs = check_count("epochs", epochs, 0)
     rows: Any
     if backend is None:
@@ -190,11 +191,11 @@ def _check_dual(dual_coef: Any, problem: Problem) -> Array:
     if alpha.shape == (1, n):
         alpha = alpha[0]
     if alpha.shape != (n,):
-        raise ValueError(
+        raise InputError(
             f"dual_coef has shape {alpha.shape}, but X has {n} rows: it must have shape ({n},)."
         )
     if not np.isfinite(alpha).all():
-        raise ValueError("dual_coef contains NaN or infinity; pass finite dual variables.")
+        raise InputError("dual_coef contains NaN or infinity; pass finite dual variables.")
     beta = as_beta(alpha, problem.weight, n)[0]
     # α/c may leave the domain by a rounding, where the conjugate is infinite.
     lower, upper = loss.domain
@@ -212,9 +213,9 @@ def _check_coef(coef: Any, d: int) -> Array:
     if w.shape == (1, d):
         w = w[0]
     if w.shape != (d,):
-        raise ValueError(
+        raise InputError(
             f"coef has shape {w.shape}, but X has {d} columns: it must have shape ({d},)."
         )
     if not np.isfinite(w).all():
-        raise ValueError("coef contains NaN or infinity; pass finite coefficients.")
+        raise InputError("coef contains NaN or infinity; pass finite coefficients.")
     return w

@@ -13,6 +13,7 @@ from adasdca.backends.cuda.device import copied
 from adasdca.backends.named import get_backend
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.engine.stop import Callback
+from adasdca.errors import InputError
 from adasdca.frames import as_html, to_frame
 from adasdca.methods import Method, get_method
 from adasdca.predictor import Track
@@ -282,7 +283,7 @@ def _check_grid(Cs: Any) -> Array:
         or not np.isfinite(grid).all()
         or grid[0] <= 0
     ):
-        raise ValueError(
+        raise InputError(
             f"Cs = {Cs!r} is not allowed; pass finite numbers above 0, or how many of them."
         )
     return grid

@@ -409,15 +409,13 @@ def check() -> None:
 def subkey(key: int, index: int) -> int:
     """The key of a sub-stream of random numbers."""
 
-def plan(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
-    """Draw Algorithm 2's picks as an ordered set of rings."""
-
 class Planner:
     """Draws plans, and keeps its buffers from one to the next."""
 
     def __init__(self) -> None: ...
 
-    def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
+    def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """Draw Algorithm 2's picks as an ordered set of rings."""
 
 def draw_tree(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int, seconds: float = 1e+18) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
     """
@@ -434,8 +432,6 @@ class AliasTable:
     def __init__(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def draw(self, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
-
-def water_fill(s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], numerator: float, p: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
 
 LEVEL: str
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.duality.certificate import Certificate
+from adasdca.errors import InputError
 from adasdca.problem.data import CsrRows
 from adasdca.problem.problem import Problem
 
@@ -28,8 +29,10 @@ RowVector = Any
 FOREVER = 1e18
 
 
-class ScaleError(ValueError):
+class ScaleError(InputError):
     """The squares of the rows are beyond double precision."""
+
+    argument = "X"
 
 
 class Derivatives(NamedTuple):

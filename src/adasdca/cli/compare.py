@@ -10,7 +10,6 @@ import typer
 
 from adasdca import plotting
 from adasdca.cli import inputs, options, race, report
-from adasdca.cli.checks import check_problem
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import emit, emit_json, plain
 from adasdca.cli.progress import Progress
@@ -70,7 +69,6 @@ def compare(
     setting = race.Setting.of(title, table.X, y, loss=chosen, lam=lam, seed=seed)
     limits = race.Limits(tol, max_epochs, max_time)
     entrants = race.line_up(setting)
-    check_problem(table.X, y, loss=chosen, lam=setting.lam)
     with stoppable() as around:
         with Progress(tol) as progress:
             runs = race.race(table.X, y, setting, limits, entrants, progress)
