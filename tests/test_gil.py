@@ -31,6 +31,7 @@ SHORT = {
     "Workspace.place_primal",
     "Workspace.show_average",
     "check",
+    "gram_pairs",
     "heed",
     "set_thread_work",
     "subkey",

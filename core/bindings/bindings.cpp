@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 
 #include "duality/intercept.hpp"
+#include "rows/dense_panels.hpp"
 #include "rows/inspection.hpp"
 #include "rows/lengths.hpp"
 #include "sampling/draws.hpp"
@@ -246,6 +247,14 @@ NB_MODULE(ADASDCA_MODULE, m) {
         "From now on every kernel of this thread is left by KeyboardInterrupt once the wish is "
         "made, and by Expired after so many seconds; None: by neither.");
     m.def("check", &raise_if_stopped, "Stop here if a kernel would.");
+    m.def(
+        "gram_pairs",
+        [](Vector<double> shares, double squares, std::int64_t d) {
+            return PanelChoice(view(shares), squares, d).time / PanelChoice::pair;
+        },
+        "shares"_a, "squares"_a, "d"_a,
+        "What a sparse row of a Gram matrix costs, in pairs of entries: of the shares of the rows "
+        "that have a column, falling, and the mean square of a row's number of entries.");
     m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
     nb::class_<Planner>(m, "Planner", "Draws plans, and keeps its buffers from one to the next.")
         .def(nb::init<>())

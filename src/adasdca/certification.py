@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
 from adasdca.solution import as_beta
-from adasdca.solver import solve
+from adasdca.solver import solve_problem
 
 Array = NDArray[np.float64]
 
@@ -114,11 +116,10 @@ def certify(
     if problem.bounds is not None and not _within(w, problem.bounds):
         raise InputError("coef violates the bounds, so its objective is infinite; clip it first.")
     epochs = check_count("epochs", epochs, 0)
-    rows: Any
-    if backend is None:
-        rows = LocalBackend(problem, pack=epochs > 0)
-    else:
-        rows = get_backend(backend)(problem)
+    make: Any = partial(LocalBackend, pack=epochs > 0)
+    if backend is not None:
+        make = get_backend(backend)
+    rows = make(problem)
     # A product too small for doubles is 0; a point too large for them gets no certificate.
     with np.errstate(all="ignore"):
         # The slope's dual point; with an intercept the best b for these scores makes it feasible.
@@ -132,21 +133,18 @@ def certify(
             ascended = _ascended(rows, w, b, beta, best, epochs)
             certificate = min(certificate, ascended, key=lambda each: each.gap)
         elif epochs > 0:
-            solved = solve(
-                X,
-                y,
-                loss=problem.loss,
-                lam=lam,
-                l1_ratio=l1_ratio,
-                bounds=bounds,
-                penalty_factors=penalty_factors,
-                sample_weight=sample_weight,
-                fit_intercept=fit_intercept,
-                intercept_scaling=intercept_scaling,
+            solved = solve_problem(
+                problem,
+                make,
+                method="auto",
                 tol=1e-6,
                 max_epochs=epochs,
+                max_time=None,
                 random_state=0,
-                backend=backend,
+                warm_start=None,
+                callback=None,
+                threads=1,
+                start=time.perf_counter(),
             )
             other, _ = _best_multiple(
                 rows, w, b, rows.scatter(_check_dual(solved.dual_coef, problem))

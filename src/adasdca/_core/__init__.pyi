@@ -406,6 +406,11 @@ def heed(wish: Wish | None, seconds: float = 1e+18) -> None:
 def check() -> None:
     """Stop here if a kernel would."""
 
+def gram_pairs(shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: float, d: int) -> float:
+    """
+    What a sparse row of a Gram matrix costs, in pairs of entries: of the shares of the rows that have a column, falling, and the mean square of a row's number of entries.
+    """
+
 def subkey(key: int, index: int) -> int:
     """The key of a sub-stream of random numbers."""
 

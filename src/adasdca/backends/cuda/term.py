@@ -53,7 +53,7 @@ class DeviceTerm:
     the latter are not taken again.
     """
 
-    exact, known = False, 0
+    known = 0
 
     def __init__(
         self, at: WeightedRows, length: float, centre: Any, known: tuple[Array, Any]
@@ -70,7 +70,7 @@ class DeviceTerm:
         self._first = scores
         self._derive(scores, None, 0.0)
 
-    def place(self, v: Array, b: float, rest: Any = None) -> Derivatives:
+    def place(self, v: Array, b: float) -> Derivatives:
         self.go(v, b)
         return self._derivatives()
 
@@ -81,10 +81,6 @@ class DeviceTerm:
         # The sum at the end of the whole step has come with the line.
         u = np.asarray(to_host(self._ahead)) / self._at.mu
         return Derivatives(u, self.here.balance, self.here.mass)
-
-    def settle(self) -> Derivatives:
-        """Refuse: sums are not in twice the digits."""
-        raise NotImplementedError("this term is not exact")
 
     def _derive(self, scores: Any, change: Any, step: float) -> None:
         here = self._at.passes.derive(scores, change, step, self.centre, self.length)
@@ -131,10 +127,6 @@ class DeviceTerm:
         )
         # The rounding of a score of a steep row is many times that of its dual.
         return RowSlope(-value, bend, size + here.reach * math.sqrt(here.mass * bend))
-
-    def search(self, rest: tuple[float, float, float], start: float) -> Any:
-        """Leave the search to whoever asks for slopes."""
-        return NotImplemented
 
     # -- the curvature
 
