@@ -196,6 +196,3 @@ class TwoPartsTerm:
     def diagonal(self):
         squares = sum(h @ X**2 for X, h in zip(self.rows.X, self.h, strict=True))
         return squares, sum(h.sum() for h in self.h)
-
-    def solve_by_rows(self, diagonal, right, balance, intercept, deadline):
-        return None

@@ -115,7 +115,7 @@ class RowTerm(Protocol):
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
     Row vectors stay where the rows are: what comes back has the size of v, or is a number. A term
-    may be able to do more: see `LineSearcher`, `EquationIterator` and `ExactTerm`.
+    may do more: see `LineSearcher`, `RowEquations`, `EquationIterator` and `ExactTerm`.
     """
 
     @property
@@ -180,16 +180,6 @@ class RowTerm(Protocol):
         then keep their vectors there, and `curve` is given them.
         """
 
-    def solve_by_rows(
-        self,
-        diagonal: float | Array,
-        right: Array,
-        balance: float,
-        intercept: bool,
-        deadline: float,
-    ) -> tuple[Array, float] | None:
-        """Solve a step's equations in unknowns of the rows; None if that cannot be done."""
-
     @property
     def travel(self) -> float:
         """Mean distance of the scores from where they began."""
@@ -212,6 +202,21 @@ class LineSearcher(Protocol):
         start : float
             The slope of both at length 0.
         """
+
+
+@runtime_checkable
+class RowEquations(Protocol):
+    """A term that knows inner products of rows, which those in parts or elsewhere do not."""
+
+    def solve_by_rows(
+        self,
+        diagonal: float | Array,
+        right: Array,
+        balance: float,
+        intercept: bool,
+        deadline: float,
+    ) -> tuple[Array, float] | None:
+        """Solve a step's equations in unknowns of the rows; None if rounding forbids it."""
 
 
 @runtime_checkable

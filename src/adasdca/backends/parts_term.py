@@ -109,17 +109,6 @@ class PartsTerm:
         vector, numbers = columns(self._parts.stream("diagonal", self._number))
         return vector, math.fsum(numbers)
 
-    def solve_by_rows(
-        self,
-        diagonal: float | Array,
-        right: Array,
-        balance: float,
-        intercept: bool,
-        deadline: float,
-    ) -> None:
-        """Return None: inner products of rows of different parts are nowhere."""
-        return
-
     def duals(self) -> Handle:
         vector = Handle(self._parts)
         self._parts.ask("keep", self._number, vector.number)

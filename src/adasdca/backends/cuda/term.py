@@ -207,17 +207,6 @@ class DeviceTerm:
         """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""
         return self._at.products.squares(self.here.h), self.here.mass
 
-    def solve_by_rows(
-        self,
-        diagonal: float | Array,
-        right: Array,
-        balance: float,
-        intercept: bool,
-        deadline: float,
-    ) -> tuple[Array, float] | None:
-        """Return None: equations are solved by features or by conjugate gradients."""
-        return None
-
 
 def _matrix(values: Any) -> Any:
     """Return a matrix for those who factorise it: a small one here, others where they are."""
