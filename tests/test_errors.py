@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from adasdca import files, solve
-from adasdca.errors import Argument, InPython, InputError
+from adasdca.errors import Argument, InputError, InPython
 from adasdca.methods import get_method
 from adasdca.problem.losses import get_loss
 

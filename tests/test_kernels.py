@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import reference as ref
-from adasdca import _core, solve, theory
+from adasdca import solve, theory
 from adasdca.backends.cpu import LocalBackend, make_workspace
 from adasdca.problem.problem import Problem
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages

@@ -1,7 +1,7 @@
 // A module for every processor: it tells which of the others may be imported.
-#include <nanobind/nanobind.h>
-
 #include "system/processor.hpp"
+
+#include <nanobind/nanobind.h>
 
 NB_MODULE(_processor, m) {
     m.def("supported_level", &adasdca::supported_level,

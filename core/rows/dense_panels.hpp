@@ -88,8 +88,8 @@ struct GramColumns {
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(),
                          [&](std::int32_t a, std::int32_t b) { return count[a] > count[b]; });
-        const double unit = 1.0 / static_cast<double>(n < 4096 ? std::max<std::int64_t>(n, 1)
-                                                               : (n + 15) / 16);
+        const double unit =
+            1.0 / static_cast<double>(n < 4096 ? std::max<std::int64_t>(n, 1) : (n + 15) / 16);
         std::vector<double> shares(static_cast<std::size_t>(d));
         for (std::int64_t j = 0; j < d; ++j)
             shares[j] = static_cast<double>(count[order[j]]) * unit;

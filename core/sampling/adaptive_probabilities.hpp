@@ -274,8 +274,8 @@ class AdaptiveProbabilities {
 
     double filled(double s) const { return s > 0 ? std::max(level_, s) : 0.0; }
 
-    // The constrained-optimal distribution is max(level, s) over the rows of weight s > 0
-    // (theory.water_fill), where sum s min(s, level) = H. That sum is concave in the level, so Newton's
+    // The constrained-optimal distribution is max(level, s) over the rows of weight s > 0 (see
+    // water_fill), where sum s min(s, level) = H. That sum is concave in the level, so Newton's
     // method rises to the root from its second step on and ends when no row changes sides. It
     // starts at the level of the step before: no sorting, a few passes.
     void fill() {

@@ -28,7 +28,7 @@ from adasdca.ascent.methods import (
 from adasdca.ascent.sampling import registered
 from adasdca.ascent.schedules import Picker
 from adasdca.auto.method import Auto
-from adasdca.errors import InPython, InputError
+from adasdca.errors import InputError, InPython
 
 __all__ = [
     "METHODS",

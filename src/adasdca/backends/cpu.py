@@ -12,8 +12,8 @@ from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
 from adasdca.backends.cpu_term import CpuTerm
-from adasdca.backends.exact_term import ExactCpuTerm
 from adasdca.backends.epochs import CpuEpochs, RowFigures
+from adasdca.backends.exact_term import ExactCpuTerm
 from adasdca.backends.facts import RowFacts
 from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
 from adasdca.backends.kernel_matrix import KernelMatrix

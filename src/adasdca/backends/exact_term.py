@@ -1,4 +1,4 @@
-"""The rows' part of a second-order objective in twice the digits, where plain sums hide the rest."""
+"""The rows' part of a second-order objective, in sums of twice the digits."""
 
 from __future__ import annotations
 

@@ -57,9 +57,7 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], n_features: int | No
     except (TypeError, ValueError) as error:
         raise FileError(f"{path} (it holds {found}): {error}") from error
     if n_features is not None and rows.shape[1] != n_features:
-        raise FileError(
-            f"{path} has {rows.shape[1]} features where ", *other_width(n_features)
-        )
+        raise FileError(f"{path} has {rows.shape[1]} features where ", *other_width(n_features))
     if isinstance(rows, CsrRows):
         return sp.csr_matrix((rows.values, rows.columns, rows.start), shape=rows.shape)
     return rows.values

@@ -112,8 +112,8 @@ _REASONS: dict[str, Callable[[str, int | None], str | tuple[Any, ...]]] = {
     "value": _value,
     "qid": lambda word, _: f"{word!r} needs a whole number; write e.g. qid:7, or remove it.",
     "zero": lambda word, _: (
-        f"the index in {word!r} is 0, but the first feature is 1; "
-        "if this file counts from 0, read it with ",
+        f"the index in {word!r} is 0, but the first feature is 1; if this file counts from 0, ",
+        "read it with ",
         Argument("zero_based", True),
         ".",
     ),

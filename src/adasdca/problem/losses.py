@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adasdca import _core
-from adasdca.errors import InPython, InputError
+from adasdca.errors import InputError, InPython
 from adasdca.problem.data import is_number
 
 Kind = Literal["classification", "regression"]
