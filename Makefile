@@ -32,7 +32,7 @@ PYTHON_DIRS := $(wildcard conftest.py src tools tests benchmarks examples docs)
 CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp tests/fuzz/*.hpp tests/fuzz/*.cpp)
 
 # One level is a third of the compiler's work. The tests compare levels, and others need them all.
-RUN_ONLY := help demo build docs lint format bench peers note clean
+RUN_ONLY := help demo build docs lint format bench peers note clean $(STAMPS)/%
 ifeq ($(filter-out $(RUN_ONLY),$(MAKECMDGOALS)),)
 LEVELS ?= $(or $(shell cat $(STAMPS)/levels 2>/dev/null),native)
 endif
