@@ -35,6 +35,7 @@ SHORT = {
     "heed",
     "set_thread_work",
     "subkey",
+    "supported_level",
     "vector",
 }
 
