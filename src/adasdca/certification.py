@@ -110,9 +110,9 @@ def certify(
         )
     b = float(intercept)
     if problem.constant:
-        w, b = np.append(_check_coef(coef, d - 1), b / problem.constant), 0.0
+        w, b = np.append(_check_vector(coef, d - 1, "coef", "columns"), b / problem.constant), 0.0
     else:
-        w = _check_coef(coef, d)
+        w = _check_vector(coef, d, "coef", "columns")
     if problem.bounds is not None and not _within(w, problem.bounds):
         raise InputError("coef violates the bounds, so its objective is infinite; clip it first.")
     epochs = check_count("epochs", epochs, 0)
@@ -183,17 +183,23 @@ def _ascended(
     return min(found, key=lambda each: each.gap)
 
 
+def _check_vector(x: Any, size: int, name: str, what: str) -> Array:
+    vector = as_doubles(x, name)
+    if vector.shape == (1, size):
+        vector = vector[0]
+    if vector.shape != (size,):
+        raise InputError(
+            f"{name} has shape {vector.shape}, but X has {size} {what}: it must have shape "
+            f"({size},)."
+        )
+    if not np.isfinite(vector).all():
+        raise InputError(f"{name} contains NaN or infinity; pass finite numbers.")
+    return vector
+
+
 def _check_dual(dual_coef: Any, problem: Problem) -> Array:
     n, loss = len(problem.y), problem.loss
-    alpha = as_doubles(dual_coef, "dual_coef")
-    if alpha.shape == (1, n):
-        alpha = alpha[0]
-    if alpha.shape != (n,):
-        raise InputError(
-            f"dual_coef has shape {alpha.shape}, but X has {n} rows: it must have shape ({n},)."
-        )
-    if not np.isfinite(alpha).all():
-        raise InputError("dual_coef contains NaN or infinity; pass finite dual variables.")
+    alpha = _check_vector(dual_coef, n, "dual_coef", "rows")
     beta = as_beta(alpha, problem.weight, n)[0]
     # α/c may leave the domain by a rounding, where the conjugate is infinite.
     lower, upper = loss.domain
@@ -204,16 +210,3 @@ def _check_dual(dual_coef: Any, problem: Problem) -> Array:
 
 def _within(w: Array, bounds: tuple[Array, Array]) -> bool:
     return bool(((bounds[0] <= w) & (w <= bounds[1])).all())
-
-
-def _check_coef(coef: Any, d: int) -> Array:
-    w = as_doubles(coef, "coef")
-    if w.shape == (1, d):
-        w = w[0]
-    if w.shape != (d,):
-        raise InputError(
-            f"coef has shape {w.shape}, but X has {d} columns: it must have shape ({d},)."
-        )
-    if not np.isfinite(w).all():
-        raise InputError("coef contains NaN or infinity; pass finite coefficients.")
-    return w
