@@ -276,7 +276,7 @@ def test_iterations_on_the_device(sparse, few, free):
         return (rows.take_rows(picked), cp.asarray(h[index])) if few else None
 
     v, s, taken, done = rows.iterate(
-        System(*there, balance, mass, free, 1e-8), chosen, FOREVER, 2000
+        System(*there, balance, mass, free, 1e-8), chosen, 4, FOREVER, 2000
     )
     v = v.get()
     assert done
@@ -287,11 +287,11 @@ def test_iterations_on_the_device(sparse, few, free):
     norm = np.sqrt(left @ (left / scale) + rest**2 / mass)
     assert norm <= 1e-7 * np.sqrt(right @ (right / scale) + balance**2 / mass)
     assert (s != 0) == free
-    assert rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 0.0, 2000) is None
-    cut = rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, FOREVER, 3)
+    assert rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 4, 0.0, 2000) is None
+    cut = rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 4, FOREVER, 3)
     assert (cut.taken, cut.done) == (3, False)
     flat = System(cp.zeros(n), cp.zeros(d), *there[2:], balance, mass, free, 1e-8)
-    assert (rows.iterate(flat, chosen, FOREVER, 9).v.get() == (right / scale)).all()
+    assert (rows.iterate(flat, chosen, 4, FOREVER, 9).v.get() == (right / scale)).all()
 
 
 @pytest.mark.parametrize("features", [300, 4000])

@@ -119,13 +119,27 @@ def check_device_rows(X: Any) -> DeviceRows:
     return DeviceRows(matrix)
 
 
+def device_targets(y: Any, n: int, kind: str) -> Any:
+    """Return targets that are on a device as doubles there; None if there is something amiss."""
+    import cupy
+
+    y = y if isinstance(y, cupy.ndarray) else cupy.from_dlpack(y)
+    if y.shape != (n,) or y.dtype.kind not in "iuf":
+        return None
+    targets = cupy.ascontiguousarray(y, dtype=np.float64)
+    if kind == "classification":
+        plus, others = int((targets == 1.0).sum()), int((targets != -1.0).sum())
+        return targets if 0 < plus == others < n else None
+    return targets if _finite(targets) else None
+
+
 def _finite(values: Any) -> bool:
     """Look for NaN and infinity in parts: a mask of all entries may not fit."""
     flat = values.ravel() if values.flags.c_contiguous else values.T.ravel()
     step = PART // flat.itemsize
-    # A sum is not finite if an entry is not; the other way round only with overflow.
+    # A sum of squares is not finite if an entry is not; the other way round only with overflow.
+    # (cuBLAS reads at twice the rate of CuPy's own sums.)
     parts = (flat[first : first + step] for first in range(0, flat.size, step))
     return all(
-        bool(np.isfinite(float(part.sum(dtype=np.float64)))) or bool(np.isfinite(part).all())
-        for part in parts
+        bool(np.isfinite(float(part.dot(part)))) or bool(np.isfinite(part).all()) for part in parts
     )
