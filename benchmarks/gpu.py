@@ -229,31 +229,28 @@ def bandwidth(X, y, loss):
         "line": seconds(lambda: rows.line(v, 0.0, scores, passes, None, 0.0)),
     }
     if hasattr(X, "indptr"):
-        columns = X.tocsc()
-        for name, matrix, x in (("scores", X, v), ("combine", columns, scores)):
-            found[f"{name}, look-ups alone"] = seconds(lambda m=matrix, x=x: look_up(m, x))
+        look_up, grid = cp.RawKernel(LOOK_UP, "look_up"), (-(-X.nnz // 2048),)
+        for name, matrix, x in (("scores", X, v), ("combine", X.tocsc(), scores)):
+            given = matrix.indices, matrix.data, x, cp.empty(1), np.int32(X.nnz)
+            alone = seconds(lambda given=given: look_up(grid, (256,), given))
+            found[f"{name}, look-ups alone"] = alone
     shares = {name: size / each / copied for name, each in found.items()}
     return {"copy, TB/s": copied / 1e12, **shares}
 
 
-def look_up(matrix, x):
-    """Multiply the entries of a sparse matrix by the numbers of x that belong to them, no more."""
-    code = """
-    extern "C" __global__ void look_up(const int* __restrict__ index,
-                                       const float* __restrict__ values,
-                                       const double* __restrict__ x, double* out, int count) {
-        double sum = 0;
-    #pragma unroll
-        for (int u = 0; u < 8; ++u) {
-            const int k = (blockIdx.x * 8 + u) * 256 + threadIdx.x;
-            if (k < count) sum += (double)__ldcs(values + k) * x[__ldcs(index + k)];
-        }
-        if (sum == 1.2345) out[0] = sum;  // never so, but the compiler cannot know
-    }"""
-    cp = load_cupy()
-    count = matrix.nnz
-    arguments = matrix.indices, matrix.data, x, cp.empty(1), np.int32(count)
-    cp.RawKernel(code, "look_up")((-(-count // 2048),), (256,), arguments)
+#: Multiplies the entries of a sparse matrix by the numbers of x that belong to them, no more.
+LOOK_UP = """
+extern "C" __global__ void look_up(const int* __restrict__ index,
+                                   const float* __restrict__ values,
+                                   const double* __restrict__ x, double* out, int count) {
+    double sum = 0;
+#pragma unroll
+    for (int u = 0; u < 8; ++u) {
+        const int k = (blockIdx.x * 8 + u) * 256 + threadIdx.x;
+        if (k < count) sum += (double)__ldcs(values + k) * x[__ldcs(index + k)];
+    }
+    if (sum == 1.2345) out[0] = sum;  // never so, but the compiler cannot know
+}"""
 
 
 def lbfgs(X, y, loss, tol, primal):
