@@ -23,7 +23,7 @@ from adasdca.backends.cuda.streamed import StreamedRows
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem import data as data_module
 from adasdca.problem.data import check_rows
-from adasdca.problem.device_rows import to_numpy
+from adasdca.problem.device_rows import _finite, to_numpy
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from host_rows import HostBatches, HostPasses, HostProducts
@@ -507,6 +507,26 @@ def test_targets_that_are_on_a_device_stay_there(monkeypatch, loss, kind):
     assert isinstance(found.dual_coef, cp.ndarray)
     np.testing.assert_array_equal(found.dual_coef.get(), local.dual_coef)
     np.testing.assert_array_equal(found.state.beta, local.state.beta)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_that_are_not_finite_are_found(dtype):
+    for size in (0, 1, 2, 3, 1_000_001):
+        x = np.full(size, np.finfo(dtype).max, dtype)
+        x[::2] = -x[::2]
+        x[1::3] = 0.0
+        assert _finite(cp.asarray(x))
+        for place in {0, size // 2, size - 1} if size else ():
+            for bad in (np.nan, np.inf, -np.inf):
+                x[place], before = bad, x[place]
+                assert not _finite(cp.asarray(x))
+                assert not _finite(cp.asarray(np.append(dtype(1.0), x))[1:])
+                x[place] = before
+    X = cp.ones((5, 6), dtype)
+    assert _finite(X.T)
+    X[3, 4] = np.nan
+    assert not _finite(X.T)
+    assert _finite(X[:, :4])
 
 
 def test_weighted_duals_stay_there():
