@@ -116,6 +116,18 @@ def test_rows_with_curvature_are_copied_where_they_are_few(rows):
     assert one._curved_rows is None
 
 
+@pytest.mark.parametrize("length", [0.02, 0.2, 4.0])
+def test_the_diagonal_of_few_rows_is_that_of_all(length):
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    backend = host_backend(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1e-3))
+    one = backend.term(length=length, centre=np.zeros(400))
+    one.go(np.eye(8)[0], 0.0)
+    squares, mass = one.diagonal()
+    assert mass == pytest.approx(one.here.h.sum())
+    np.testing.assert_allclose(squares, one.here.h @ X**2, rtol=1e-12)
+    assert (one._curved_rows is not None) == (one.curved <= term.EARLY * 400)
+
+
 def test_duals_stay_there_until_they_are_asked_for():
     X, y = data("logistic")
     found = adasdca.solve(X, y, loss="logistic", lam=1e-3, backend=host_backend)

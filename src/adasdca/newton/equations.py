@@ -186,7 +186,6 @@ class ConjugateGradients:
         dv, db, self.taken, self.done = found
         return to_host(dv), float(db)
 
-
     def _judge(self, term: RowTerm, size: float) -> None:
         """Choose the accuracy by what the last steps have done to the right-hand side."""
         if term is not self._term:

@@ -17,9 +17,9 @@ __device__ double entry(Real value, int squared) {
 }
 
 // out[s] = shift + sum of values[k] x[index[k]] over start[s] <= k < start[s + 1]; out[slot[s]] if
-// there are slots. It takes little longer than the look-ups x[index[k]] alone (on an H200 0.60 ms of
-// 0.52 and 0.76 of 0.69 for 88 million entries and vectors of 200,000 and 4 million numbers). Where
-// x is long, entries, which are read once, are not to push it out of the cache.
+// there are slots. It takes little longer than the look-ups x[index[k]] alone (on an H200 0.60 ms
+// of 0.52 and 0.76 of 0.69 for 88 million entries and vectors of 200,000 and 4 million numbers).
+// Where x is long, entries, which are read once, are not to push it out of the cache.
 extern "C" __global__ void segment_dot(const Long* __restrict__ start,
                                        const int* __restrict__ index,
                                        const Real* __restrict__ values,
@@ -44,8 +44,8 @@ extern "C" __global__ void segment_dot(const Long* __restrict__ start,
     if (lane == 0) out[slot ? slot[s] : s] = sum + shift;
 }
 
-// out[c, s] = sum of values[k] x[index[k], c] over start[s] <= k < start[s + 1], of `classes` columns
-// of x: `width` threads have a segment, and a column each at a time.
+// out[c, s] = sum of values[k] x[index[k], c] over start[s] <= k < start[s + 1], of `classes`
+// columns of x: `width` threads have a segment, and a column each at a time.
 extern "C" __global__ void segment_dots(const Long* __restrict__ start,
                                         const int* __restrict__ index,
                                         const Real* __restrict__ values,
