@@ -535,6 +535,11 @@ def test_weighted_duals_stay_there():
     options = {"loss": "hinge", "lam": 1e-3, "sample_weight": weight, "backend": "cuda"}
     found, local = adasdca.solve(cp.asarray(X), y, **options), adasdca.solve(X, y, **options)
     np.testing.assert_array_equal(found.dual_coef.get(), local.dual_coef)
+    # They are the caller's: what a later solve begins from is not.
+    found = adasdca.solve(cp.asarray(X), y, loss="hinge", lam=1e-3, backend="cuda")
+    before = found.dual_coef.get()
+    found.dual_coef[...] = 7.0
+    np.testing.assert_array_equal(found.state.beta, before)
 
 
 def test_a_solve_repeats_bit_for_bit():

@@ -335,7 +335,8 @@ def solve_problem(
 
 def _solution(problem: Problem, rows: Backend, outcome: Outcome, stays: bool) -> Solution:
     survey, records, weight = outcome.survey, outcome.records, problem.weight
-    certified: Any = survey.certified if stays else rows.gather(survey.certified)
+    # (A copy: the state may fetch the same array later, whatever has been done to this one.)
+    certified: Any = survey.certified.copy() if stays else rows.gather(survey.certified)
     if stays and weight is not None:
         weight = in_kind(weight, certified)
     coef, intercept = problem.split(survey.coef, survey.intercept)

@@ -83,8 +83,18 @@ class CudaCsr(CudaRows):
         self._cut_first = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(parts[cut])])
         self._places = len(number) + len(cut)
 
-    def _run(self, start: Any, entries: tuple[Any, ...], x: Any, shift: float, out: Any,
-             slot: Any, width: int, squared: int) -> None:  # fmt: skip
+    def _run(
+        self,
+        start: Any,
+        entries: tuple[Any, ...],
+        x: Any,
+        shift: float,
+        out: Any,
+        slot: Any,
+        width: int,
+        squared: int,
+    ) -> None:
+        """Multiply segments of entries by the numbers of x that belong to them."""
         _core.check()
         count = len(start) - 1
         numbers = np.int64(count), np.int32(width), np.int32(squared), np.int32(len(x) >= LONG)
