@@ -174,6 +174,8 @@ class LocalBackend:
         """Return a dual point as n numbers."""
         return duals
 
+    kept = gather
+
     # -- what second-order phases ask
 
     def combine(self, beta: Array) -> Array:
