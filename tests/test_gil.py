@@ -31,6 +31,7 @@ SHORT = {
     "Workspace.place_primal",
     "Workspace.show_average",
     "check",
+    "gram_pairs",
     "heed",
     "set_thread_work",
     "subkey",
@@ -158,11 +159,9 @@ def kernels():
         "inspect_dense": lambda: _core.inspect_dense(x),
         "squares_about": lambda: _core.squares_about(x, w, out, other),
         "inspect_csr": lambda: _core.inspect_csr(csr.data, csr.indices, start, D),
-        "plan": lambda: _core.plan(ones, 2.0, N, 0),
         "draw_tree": lambda: _core.draw_tree(ones, 2.0, N, 0),
         "draw_uniform": lambda: _core.draw_uniform(N, N, 0),
         "draw_permutation": lambda: _core.draw_permutation(N, 0),
-        "water_fill": lambda: _core.water_fill(ones, 1.0, out),
     }
 
 

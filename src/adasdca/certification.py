@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,12 @@ from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend
 from adasdca.duality.certificate import Certificate, CertificateError
+from adasdca.errors import InputError
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
 from adasdca.solution import as_beta
-from adasdca.solver import solve
+from adasdca.solver import solve_problem
 
 Array = NDArray[np.float64]
 
@@ -97,11 +100,11 @@ def certify(
     d = problem.rows.shape[1]
     value: Any = intercept
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ValueError(
+        raise InputError(
             f"intercept = {intercept!r} is not finite; pass the model's intercept, one number."
         )
     if intercept != 0 and not fit_intercept:
-        raise ValueError(
+        raise InputError(
             f"intercept = {intercept!r}, but fit_intercept is False: the problem has no intercept. "
             "Pass fit_intercept=True."
         )
@@ -111,13 +114,12 @@ def certify(
     else:
         w = _check_coef(coef, d)
     if problem.bounds is not None and not _within(w, problem.bounds):
-        raise ValueError("coef violates the bounds, so its objective is infinite; clip it first.")
+        raise InputError("coef violates the bounds, so its objective is infinite; clip it first.")
     epochs = check_count("epochs", epochs, 0)
-    rows: Any
-    if backend is None:
-        rows = LocalBackend(problem, pack=epochs > 0)
-    else:
-        rows = get_backend(backend)(problem)
+    make: Any = partial(LocalBackend, pack=epochs > 0)
+    if backend is not None:
+        make = get_backend(backend)
+    rows = make(problem)
     # A product too small for doubles is 0; a point too large for them gets no certificate.
     with np.errstate(all="ignore"):
         # The slope's dual point; with an intercept the best b for these scores makes it feasible.
@@ -131,21 +133,18 @@ def certify(
             ascended = _ascended(rows, w, b, beta, best, epochs)
             certificate = min(certificate, ascended, key=lambda each: each.gap)
         elif epochs > 0:
-            solved = solve(
-                X,
-                y,
-                loss=problem.loss,
-                lam=lam,
-                l1_ratio=l1_ratio,
-                bounds=bounds,
-                penalty_factors=penalty_factors,
-                sample_weight=sample_weight,
-                fit_intercept=fit_intercept,
-                intercept_scaling=intercept_scaling,
+            solved = solve_problem(
+                problem,
+                make,
+                method="auto",
                 tol=1e-6,
                 max_epochs=epochs,
+                max_time=None,
                 random_state=0,
-                backend=backend,
+                warm_start=None,
+                callback=None,
+                threads=1,
+                start=time.perf_counter(),
             )
             other, _ = _best_multiple(
                 rows, w, b, rows.scatter(_check_dual(solved.dual_coef, problem))
@@ -190,11 +189,11 @@ def _check_dual(dual_coef: Any, problem: Problem) -> Array:
     if alpha.shape == (1, n):
         alpha = alpha[0]
     if alpha.shape != (n,):
-        raise ValueError(
+        raise InputError(
             f"dual_coef has shape {alpha.shape}, but X has {n} rows: it must have shape ({n},)."
         )
     if not np.isfinite(alpha).all():
-        raise ValueError("dual_coef contains NaN or infinity; pass finite dual variables.")
+        raise InputError("dual_coef contains NaN or infinity; pass finite dual variables.")
     beta = as_beta(alpha, problem.weight, n)[0]
     # α/c may leave the domain by a rounding, where the conjugate is infinite.
     lower, upper = loss.domain
@@ -212,9 +211,9 @@ def _check_coef(coef: Any, d: int) -> Array:
     if w.shape == (1, d):
         w = w[0]
     if w.shape != (d,):
-        raise ValueError(
+        raise InputError(
             f"coef has shape {w.shape}, but X has {d} columns: it must have shape ({d},)."
         )
     if not np.isfinite(w).all():
-        raise ValueError("coef contains NaN or infinity; pass finite coefficients.")
+        raise InputError("coef contains NaN or infinity; pass finite coefficients.")
     return w

@@ -25,6 +25,7 @@ from adasdca.engine.checkpoints import Checkpoint, fingerprint, watched_by
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
+from adasdca.errors import InputError
 from adasdca.methods import Method, get_method
 from adasdca.problem.data import CheckedRows
 from adasdca.problem.device_rows import in_kind, is_on_device, to_numpy
@@ -174,7 +175,7 @@ def solve(
     make = None if backend is None else get_backend(backend)
     if memory_limit is not None:
         if backend is not None or intercept_scaling is not None:
-            raise ValueError(
+            raise InputError(
                 f"memory_limit = {memory_limit!r} has a backend of its own, and no room for the "
                 "column of intercept_scaling; leave backend and intercept_scaling out."
             )
@@ -195,7 +196,7 @@ def solve(
         stays=backend == "cuda" and checkpoint is None,
     )
     if not isinstance(pack, bool) and pack != "auto":
-        raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
+        raise InputError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     threads = check_threads(n_threads)
     found = solve_problem(
         problem,
@@ -307,7 +308,7 @@ def solve_problem(
                         state = State(*beta, seed)
                     rows.restart(state.beta, state.multiplier)
             if not rows.facts.ascends and method.ascends:
-                raise ValueError(
+                raise InputError(
                     f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
                     f"{problem.l1_ratio!r}, a penalty factor of 0 or this backend does not allow; "
                     "choose method='auto', or an l1_ratio below 1 and penalty_factors above 0."
@@ -424,7 +425,7 @@ def _check_seed(random_state: Any) -> int:
     try:
         return int(operator.index(random_state)) % 2**64
     except TypeError:
-        raise ValueError(
+        raise InputError(
             f"random_state = {random_state!r} is not understood; pass None, an integer, a "
             "numpy.random.RandomState or a numpy.random.Generator."
         ) from None

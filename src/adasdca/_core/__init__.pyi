@@ -8,9 +8,6 @@ import numpy
 from numpy.typing import NDArray
 
 
-def supported_level() -> int:
-    """The x86-64 level of this processor; 0 elsewhere."""
-
 class Loss:
     """A loss as the kernels know it."""
 
@@ -409,18 +406,21 @@ def heed(wish: Wish | None, seconds: float = 1e+18) -> None:
 def check() -> None:
     """Stop here if a kernel would."""
 
+def gram_pairs(shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: float, d: int) -> float:
+    """
+    What a sparse row of a Gram matrix costs, in pairs of entries: of the shares of the rows that have a column, falling, and the mean square of a row's number of entries.
+    """
+
 def subkey(key: int, index: int) -> int:
     """The key of a sub-stream of random numbers."""
-
-def plan(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
-    """Draw Algorithm 2's picks as an ordered set of rings."""
 
 class Planner:
     """Draws plans, and keeps its buffers from one to the next."""
 
     def __init__(self) -> None: ...
 
-    def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
+    def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """Draw Algorithm 2's picks as an ordered set of rings."""
 
 def draw_tree(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int, seconds: float = 1e+18) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
     """
@@ -438,6 +438,6 @@ class AliasTable:
 
     def draw(self, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
 
-def water_fill(s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], numerator: float, p: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
-
 LEVEL: str
+
+def supported_level() -> int: ...

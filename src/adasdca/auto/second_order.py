@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
-from adasdca.backends.base import Backend, Facts, RowTerm
+from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
@@ -95,13 +95,16 @@ class EquationChoice:
         prices: dict[str, float],
         deadline: float,
     ) -> Step | None:
-        if way == "rows" and not np.all(equations.diagonal):
-            return None
+        by_rows = None
+        if way == "rows":
+            if not (isinstance(term, RowEquations) and np.all(equations.diagonal)):
+                return None
+            by_rows = term.solve_by_rows
         if way != "iterations":
             once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
             self.budget.pay(once.get(way, 0.0))
-        if way == "rows":
-            return term.solve_by_rows(*equations[:4], deadline)
+        if by_rows is not None:
+            return by_rows(*equations[:4], deadline)
         if way == "features":
             return solve_by_features(term, equations, deadline)
         # Iterations may cost as much as the other ways do, and no more.

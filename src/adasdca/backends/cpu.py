@@ -13,6 +13,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.epochs import CpuEpochs, RowFigures
+from adasdca.backends.exact_term import ExactCpuTerm
 from adasdca.backends.facts import RowFacts
 from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
 from adasdca.backends.kernel_matrix import KernelMatrix
@@ -257,15 +258,13 @@ class LocalBackend:
         reach : float, optional
             How near to a kink is near.
         exact : bool
-            Whether scores and sums are taken in twice the digits. No rows are left out then: what
-            some of them add up to can be far larger than what all do, and has fewer digits.
+            Whether scores and sums are taken in twice the digits; no rows are left out then.
         """
         problem, threads = self.problem, self._threads
         self._careful |= exact
         if point is None or exact or self.facts.stored <= SHORT:
-            return CpuTerm(
-                problem, self.workspace, threads, length, centre, kernel=self.kernel, exact=exact
-            )
+            kind = ExactCpuTerm if exact else CpuTerm
+            return kind(problem, self.workspace, threads, length, centre, kernel=self.kernel)
         assert centre is not None
         w, b = point
         scores = _core.vector(self.workspace.n)

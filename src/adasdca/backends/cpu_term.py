@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
-from adasdca.backends.base import Derivatives, Gram, Preconditioned, RowSlope
+from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
 from adasdca.problem.data import DenseRows
@@ -51,8 +50,6 @@ class CpuTerm:
         What they add to Σ c_iβ_i.
     kernel : KernelMatrix, optional
         The inner products of rows that are known.
-    exact : bool
-        Whether scores and sums are taken in twice the digits.
     """
 
     def __init__(
@@ -65,10 +62,8 @@ class CpuTerm:
         fixed: Array | None = None,
         held: float = 0.0,
         kernel: KernelMatrix | KernelPart | None = None,
-        exact: bool = False,
     ) -> None:
         self.problem, self.workspace, self.threads = problem, workspace, threads
-        self.exact = exact
         self.length, self.centre = length, centre
         self.fixed, self.held = fixed, held
         self.kernel = kernel or KernelMatrix(problem.rows, workspace)
@@ -89,13 +84,9 @@ class CpuTerm:
         self._first = self.scores
         self._sums = self._derive()
 
-    def place(self, v: Array, b: float, rest: tuple[Array, float] | None = None) -> Derivatives:
-        """Go to a point; where `exact`, with what its v and b have lost by rounding."""
+    def place(self, v: Array, b: float) -> Derivatives:
+        """Go to a point."""
         self._score(v, b)
-        if rest is not None and (rest[0].any() or rest[1]):
-            lost = _core.vector(self.workspace.n)
-            self.workspace.scores(rest[0], lost, self.threads, rest[1])
-            self.scores += lost
         self._first = self.scores
         return self._derivatives()
 
@@ -104,35 +95,10 @@ class CpuTerm:
         self.scores = self.scores + length * self.change
         return self._derivatives()
 
-    def settle(self) -> Derivatives:
-        """Go to the line's end; the duals go where the equations of the step say.
-
-        To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β is.
-        Those of the scores carry the rounding of v, times φ''|x|²/(λN): here it is that of β only.
-        """
-        loss, y, weight = self.problem.loss, self.problem.y, self.problem.weight
-        slope = self.curvature
-        if weight is not None:
-            slope = np.divide(slope, weight, out=np.zeros_like(slope), where=weight > 0)
-        sign = y if loss.kind == "classification" else 1.0
-        self.beta = sign * np.clip(sign * (self.beta - slope * self.change), *loss.domain)
-        # What is below the last digit of a dual is lost: the next step is for the smallest ones.
-        curved, few = np.flatnonzero(self.curvature), 4 * (self.workspace.d + 1)
-        if len(curved) > few:
-            order = np.argpartition(np.abs(self.beta[curved]), few)
-            self.curvature[curved[order[few:]]] = 0.0
-        self._sums = 0.0, float(self.curvature.sum())
-        self.curved = int(np.count_nonzero(self.curvature))
-        u = np.empty(self.workspace.d)
-        balance = self.workspace.combine_exactly(self.beta, u, self.threads)
-        return self._with_others(u, balance)
-
     def _score(self, v: Array, b: float) -> None:
         self.scores = _core.vector(self.workspace.n)
         if not v.any():
             self.scores.fill(b)
-        elif self.exact:
-            self.workspace.exact_scores(v, b, self.scores, self.threads)
         else:
             self.workspace.scores(v, self.scores, self.threads, b)
 
@@ -150,10 +116,8 @@ class CpuTerm:
 
     def _derivatives(self) -> Derivatives:
         u = np.empty(self.workspace.d)
-        self._sums = balance, _ = self._derive(None if self.exact else u)
-        if self.exact:
-            balance = self.workspace.combine_exactly(self.beta, u, self.threads)
-        return self._with_others(u, balance)
+        self._sums = self._derive(u)
+        return self._with_others(u, self._sums[0])
 
     def _with_others(self, u: Array, balance: float) -> Derivatives:
         """Add what rows that are not here have."""
@@ -295,12 +259,6 @@ class CpuTerm:
         squares = np.empty(self.workspace.d)
         self.workspace.squares(self.curvature, squares, self.threads)
         return squares, float(self.curvature.sum())
-
-    def iterate(
-        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
-    ) -> Any:
-        """Leave iterations to whoever asks for products."""
-        return NotImplemented
 
     def solve_by_rows(
         self,

@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from adasdca.duality.error_bounds import Region
+from adasdca.errors import InputError
 from adasdca.estimators._base import LinearModel, LossNames
 from adasdca.estimators._device import adopt_kind, device_of, products_with, rows_to_solve
 from adasdca.estimators._guard import guarded
@@ -244,7 +245,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         plain = self.l1_ratio == 0 and not bounded and self.penalty_factors is None
         possible = logistic and plain
         if self.multi_class == "multinomial" and not possible:
-            raise ValueError(
+            raise InputError(
                 "multi_class='multinomial' needs loss='logistic', l1_ratio=0, positive=False, "
                 f"bounds=None and penalty_factors=None, got loss={self.loss!r}, "
                 f"l1_ratio={self.l1_ratio!r}, positive={self.positive!r}, bounds={self.bounds!r}, "

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Gram, Preconditioned, RowTerm, to_host
+from adasdca.backends.base import EquationIterator, Gram, Preconditioned, RowTerm, to_host
 from adasdca.backends.blas import cholesky
 
 Array = NDArray[np.float64]
@@ -165,8 +165,10 @@ class ConjugateGradients:
         self._judge(term, size)
 
         balance = equations.balance if free else 0.0
-        there = Preconditioned(own, scale, right, balance, mass, bool(free))
-        found = term.iterate(there, self.accuracy, deadline, most)
+        found: Any = NotImplemented
+        if isinstance(term, EquationIterator):
+            there = Preconditioned(own, scale, right, balance, mass, bool(free))
+            found = term.iterate(there, self.accuracy, deadline, most)
         if found is NotImplemented:
 
             def product(p: Array, q: float) -> tuple[Array, float]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import RowTerm
+from adasdca.backends.base import ExactTerm, LineSearcher, RowTerm
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length
@@ -98,12 +98,17 @@ class LinearObjective:
     ) -> None:
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
+        self._exact = term if isinstance(term, ExactTerm) else None
+        self._searcher = term if isinstance(term, LineSearcher) else None
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
         self._go(v, b, (np.zeros_like(v), 0.0))
 
     def _go(self, v: Array, b: float, rest: tuple[Array, float]) -> None:
         self.v, self.b, self._rest = v, b, rest
-        self._derivatives = self.term.place(v, b, rest if self.term.exact else None)
+        if self._exact is None:
+            self._derivatives = self.term.place(v, b)
+        else:
+            self._derivatives = self._exact.place_exactly(v, b, rest)
         self._settle()
 
     def _ahead(self, length: float) -> tuple[Array, float, tuple[Array, float]]:
@@ -179,12 +184,9 @@ class LinearObjective:
     def search(self) -> tuple[float, bool]:
         """Return the length of the step along the line, and whether it is above rounding."""
         mu, rest = self.mu, self.penalty.along(self.v, self._dv)
-        if isinstance(rest, StraightLine):
+        if self._searcher is not None and isinstance(rest, StraightLine):
             straight = mu * rest.value, mu * rest.bend, mu * rest.size
-            found: Any = self.term.search(straight, self._slope)
-            if found is not NotImplemented:
-                length, sharp = found
-                return length, sharp
+            return self._searcher.search(straight, self._slope)
 
         def slope(length: float) -> Slope:
             rows, own = self.term.slope(length), rest(length)
@@ -198,7 +200,7 @@ class LinearObjective:
         """Go along the line."""
         # The slope rises from its first value to about 0; f is positive.
         self.value = max(self.value + 0.5 * length * self._slope, 0.1 * self.value)
-        if self.term.exact:
+        if self._exact is not None:
             self._go(*self._ahead(length))
             return
         self.v = self.v + length * self._dv
@@ -209,11 +211,13 @@ class LinearObjective:
     def points(self, deadline: float) -> Iterator[Point]:
         """Yield this point, and those that it settles at if the term is exact."""
         yield self._here()
-        for _ in range(SETTLING if self.term.exact and self._derivatives.mass > 0 else 0):
+        if self._exact is None or self._derivatives.mass == 0:
+            return
+        for _ in range(SETTLING):
             if self.aim(deadline) is None:
                 return
             self.v, self.b, self._rest = self._ahead(1.0)
-            self._derivatives = self.term.settle()
+            self._derivatives = self._exact.settle()
             self._settle()
             yield self._here()
 

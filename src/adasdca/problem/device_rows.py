@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from adasdca.errors import InputError
+
 #: What DLPack calls a CUDA device.
 CUDA = 2
 #: Finds numbers whose exponents, under these masks, are those of NaN and infinity.
@@ -55,7 +57,7 @@ class DeviceRows:
 
     def with_constant(self, value: float) -> DeviceRows:
         """Refuse: what is the user's is not copied there."""
-        raise ValueError(
+        raise InputError(
             "intercept_scaling copies X with one more column, which is not done on a device; pass "
             "intercept_scaling=None, or X in the memory of this process."
         )
@@ -113,16 +115,16 @@ def check_device_rows(X: Any) -> DeviceRows:
     else:
         matrix = values = X if isinstance(X, cupy.ndarray) else cupy.from_dlpack(X)
     if matrix.ndim != 2:
-        raise ValueError(f"X has shape {matrix.shape}; pass a matrix, a row for each sample.")
+        raise InputError(f"X has shape {matrix.shape}; pass a matrix, a row for each sample.")
     if values.dtype not in (np.float32, np.float64):
-        raise ValueError(
+        raise InputError(
             f"X is on a device and has dtype {values.dtype}; pass float32 or float64, e.g. "
             "X.astype(numpy.float32)."
         )
     if 0 in matrix.shape:
-        raise ValueError(f"X has shape {matrix.shape}; pass at least one row and one feature.")
+        raise InputError(f"X has shape {matrix.shape}; pass at least one row and one feature.")
     if not _finite(values):
-        raise ValueError(
+        raise InputError(
             "Input X contains NaN or infinity; drop such rows or fill the values first."
         )
     if matrix is values:

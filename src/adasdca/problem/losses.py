@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adasdca import _core
+from adasdca.errors import InputError, InPython
 from adasdca.problem.data import is_number
 
 Kind = Literal["classification", "regression"]
@@ -141,7 +142,7 @@ class PiecewiseQuadratic(Loss):
 
     def _check(self, name: str, valid: bool, remedy: str) -> None:
         if not valid:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__}: {name} = {getattr(self, name)!r} is not allowed; {remedy}."
             )
 
@@ -355,15 +356,16 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     if isinstance(name, str):
         name = ALIASES.get(name, name)
     if not isinstance(name, str) or name not in LOSSES:
-        raise ValueError(
-            f"loss = {loss!r} is unknown; choose one of {', '.join(map(repr, LOSSES))}, "
-            "or pass a Loss object such as SmoothedHinge(gamma=0.5)."
+        raise InputError(
+            f"loss = {loss!r} is unknown; choose one of {', '.join(map(repr, LOSSES))}",
+            InPython(", or pass a Loss object such as SmoothedHinge(gamma=0.5)"),
+            ".",
         )
     cls = LOSSES[name]
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = set(parameters) - set(known)
     if unknown:
-        raise ValueError(
+        raise InputError(
             f"loss = {loss!r} has no parameter {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known) or 'none'}."
         )

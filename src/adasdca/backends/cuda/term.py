@@ -54,7 +54,7 @@ class DeviceTerm:
     the latter are not taken again.
     """
 
-    exact, known = False, 0
+    known = 0
 
     def __init__(
         self, at: WeightedRows, length: float, centre: Any, known: tuple[Array, Any]
@@ -71,7 +71,7 @@ class DeviceTerm:
         self._first = scores
         self._derive(scores, None, 0.0)
 
-    def place(self, v: Array, b: float, rest: Any = None) -> Derivatives:
+    def place(self, v: Array, b: float) -> Derivatives:
         self.go(v, b)
         return self._derivatives()
 
@@ -82,10 +82,6 @@ class DeviceTerm:
         # The sum at the end of the whole step has come with the line.
         u = np.asarray(to_host(self._ahead)) / self._at.mu
         return Derivatives(u, self.here.balance, self.here.mass)
-
-    def settle(self) -> Derivatives:
-        """Refuse: sums are not in twice the digits."""
-        raise NotImplementedError("this term is not exact")
 
     def _derive(self, scores: Any, change: Any, step: float) -> None:
         here = self._at.passes.derive(scores, change, step, self.centre, self.length)
@@ -132,10 +128,6 @@ class DeviceTerm:
         )
         # The rounding of a score of a steep row is many times that of its dual.
         return RowSlope(-value, bend, size + here.reach * math.sqrt(here.mass * bend))
-
-    def search(self, rest: tuple[float, float, float], start: float) -> Any:
-        """Leave the search to whoever asks for slopes."""
-        return NotImplemented
 
     # -- the curvature
 
@@ -219,17 +211,6 @@ class DeviceTerm:
             self._few()
         rows, h = self._curved_rows or (self._at.products, self.here.h)
         return rows.squares(h), self.here.mass
-
-    def solve_by_rows(
-        self,
-        diagonal: float | Array,
-        right: Array,
-        balance: float,
-        intercept: bool,
-        deadline: float,
-    ) -> tuple[Array, float] | None:
-        """Return None: equations are solved by features or by conjugate gradients."""
-        return None
 
 
 def _matrix(values: Any) -> Any:
