@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.duality.certificate import evened
 from adasdca.duality.lattice import MOST_DIGITS, movable, nearest
 from adasdca.problem.problem import Problem
 
@@ -23,7 +24,7 @@ LEAST, HIDDEN = 1e-16, 1e-12
 #: How much more they may cost after a round that has led nowhere.
 EASED = 100.0
 #: Rows that move: some, and more for each feature that last digits of duals are too coarse for.
-ROWS, ROWS_EACH, MOST_ROWS = 8, 3, 48
+ROWS, ROWS_EACH, MOST_ROWS = 8, 4, 48
 
 
 class FinerDuals:
@@ -126,7 +127,10 @@ class FinerDuals:
             rest = np.append(rest, dear * balance)
         k = nearest(moves, 4.0 * goal * chosen.unit / chosen.room, rest)
         moved[chosen.rows] = chosen.start + k * chosen.unit
-        return np.clip(moved, self.low, self.high)
+        moved = np.clip(moved, self.low, self.high)
+        if problem.fit_intercept:
+            moved = evened(moved, weight, self._off(w, moved)[1])
+        return moved
 
     def _reach(self, w: Array, b: float, beta: Array, share: float) -> Array:
         """Return how far a dual may move for that share of P: κδ + ½γδ² is what it costs a row.

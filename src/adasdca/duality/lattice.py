@@ -111,7 +111,10 @@ def nearest(moves: Array, price: Array, off: Array) -> Array:
     basis, made = _reduced(np.hstack([np.diag(price), moves]))
     order = np.argsort(np.einsum("ij,ij->i", basis, basis))
     basis, made = basis[order], made[order]
-    rest, k = np.concatenate([np.zeros(count), off]), np.zeros(count)
+    # As real numbers, at the least price; the lattice is for what their rounding leaves.
+    dear = moves / price[:, None]
+    k = np.rint(-np.linalg.lstsq(dear.T, off, rcond=None)[0] / price)
+    rest = np.concatenate([k * price, off + k @ moves])
     # From plane to plane, the farthest apart first.
     upright = np.linalg.qr(basis.T)
     for i in range(count - 1, -1, -1):
