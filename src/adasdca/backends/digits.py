@@ -14,17 +14,22 @@ from adasdca.duality.lattice import MOST_DIGITS, movable, nearest
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 #: Rounds: the goal of each is what the one before has left of the gap elsewhere.
 ROUNDS = 6
 #: The share of the gap that u may be off by, and that from which on it is worth a round.
 SHARE, WORTH = 1e-3, 0.1
-#: The least gap in units of P, and of itself while u hides it.
-LEAST, HIDDEN = 1e-16, 1e-12
+#: The least gap in units of P, below which nobody would see it, and of itself while u hides it.
+LEAST, HIDDEN = 1e-13, 1e-12
 #: How much more they may cost after a round that has led nowhere.
 EASED = 100.0
 #: Rows that move: some, and more for each feature that last digits of duals are too coarse for.
-ROWS, ROWS_EACH, MOST_ROWS = 8, 4, 48
+ROWS, ROWS_EACH = 8, 4
+#: A feature is coarse if a move is more than this share of the goal there.
+VISIBLE = 1e-3
+#: No more features than these: a basis of so many vectors is reduced in some hundredths of a second.
+MOST_COARSE = 8
 
 
 class FinerDuals:
@@ -78,7 +83,8 @@ class FinerDuals:
             off, _ = self._off(w, beta)
             part = 0.5 * regularizer.scale * float(off @ off)
             far = MOST_DIGITS * float(np.spacing(np.abs(beta)) @ self.length)
-            if not WORTH * found.gap < part <= 0.5 * regularizer.scale * far**2:
+            worth = max(WORTH * found.gap, LEAST * found.primal)
+            if not worth < part <= 0.5 * regularizer.scale * far**2:
                 break
             rest = eased * max(found.gap - part, HIDDEN * found.gap, LEAST * found.primal)
             if rest > found.gap:
@@ -103,34 +109,46 @@ class FinerDuals:
         goal = math.sqrt(2.0 * share / problem.regularizer.scale)
         reach = self._reach(w, b, beta, share)
         chosen = movable(beta, self.low, self.high, self.length, reach, off, goal)
-        chosen = chosen.first(MOST_ROWS)
-        if not len(chosen.rows):
-            return None
-        matrix = problem.rows.take(chosen.rows).matrix
-        rows = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix, np.float64)
+        chosen = chosen.first(ROWS + ROWS_EACH * MOST_COARSE)
         # In units of 1/(λN): without weights and factors these numbers are not rounded.
         goal *= problem.mu
-        moves = rows * (weight[chosen.rows] * chosen.unit)[:, None]
-        moves /= np.sqrt(problem.regularizer.metric)
-        coarse = np.flatnonzero(np.abs(moves).max(axis=0) > 1e-3 * goal)
+        factor = np.broadcast_to(np.sqrt(problem.regularizer.metric), len(w))
+        masses = weight[chosen.rows] * chosen.unit
+        coarse, rows = self._coarse(chosen.rows, masses, factor * (VISIBLE * goal))
+        if not 0 < len(coarse) <= MOST_COARSE:
+            return None
         count = ROWS_EACH * len(coarse)
         count = min(max(count, chosen.free), ROWS + count, len(chosen.rows))
-        chosen, moves = chosen.first(count), moves[:count, coarse]
+        chosen, masses = chosen.first(count), masses[:count]
+        moves = rows[:count] * masses[:, None] / factor[coarse]
         moved = beta.copy()
         moved[chosen.rows] = chosen.start
         rest, balance = self._off(w, moved)
         rest = problem.mu * rest[coarse]
         if problem.fit_intercept:  # Σ c_iβ_i is 0 to the last digit, or nothing is won
-            masses = weight[chosen.rows] * chosen.unit
             dear = 4.0 * goal / masses.min()
             moves = np.column_stack([moves, dear * masses])
             rest = np.append(rest, dear * balance)
+        if not (np.isfinite(moves).all() and np.isfinite(rest).all()):
+            return None
         k = nearest(moves, 4.0 * goal * chosen.unit / chosen.room, rest)
         moved[chosen.rows] = chosen.start + k * chosen.unit
         moved = np.clip(moved, self.low, self.high)
         if problem.fit_intercept:
             moved = evened(moved, weight, self._off(w, moved)[1])
         return moved
+
+    def _coarse(self, rows: Index, masses: Array, enough: Array) -> tuple[Index, Array]:
+        """Return the features that a move of one of these rows is seen in, and the rows there."""
+        matrix = self.problem.rows.take(rows).matrix
+        if not sp.issparse(matrix):
+            values = np.asarray(matrix, np.float64)
+            coarse = np.flatnonzero((np.abs(values) * masses[:, None] > enough).any(axis=0))
+            return coarse, values[:, coarse]
+        each = np.repeat(masses, np.diff(matrix.indptr))
+        seen = np.abs(matrix.data.astype(np.float64)) * each > enough[matrix.indices]
+        coarse = np.unique(matrix.indices[seen])
+        return coarse, matrix[:, coarse].toarray().astype(np.float64)
 
     def _reach(self, w: Array, b: float, beta: Array, share: float) -> Array:
         """Return how far a dual may move for that share of P: κδ + ½γδ² is what it costs a row.

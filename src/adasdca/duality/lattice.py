@@ -27,7 +27,7 @@ DIGITS = 8.0
 #: No dual moves by more of its last digits than this: the sums of moves are doubles, too.
 MOST_DIGITS = 2.0**30
 #: The least price of a move, in units of its length.
-NOISE = 2e-15
+NOISE = 2.0**-52
 #: Sweeps over the basis.
 SWEEPS = 100
 
