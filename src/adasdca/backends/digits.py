@@ -28,7 +28,7 @@ EASED = 100.0
 ROWS, ROWS_EACH = 8, 4
 #: A feature is coarse if a move is more than this share of the goal there.
 VISIBLE = 1e-3
-#: No more features than these: a basis of so many vectors is reduced in some hundredths of a second.
+#: No more features than these: to reduce a basis of so many vectors takes hundredths of a second.
 MOST_COARSE = 8
 
 
