@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.duality.certificate import evened
 from adasdca.duality.lattice import MOST_DIGITS, movable, nearest
+from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -28,7 +29,7 @@ EASED = 100.0
 ROWS, ROWS_EACH = 8, 4
 #: A feature is coarse if a move is more than this share of the goal there.
 VISIBLE = 1e-3
-#: No more features than these: a basis of so many vectors is reduced in some hundredths of a second.
+#: No more features than these: to reduce a basis of so many vectors takes hundredths of a second.
 MOST_COARSE = 8
 
 
@@ -134,21 +135,19 @@ class FinerDuals:
         k = nearest(moves, 4.0 * goal * chosen.unit / chosen.room, rest)
         moved[chosen.rows] = chosen.start + k * chosen.unit
         moved = np.clip(moved, self.low, self.high)
-        if problem.fit_intercept:
-            moved = evened(moved, weight, self._off(w, moved)[1])
-        return moved
+        return evened(moved, weight, self._off(w, moved)[1]) if problem.fit_intercept else moved
 
     def _coarse(self, rows: Index, masses: Array, enough: Array) -> tuple[Index, Array]:
         """Return the features that a move of one of these rows is seen in, and the rows there."""
-        matrix = self.problem.rows.take(rows).matrix
-        if not sp.issparse(matrix):
-            values = np.asarray(matrix, np.float64)
+        taken = self.problem.rows.take(rows)
+        if isinstance(taken, DenseRows):
+            values = taken.values.astype(np.float64)
             coarse = np.flatnonzero((np.abs(values) * masses[:, None] > enough).any(axis=0))
             return coarse, values[:, coarse]
-        each = np.repeat(masses, np.diff(matrix.indptr))
-        seen = np.abs(matrix.data.astype(np.float64)) * each > enough[matrix.indices]
-        coarse = np.unique(matrix.indices[seen])
-        return coarse, matrix[:, coarse].toarray().astype(np.float64)
+        matrix: Any = taken.matrix.astype(np.float64)
+        each = np.repeat(masses, np.diff(taken.start))
+        coarse = np.unique(matrix.indices[np.abs(matrix.data) * each > enough[matrix.indices]])
+        return coarse, matrix[:, coarse].toarray()
 
     def _reach(self, w: Array, b: float, beta: Array, share: float) -> Array:
         """Return how far a dual may move for that share of P: κδ + ½γδ² is what it costs a row.
@@ -163,4 +162,5 @@ class FinerDuals:
             away = np.where((beta > self.low) & (beta < self.high), 0.0, away)
         with np.errstate(all="ignore"):
             cost = share * problem.total / self.weight
-            return 2.0 * cost / (away + np.sqrt(away**2 + 2.0 * gamma * cost))
+            reach: Array = 2.0 * cost / (away + np.sqrt(away**2 + 2.0 * gamma * cost))
+        return reach

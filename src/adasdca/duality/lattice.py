@@ -57,7 +57,8 @@ class Movable(NamedTuple):
 
     def first(self, count: int) -> Movable:
         """Return so many of them."""
-        return Movable(*(each[:count] for each in self[:4]), min(self.free, count))
+        rows, start, unit, room, free = self
+        return Movable(rows[:count], start[:count], unit[:count], room[:count], min(free, count))
 
 
 def movable(
@@ -113,7 +114,7 @@ def nearest(moves: Array, price: Array, off: Array) -> Array:
     basis, made = basis[order], made[order]
     # As real numbers, at the least price; the lattice is for what their rounding leaves.
     dear = moves / price[:, None]
-    k = np.rint(-np.linalg.lstsq(dear.T, off, rcond=None)[0] / price)
+    k: Array = np.rint(-np.linalg.lstsq(dear.T, off, rcond=None)[0] / price)
     rest = np.concatenate([k * price, off + k @ moves])
     # From plane to plane, the farthest apart first.
     upright = np.linalg.qr(basis.T)
