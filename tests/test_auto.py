@@ -88,6 +88,18 @@ def test_wide_data_are_surveyed_sooner_with_the_logistic_loss():
     assert first["logistic"] < first["smoothed_hinge"]
 
 
+@pytest.mark.parametrize("wide", [True, False])
+def test_wide_data_are_surveyed_after_every_second_adaptive_epoch(wide):
+    n, d = (1200, 2400) if wide else (4800, 600)
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n, d), density=0.02, rng=rng, format="csr")
+    y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(n) < 0, -1.0, 1.0)
+    sol = solve(X, y, loss="hinge", lam=1 / n, tol=1e-2, method="auto", random_state=0)
+    epochs = np.diff(sol.history.updates) / n
+    assert sol.phases[1].name == "adaptive"
+    assert max(epochs[1:]) == (2 if wide else 1)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_first_epoch_does_not_speak_against_the_next(seed):
     """From β = 0 the relative gap hardly falls at first; four epochs are cheaper than steps."""
