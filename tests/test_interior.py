@@ -12,7 +12,7 @@ from adasdca import Status, solve
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.interior import CpuInterior, _factorise
-from adasdca.newton.interior import follow_the_path
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
@@ -45,7 +45,7 @@ def on_the_path(problem, target=1e-6, deadline=FOREVER):
 
     rows.factorise = counted
     start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
-    best, ending = follow_the_path(backend, rows, start, target, deadline)
+    best, ending = CentralPath(backend, rows).follow(start, target, deadline)
     return best, ending, steps
 
 

@@ -25,9 +25,10 @@ from adasdca.newton.equations import (
     solve_by_features,
     solve_formed,
 )
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, PATIENCE, Multipliers, best_point
+from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
@@ -163,7 +164,8 @@ class SecondOrder:
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
-        self._jumped = self._hard = False
+        self._jumped = False
+        self._path: CentralPath | None = None
         self._reached: tuple[Array, float, float] | None = None  # w, b and f where steps were cut
         #: What all runs have spent, the last one, and whether its budget has ended it.
         self.spent, self.last_spent, self.cut = 0.0, 0.0, False
@@ -207,7 +209,7 @@ class SecondOrder:
         most: float = math.inf,
     ) -> None:
         """Leave the backend at the best point found."""
-        multiplier, budget = backend.multiplier, Budget(most, self.costs.path_step)
+        multiplier, budget = backend.multiplier, Budget(most, self.costs.path_step(self.kernel))
         self._run(backend, survey, tol, last, deadline, budget)
         self.spent, self.last_spent = self.spent + budget.spent, budget.spent
         self.cut = budget.over
@@ -259,6 +261,8 @@ class SecondOrder:
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
         goal = min(tol, self.policy.last_gap) if last else tol
+        if self._path is None:
+            self._path = CentralPath.of(backend)
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
@@ -266,13 +270,14 @@ class SecondOrder:
                 return EquationChoice(costs, False, self.policy.steps_expected, budget=budget)
 
             best, ending = solve_on_features(
-                backend, self.problem, survey, goal, deadline, choice_for, budget
+                backend, self.problem, survey, goal, deadline, choice_for, budget, self._path
             )
         else:
-            self._hard |= self.smooth and self.plain
-            rounds = Multipliers(backend, self.problem, solve, self.exact, self._hard, tol, budget)
+            hard = self.smooth and self.plain
+            rounds = Multipliers(
+                backend, self.problem, solve, self.exact, self._path, hard, tol, budget
+            )
             best, ending = rounds.run(survey, goal, deadline)
-            self._hard = rounds.hard
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 
@@ -367,6 +372,8 @@ class SecondOrder:
 
     def cost(self, survey: Survey, steps: float) -> float:
         """Price so many Newton steps in nanoseconds."""
+        if self._path is not None and self._path.begun:
+            return self._path.steps_left(self.tol) * self.costs.path_step(self.kernel)
         n = self.costs.facts.n
         active = n
         lower, _ = self.problem.loss.domain
@@ -378,8 +385,6 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
-        if self._hard and self.costs.path_step < math.inf:
-            return 2.0 * PATIENCE * self.costs.path_step
         return self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:

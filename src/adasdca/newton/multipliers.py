@@ -22,7 +22,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
-from adasdca.newton.interior import follow_the_path
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
 from adasdca.newton.newton import Ending, minimise
@@ -97,8 +97,11 @@ class Multipliers:
         How the equations of Newton steps are solved.
     exact : bool
         Whether sums are to be taken in twice the digits.
+    path : CentralPath, optional
+        The central path, where there is one.
     hard : bool
-        Whether steps have been too many already: the central path is then gone at once.
+        Whether steps have been too many already: the central path is then gone at once, as it is
+        where it was left before.
     asked : float
         The relative gap that is asked for, where rounds go on for the last digits: from there on,
         one that brings nothing is the last.
@@ -112,12 +115,14 @@ class Multipliers:
         problem: Problem,
         solve: Solver,
         exact: bool = False,
+        path: CentralPath | None = None,
         hard: bool = False,
         asked: float = 0.0,
         budget: Budget | None = None,
     ) -> None:
         self.backend, self.problem, self.solve = backend, problem, solve
-        self.exact, self.hard, self.asked = exact, hard, asked
+        self.exact, self.path, self.asked = exact, path, asked
+        self.hard = hard or (path is not None and path.begun)
         self.budget = budget or Budget()
         self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
@@ -131,8 +136,7 @@ class Multipliers:
         Where rounds are hard, along the central path; what that leaves, rounds mend.
         """
         best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
-        path = None if self.exact else self.backend.interior()
-        if path is None:
+        if self.path is None or self.exact:
             return self.rounds(best, survey.beta, target, deadline)
         ending = Ending.STEPS
         if not self.hard:
@@ -140,10 +144,7 @@ class Multipliers:
             best, ending = self.rounds(best, survey.beta, target, deadline, patience)
         if ending is Ending.STEPS:
             self.hard = True
-            if self.budget.left < 2.0 * PATIENCE * self.budget.path:
-                self.budget.most = self.budget.spent  # the rest would end in the middle of it
-                return best, Ending.TIME
-            best, ending = follow_the_path(self.backend, path, best, target, deadline, self.budget)
+            best, ending = self.path.follow(best, target, deadline, self.budget)
             if ending is Ending.EXHAUSTED:
                 best, ending = self.rounds(best, best.duals, target, deadline)
         return best, ending
