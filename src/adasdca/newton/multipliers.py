@@ -184,6 +184,7 @@ class Multipliers:
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
+            enough *= problem.total
             near = (v, b) if self.kinked else None
             term = backend.term(length, centre, near, reach, self.exact)
             objective = LinearObjective(
@@ -196,8 +197,8 @@ class Multipliers:
                 v,
                 b,
                 problem.total * known.primal,
+                enough=enough,
             )
-            enough *= problem.total
             far = known.relative_gap > DIGITS
             lost = patience.lost if patience is not None and far else None
             ending, steps = minimise(objective, enough, deadline, HARD, lost)
