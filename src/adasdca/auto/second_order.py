@@ -52,6 +52,9 @@ class EquationChoice:
         mind features of different scales.
     budget : Budget, optional
         What the steps may cost.
+    tried : bool
+        Whether the price of iterations is taken as it is foretold. Those of rounded kinks depend on
+        where these are: they are tried once, and may cost as much as the next way.
     """
 
     def __init__(
@@ -61,8 +64,10 @@ class EquationChoice:
         steps: float,
         exact: bool = False,
         budget: Budget | None = None,
+        tried: bool = True,
     ) -> None:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
+        self._tried = tried or exact
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients()
         self._expected = costs.iterations
@@ -82,7 +87,10 @@ class EquationChoice:
             if self.exact and "features" in prices:
                 prices["features"] = 0.0
             self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
-        for way in self._prices:
+        ways = list(self._prices)
+        if not self._tried:
+            ways.sort(key=lambda way: way != "iterations")
+        for way in ways:
             found = self._solve(way, term, equations, self._prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
@@ -107,7 +115,10 @@ class EquationChoice:
             return solve_by_features(term, equations, deadline)
         # Iterations may cost as much as the other ways do, and no more.
         other = min((price for name, price in prices.items() if name != way), default=math.inf)
-        most = max(other / (self.steps * self.costs.iteration), 2.0 * self._expected)
+        most = other / (self.steps * self.costs.iteration)
+        if self._tried:
+            most = max(most, 2.0 * self._expected)
+        self._tried = True
         enough = self.budget.left / self.costs.iteration
         most = min(most, enough, MOST_ITERATIONS)
         found = self.iterations.solve(term, equations, deadline, int(most) + 1)
@@ -237,12 +248,13 @@ class SecondOrder:
         self._gap = survey.gap
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else self.policy.steps_expected
-            solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget)
+            newton = self.smooth and self.plain
+            solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget, newton)
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
                 return
             start: Survey | None = survey
-            if self.smooth and self.plain:
+            if newton:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
                 self._rounds(backend, start, tol, last, deadline, solve, budget)
@@ -267,7 +279,8 @@ class SecondOrder:
 
             def choice_for(facts: Facts) -> EquationChoice:
                 costs = Costs(facts, self.problem.loss)
-                return EquationChoice(costs, False, self.policy.steps_expected, budget=budget)
+                steps = self.policy.steps_expected
+                return EquationChoice(costs, False, steps, budget=budget, tried=False)
 
             best, ending = solve_on_features(
                 backend, self.problem, survey, goal, deadline, choice_for, budget, self._path
