@@ -177,6 +177,7 @@ class SecondOrder:
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
         self._path: CentralPath | None = None
+        self._left: tuple[Array, float] | None = None  # where rounds were left
         self._reached: tuple[Array, float, float] | None = None  # w, b and f where steps were cut
         #: What all runs have spent, the last one, and whether its budget has ended it.
         self.spent, self.last_spent, self.cut = 0.0, 0.0, False
@@ -290,7 +291,9 @@ class SecondOrder:
             rounds = Multipliers(
                 backend, self.problem, solve, self.exact, self._path, hard, tol, budget
             )
+            rounds.left = self._left
             best, ending = rounds.run(survey, goal, deadline)
+            self._left = rounds.left
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 

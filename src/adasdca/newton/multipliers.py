@@ -36,6 +36,8 @@ FIRST = 5.0
 WIDEST, NARROWEST = 4.0, 1e-7
 #: The least γ, in units of |x|²/(λN), where there are more features than equations can have.
 HIDDEN, MOST_FEATURES = 1e-10, 3000
+#: What is left to gain where a round begins after another, in units of the gap: 10 to 30 of them.
+CONSISTENT = 30.0
 #: How exactly a round is solved, in units of the gap; beyond the finest, as exactly as can be.
 SHARE, FINEST = 0.03, 1e-6
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
@@ -128,7 +130,9 @@ class Multipliers:
         self.kinked = problem.loss.smoothness == 0
         self.can_round = not problem.loss.curvature_varies
         self.plain, self.units = problem.regularizer.is_quadratic, problem.regularizer.metric
-        self.mass = problem.total
+        self.mass, self.bluntest = problem.total, 0.0
+        #: Where the last steps were left, which another run may go on from.
+        self.left: tuple[Array, float] | None = None
 
     def run(self, survey: Survey, target: float, deadline: float) -> tuple[Best, Ending]:
         """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
@@ -177,6 +181,8 @@ class Multipliers:
         widest, floor = self._lengths(best, centre)
         blunt = self.exact and self.plain  # Newton steps have failed for digits
         length = widest if self.kinked else self._least(best) if blunt else 0.0
+        if self.kinked:
+            length, v, b = self._begin(best, centre, u, length)
         rho = first = self._stiffness(length)
         reach, idle, rest, hard, dual, share = None, 0, 0, 0, best.certificate.dual, SHARE
         while True:
@@ -185,26 +191,13 @@ class Multipliers:
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
             enough *= problem.total
-            near = (v, b) if self.kinked else None
-            term = backend.term(length, centre, near, reach, self.exact)
-            objective = LinearObjective(
-                term,
-                self._penalty(u, rho),
-                self.mu,
-                problem.fit_intercept,
-                self.kinked,
-                self.solve,
-                v,
-                b,
-                problem.total * known.primal,
-                enough=enough,
-            )
+            objective = self._round(v, b, centre, u, length, rho, reach, known.primal, enough)
             far = known.relative_gap > DIGITS
             lost = patience.lost if patience is not None and far else None
             ending, steps = minimise(objective, enough, deadline, HARD, lost)
             if ending is Ending.STOPPED:
                 return best, Ending.STEPS
-            v, b = objective.v, objective.b
+            v, b = self.left = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
@@ -252,7 +245,7 @@ class Multipliers:
             rest = rest + 1 if still else 0
             if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
-            reach = NEAR * term.travel
+            reach = NEAR * objective.term.travel
             factor = next(factor for most, factor in FACTORS if steps <= most)
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
@@ -263,6 +256,57 @@ class Multipliers:
                 rho = np.maximum(rho * ((length + smooth) / (least + smooth)), self.units)
                 length = least
             centre, u = duals, here.u
+
+    def _round(
+        self,
+        v: Array,
+        b: float,
+        centre: Any,
+        u: Array,
+        length: float,
+        rho: Array,
+        reach: float | None,
+        primal: float,
+        enough: float,
+    ) -> LinearObjective:
+        """Return what a round minimises, at the point where it begins."""
+        problem = self.problem
+        near = (v, b) if self.kinked else None
+        return LinearObjective(
+            self.backend.term(length, centre, near, reach, self.exact),
+            self._penalty(u, rho),
+            self.mu,
+            problem.fit_intercept,
+            self.kinked,
+            self.solve,
+            v,
+            b,
+            problem.total * primal,
+            enough=enough,
+        )
+
+    def _begin(
+        self, best: Best, centre: Any, u: Array, length: float
+    ) -> tuple[float, Array, float]:
+        """Return the length of the first round and the point at which it begins.
+
+        The duals of epochs may be far better than their coefficients are: sharp kinks about them
+        would be crossed again, one by one. Then the length is one at which there is as much left
+        to gain as where rounds follow each other, or the steps that were cut short are gone on.
+        """
+        known, total = best.certificate, self.problem.total
+        starts = [(best.w, best.b)] + ([self.left] if self.left is not None else [])
+        allowed = CONSISTENT * known.gap * total
+        while True:
+            rho, lost = self._stiffness(length), []
+            for v, b in starts:
+                there = self._round(v, b, centre, u, length, rho, None, known.primal, 0.0)
+                lost.append(there.lost())
+            least = min(lost)
+            v, b = starts[lost.index(least)]
+            if least <= allowed or length >= self.bluntest or not math.isfinite(least):
+                return length, v, b
+            length = min(length * max(math.sqrt(least / allowed), 2.0), self.bluntest)
 
     def _lengths(self, best: Best, centre: Any) -> tuple[float, float]:
         """Return the first length and the least one; 0 for a loss that cannot be rounded."""
@@ -280,8 +324,10 @@ class Multipliers:
         if self.kinked and backend.facts.d > MOST_FEATURES:
             # Steps solve for the duals of rows: what these weigh, |x|²/(λN), must not hide γ.
             floor = max(floor, HIDDEN * self._squares / self.mu)
+        self.bluntest = length
         if spread > 0:
-            length = max(min(length, WIDEST * spread / width), floor)
+            self.bluntest = max(WIDEST * spread / width, floor)
+            length = max(min(length, self.bluntest), floor)
         self.mass = mass
         return length, floor
 
