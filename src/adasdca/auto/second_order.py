@@ -412,10 +412,11 @@ class SecondOrder:
         share = moving / n
         step = 3.0 * costs.rates.interpreter + share * costs.pass_
         active = min(n, max(survey.active // 2, 1))
-        solving = min(costs.equations(1.0, active, 0, self.kernel).values())
+        iterations = policy.rounded_iterations(costs.iterations)
+        solving = min(costs.equations(1.0, active, 0, self.kernel, iterations).values())
         begin = policy.steps_begin if relative > policy.near else policy.steps_begin_near
         looks = policy.looks + policy.looks_a_decade * decades
-        free = policy.crossings * math.sqrt(min(active, d))
+        free = policy.crossings * math.sqrt(min(active, d, policy.most_crossings))
         steps = max(begin + policy.steps_a_decade * decades, free)
         return looks * costs.survey + steps * (step + solving)
 
