@@ -167,7 +167,7 @@ class Costs:
         return 3.0 * self.rates.interpreter + share * self.pass_
 
     def path_step(self, ridge: bool = True) -> float:
-        """A step along the central path, which all rows take part in; inf where there is none."""
+        """Price a step along the central path, of all rows; inf where there is none."""
         n = self.facts.n
         prices = self.equations(1.0, n, n, ridge)
         prices.pop("iterations", None)
