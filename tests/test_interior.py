@@ -142,6 +142,11 @@ def test_a_path_that_was_left_is_gone_on(regulariser):
     path, spent = CentralPath.of(backend), 0.0
     assert not path.begun
     for _ in range(steps):
+        if path.begun:
+            # As a checkpoint brings it: by the steps from the same beginning.
+            gone, path = path.gone, CentralPath.of(backend)
+            path.again(gone, best)
+            assert path.gone == gone
         budget = Budget(most=2.0, path=1.0)
         best, ending = path.follow(best, 1e-6, FOREVER, budget)
         assert path.begun

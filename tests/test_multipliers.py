@@ -317,13 +317,14 @@ def test_the_first_round_after_epochs_fits_their_coefficients(loss, intercept):
 
     def lost(length, v, b):
         rho = method._stiffness(length)
-        return method._round(v, b, seen.beta, u, length, rho, None, seen.primal, 0.0).lost()
+        return method._round(v, b, seen.beta, u, length, rho, None, seen.primal).lost()
 
-    length, v, b = method._begin(best, seen.beta, u, sharp)
+    length, objective = method._begin(best, seen.beta, u, sharp)
+    v, b = objective.v, objective.b
     allowed = CONSISTENT * seen.gap * len(y)
     assert lost(sharp, v, b) > allowed
     assert lost(length, v, b) <= allowed or length == method.bluntest
     # Steps that were left go on where they leave less to gain.
     found, _ = method.rounds(best, seen.beta, 1e-9, FOREVER)
     method.left = found.w, found.b
-    assert method._begin(best, seen.beta, u, sharp)[1] is found.w
+    assert method._begin(best, seen.beta, u, sharp)[1].v is found.w

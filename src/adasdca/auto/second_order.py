@@ -7,6 +7,7 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from adasdca.newton.equations import (
     solve_formed,
 )
 from adasdca.newton.interior import CentralPath
-from adasdca.newton.linear import LinearObjective
+from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, minimise
@@ -177,6 +178,9 @@ class SecondOrder:
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
         self._path: CentralPath | None = None
+        #: How far it was gone, and the steps that are expected from there.
+        self._gone: tuple[float, Any, int] | None = None
+        self._ahead: float | None = None
         self._left: tuple[Array, float] | None = None  # where rounds were left
         self._reached: tuple[Array, float, float] | None = None  # w, b and f where steps were cut
         #: What all runs have spent, the last one, and whether its budget has ended it.
@@ -276,6 +280,9 @@ class SecondOrder:
         goal = min(tol, self.policy.last_gap) if last else tol
         if self._path is None:
             self._path = CentralPath.of(backend)
+            if self._path is not None and self._gone is not None:  # a checkpoint has brought it
+                start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
+                self._path.again(self._gone, start)
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
@@ -294,6 +301,8 @@ class SecondOrder:
             rounds.left = self._left
             best, ending = rounds.run(survey, goal, deadline)
             self._left = rounds.left
+        if self._path is not None and self._path.begun:
+            self._gone, self._ahead = self._path.gone, self._path.steps_left(self.tol)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 
@@ -388,8 +397,8 @@ class SecondOrder:
 
     def cost(self, survey: Survey, steps: float) -> float:
         """Price so many Newton steps in nanoseconds."""
-        if self._path is not None and self._path.begun:
-            return self._path.steps_left(self.tol) * self.costs.path_step(self.kernel)
+        if self._ahead is not None:
+            return self._ahead * self.costs.path_step(self.kernel)
         n = self.costs.facts.n
         active = n
         lower, _ = self.problem.loss.domain

@@ -57,7 +57,9 @@ class CentralPath:
 
     def __init__(self, backend: Backend, rows: InteriorTerm) -> None:
         self._backend, self._rows = backend, rows
-        self._gaps: list[float] = []  # the least relative gap, step by step
+        self._gaps: list[float] = []  # the least relative gap, point by point
+        self._steps = 0
+        self._start: tuple[float, Any] | None = None  # the intercept and the duals given at first
 
     @classmethod
     def of(cls, backend: Backend) -> CentralPath | None:
@@ -67,30 +69,39 @@ class CentralPath:
 
     @property
     def begun(self) -> bool:
-        """Whether a step was taken."""
-        return bool(self._gaps)
+        """Whether it was begun."""
+        return self._start is not None
+
+    @property
+    def gone(self) -> tuple[float, Any, int] | None:
+        """What `again` asks for: where it began, and the steps taken; None if it was not begun."""
+        return None if self._start is None else (*self._start, self._steps)
+
+    def again(self, gone: tuple[float, Any, int], best: Best) -> None:
+        """Take the steps of another path, which nothing but their beginning decides."""
+        b, duals, steps = gone
+        self._begin(b, duals, len(best.w))
+        self.follow(best, 0.0, math.inf, most=steps)
 
     def steps_left(self, target: float) -> float:
         """Return how many steps more are expected to a relative gap, at the pace of the last."""
-        steps = len(self._gaps)
-        left = max(EXPECTED - steps, 1.0)
-        if steps <= PACE or not self._gaps[-1] < 1:
-            return left
+        if self._steps < PACE or not self._gaps[-1] < 1:
+            return max(EXPECTED - self._steps, 1.0)
         fall = math.log(min(self._gaps[-1 - PACE], 1.0) / self._gaps[-1]) / PACE
         need = math.log(max(self._gaps[-1] / max(target, 1e-15), 1.0))
         return min(need / fall, MOST) if fall > 0 else MOST
 
-    def _begin(self, best: Best) -> None:
-        """Begin at w = 0 and at this point's intercept."""
+    def _begin(self, b: float, duals: Any, d: int) -> None:
+        """Begin at w = 0 and at an intercept; the duals tell the weight of the rows."""
         backend, rows = self._backend, self._rows
         problem = backend.problem
         g, mu = problem.regularizer, problem.mu
         lower, upper = g.bounds or (-np.inf, np.inf)
-        d = len(best.w)
+        self._start = b, duals
         self._features = Barrier(np.full(d, mu), g.curvature, 0.0, g.threshold, lower, upper)
-        self._b = best.b
+        self._b = b
         mean_weight = problem.total / backend.facts.n
-        _, spread = backend.freedom(np.zeros(d), self._b, best.duals)
+        _, spread = backend.freedom(np.zeros(d), b, duals)
         spread = spread or 1.0
         tau = FIRST * mean_weight * spread
         squares = backend.column_squares() / problem.total
@@ -103,7 +114,12 @@ class CentralPath:
         self._least, self._before, self._idle, self._infeasible = math.inf, math.inf, 0, 1.0
 
     def follow(
-        self, best: Best, target: float, deadline: float, budget: Budget | None = None
+        self,
+        best: Best,
+        target: float,
+        deadline: float,
+        budget: Budget | None = None,
+        most: int = MOST,
     ) -> tuple[Best, Ending]:
         """Go on along the path; return the best point on it, or that given.
 
@@ -118,16 +134,18 @@ class CentralPath:
         budget : Budget, optional
             What the steps may cost. What is left of the path is gone all the same if it is
             expected to be no longer than what lies behind: half of it would be lost otherwise.
+        most : int
+            Most steps of the whole path.
         """
         budget = budget or Budget()
         if not self.begun:
-            self._begin(best)
+            self._begin(best.b, best.duals, len(best.w))
         problem, rows, features = self._backend.problem, self._rows, self._features
-        while len(self._gaps) < MOST:
+        while self._steps < most:
             best, gap = self._look(best, target)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
-            short = self.steps_left(target) <= len(self._gaps)
+            short = self.steps_left(target) <= self._steps
             if (budget.over and not short) or time.perf_counter() >= deadline:
                 return best, Ending.TIME
             budget.pay(budget.path)
@@ -154,7 +172,8 @@ class CentralPath:
             points = [np.where(g.primal(self._u) == resting, resting, w), w]
         w, found = _certified(backend, points, self._b, duals, target)
         relative = found.relative_gap if math.isfinite(found.gap) else math.inf
-        self._gaps.append(min(relative, *self._gaps[-1:], math.inf))
+        if len(self._gaps) == self._steps:
+            self._gaps.append(min(relative, *self._gaps[-1:], math.inf))
         if found.gap < best.certificate.gap:
             best = Best(w, self._b, duals, found)
         return best, found.gap
@@ -187,6 +206,7 @@ class CentralPath:
         self._before = products
         if not (np.isfinite(dw).all() and math.isfinite(db) and length > 0):
             return Ending.EXHAUSTED
+        self._steps += 1
         self._infeasible *= 1.0 - length  # as linear residuals do
         features.move(length)
         self._b += length * db

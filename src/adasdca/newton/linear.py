@@ -83,6 +83,9 @@ class LinearObjective:
         f there, about: the price of a share of the duals.
     sample : int, optional
         So many rows may stand for all in the curvature, as long as the steps carry on.
+
+    Attributes
+    ----------
     enough : float
         What may be left to gain; no step has to leave less.
     """
@@ -99,9 +102,8 @@ class LinearObjective:
         b: float,
         value: float = 0.0,
         sample: int | None = None,
-        enough: float = 0.0,
     ) -> None:
-        self.enough = enough
+        self.enough = 0.0
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
         self.intercept, self.rounded, self._solve = intercept, rounded, solve

@@ -181,8 +181,10 @@ class Multipliers:
         widest, floor = self._lengths(best, centre)
         blunt = self.exact and self.plain  # Newton steps have failed for digits
         length = widest if self.kinked else self._least(best) if blunt else 0.0
+        ready: LinearObjective | None = None
         if self.kinked:
-            length, v, b = self._begin(best, centre, u, length)
+            length, ready = self._begin(best, centre, u, length)
+            v, b = ready.v, ready.b
         rho = first = self._stiffness(length)
         reach, idle, rest, hard, dual, share = None, 0, 0, 0, best.certificate.dual, SHARE
         while True:
@@ -191,7 +193,8 @@ class Multipliers:
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
             enough *= problem.total
-            objective = self._round(v, b, centre, u, length, rho, reach, known.primal, enough)
+            objective = ready or self._round(v, b, centre, u, length, rho, reach, known.primal)
+            objective.enough, ready = enough, None
             far = known.relative_gap > DIGITS
             lost = patience.lost if patience is not None and far else None
             ending, steps = minimise(objective, enough, deadline, HARD, lost)
@@ -267,7 +270,6 @@ class Multipliers:
         rho: Array,
         reach: float | None,
         primal: float,
-        enough: float,
     ) -> LinearObjective:
         """Return what a round minimises, at the point where it begins."""
         problem = self.problem
@@ -282,31 +284,33 @@ class Multipliers:
             v,
             b,
             problem.total * primal,
-            enough=enough,
         )
 
     def _begin(
         self, best: Best, centre: Any, u: Array, length: float
-    ) -> tuple[float, Array, float]:
-        """Return the length of the first round and the point at which it begins.
+    ) -> tuple[float, LinearObjective]:
+        """Return the length of the first round, and what it minimises.
 
         The duals of epochs may be far better than their coefficients are: sharp kinks about them
         would be crossed again, one by one. Then the length is one at which there is as much left
         to gain as where rounds follow each other, or the steps that were cut short are gone on.
         """
-        known, total = best.certificate, self.problem.total
+        known = best.certificate
         starts = [(best.w, best.b)] + ([self.left] if self.left is not None else [])
-        allowed = CONSISTENT * known.gap * total
+        allowed = CONSISTENT * known.gap * self.problem.total
         while True:
-            rho, lost = self._stiffness(length), []
-            for v, b in starts:
-                there = self._round(v, b, centre, u, length, rho, None, known.primal, 0.0)
-                lost.append(there.lost())
-            least = min(lost)
-            v, b = starts[lost.index(least)]
-            if least <= allowed or length >= self.bluntest or not math.isfinite(least):
-                return length, v, b
-            length = min(length * max(math.sqrt(least / allowed), 2.0), self.bluntest)
+            rho = self._stiffness(length)
+            least = min(
+                (
+                    self._round(*start, centre, u, length, rho, None, known.primal)
+                    for start in starts
+                ),
+                key=LinearObjective.lost,
+            )
+            lost = least.lost()
+            if lost <= allowed or length >= self.bluntest or not 0 < allowed < lost < math.inf:
+                return length, least
+            length = min(length * max(math.sqrt(lost / allowed), 2.0), self.bluntest)
 
     def _lengths(self, best: Best, centre: Any) -> tuple[float, float]:
         """Return the first length and the least one; 0 for a loss that cannot be rounded."""
