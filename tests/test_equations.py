@@ -176,6 +176,21 @@ def test_iterations_do_not_compare_one_objective_with_another():
     assert iterations.accuracy == 0.1
 
 
+def test_iterations_end_where_the_last_step_has_enough():
+    rng = np.random.default_rng(0)
+    problem = Problem.checked(
+        rng.normal(size=(60, 40)), rng.normal(size=60), loss="squared", lam=1e-6
+    )
+    term, right = placed(problem, rng), rng.normal(size=40)
+    equations = Equations(problem.mu, right, 0.0, False)
+    taken = {}
+    for enough in (0.0, 0.03, 1e9):
+        iterations = ConjugateGradients(1e-9)
+        iterations.solve(term, equations._replace(enough=enough), FOREVER)
+        taken[enough] = iterations.taken
+    assert taken[0.0] > taken[0.03] > taken[1e9] > 0
+
+
 def test_by_rows_where_they_are_almost_fitted():
     """There the Schur complement in the features is a difference of nearly equal numbers."""
     rng = np.random.default_rng(0)

@@ -51,6 +51,8 @@ class Equations(NamedTuple):
         Whether the second line is there.
     sample : int, optional
         So many rows may stand for all.
+    enough : float
+        The share of the right-hand side that may be left, where a step is the last one then.
     """
 
     diagonal: float | Array
@@ -58,6 +60,7 @@ class Equations(NamedTuple):
     balance: float
     intercept: bool
     sample: int | None = None
+    enough: float = 0.0
 
 
 Step = tuple[Array, float]
@@ -165,10 +168,11 @@ class ConjugateGradients:
         self._judge(term, size)
 
         balance = equations.balance if free else 0.0
+        accuracy = min(max(self.accuracy, equations.enough), LOOSEST)
         found: Any = NotImplemented
         if isinstance(term, EquationIterator):
             there = Preconditioned(own, scale, right, balance, mass, bool(free))
-            found = term.iterate(there, self.accuracy, deadline, most)
+            found = term.iterate(there, accuracy, deadline, most)
         if found is NotImplemented:
 
             def product(p: Array, q: float) -> tuple[Array, float]:
@@ -179,7 +183,7 @@ class ConjugateGradients:
                 product,
                 lambda r, t: (r / scale, t / mass),
                 (right, balance),
-                self.accuracy,
+                accuracy,
                 deadline,
                 most,
             )
