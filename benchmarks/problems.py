@@ -68,8 +68,8 @@ SHIPPED: dict[str, Callable[[], Data]] = {
 }
 SHAPES = {"one_feature": (400, 1), "more_columns": (40, 200), "three_rows": (3, 2)}
 NASTY = (
-    *("timestamps", "duplicated", "zeros", "separable", "float32", "scales", "far_target"),
-    *("far_features", "cauchy", "rare_class", "weights", *SHAPES),
+    *("timestamps", "nanoseconds", "duplicated", "zeros", "separable", "float32", "scales"),
+    *("far_target", "far_features", "cauchy", "rare_class", "weights", *SHAPES),
 )
 
 
@@ -84,6 +84,8 @@ def nasty(name: str) -> Data:
     match name:
         case "timestamps":  # seconds of a month
             X[:, 0] = np.round(1.6e9 + 2.6e6 * rng.random(n))
+        case "nanoseconds":
+            X[:, 0] = 1.6e18 + 1e9 * np.arange(n)
         case "duplicated":
             X = np.hstack([X, X, X[:, :3]])
         case "zeros":

@@ -36,6 +36,8 @@ class TwoParts:
     def gather(self, duals):
         return np.concatenate(duals)
 
+    kept = gather
+
     def total(self, f, *vectors):
         return sum(f(*part) for part in zip(self.c, self.y, *vectors, strict=True))
 

@@ -616,19 +616,45 @@ def test_time_is_that_of_the_whole_fit(monkeypatch):
     check_fitted(model, CLASSES)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_time_of_a_fit_begins_with_it(monkeypatch):
-    """By a clock of the test's own, on which weeks pass while labels are encoded."""
+def slowly_encoded(monkeypatch, seconds):
+    """Have labels encoded for so long, by a clock of the test's own."""
     clock, late = time.perf_counter, [0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: clock() + late[0])
 
     def slow(y):
-        late[0] = 2e6
+        late[0] = seconds
         return encoded(y)
 
     monkeypatch.setattr("adasdca.estimators._classifier.encoded", slow)
-    model = AdaSDCAClassifier(loss="hinge", tol=0.0, max_time=1e6).fit(X, CLASSES)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_time_of_a_fit_begins_with_it(monkeypatch):
+    """From where the last one ended, what is left of the time is not asked how much it is."""
+    model = AdaSDCAClassifier(loss="hinge", tol=0.0, max_iter=2, warm_start=True).fit(X, CLASSES)
+    slowly_encoded(monkeypatch, 2e6)
+    model.set_params(max_time=1e6).fit(X, CLASSES)
     assert set(model.status_) == {Status.TIME_LIMIT}
+    check_fitted(model, CLASSES)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("share", "solved"), [(0.2, 3), (0.4, 0), (1.5, 0)])
+def test_no_solve_is_begun_that_could_not_be_certified_in_time(monkeypatch, share, solved):
+    """What comes before its first survey takes twice as long as what came before the solves."""
+    begun = []
+
+    def counted(*args, **options):
+        begun.append(options["max_time"])
+        return solve(*args, **options)
+
+    monkeypatch.setattr("adasdca.estimators._solves.solve", counted)
+    slowly_encoded(monkeypatch, share * 1e6)
+    model = AdaSDCAClassifier(loss="hinge", max_time=1e6).fit(X, CLASSES)
+    assert len(begun) == solved
+    assert model.converged_ == (solved > 0)
+    if not solved:
+        assert [c.primal for c in model.certificate_] == [1.0] * 3
     check_fitted(model, CLASSES)
 
 

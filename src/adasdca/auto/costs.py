@@ -155,11 +155,10 @@ class Costs:
         share = min(2.0 * active / self.facts.n, 1.0)
         return 3.0 * self.rates.interpreter + share * self.pass_
 
-    @property
-    def path_step(self) -> float:
-        """A step along the central path, which all rows take part in; inf where there is none."""
+    def path_step(self, ridge: bool = True) -> float:
+        """Price a step along the central path, of all rows; inf where there is none."""
         n = self.facts.n
-        prices = self.equations(1.0, n, n)
+        prices = self.equations(1.0, n, n, ridge)
         prices.pop("iterations", None)
         # A few passes, many vectors of n numbers, and four times as much outside of kernels as a
         # Newton step.

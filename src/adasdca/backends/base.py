@@ -381,6 +381,9 @@ class Backend(Protocol):
     def gather(self, duals: RowVector) -> Array:
         """Return a dual point as n numbers."""
 
+    def kept(self, duals: RowVector) -> Array | Callable[[], Array]:
+        """Return the same, or a function that does when somebody asks for them."""
+
     def combine(self, duals: RowVector) -> Array:
         """Return u = Σ_i c_iβ_i x_i/(λN)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
 from adasdca.backends.cpu_term import CpuTerm
+from adasdca.backends.digits import FinerDuals
 from adasdca.backends.epochs import CpuEpochs, RowFigures
 from adasdca.backends.exact_term import ExactCpuTerm
 from adasdca.backends.facts import RowFacts
@@ -175,6 +177,8 @@ class LocalBackend:
         """Return a dual point as n numbers."""
         return duals
 
+    kept = gather
+
     # -- what second-order phases ask
 
     def combine(self, beta: Array) -> Array:
@@ -208,12 +212,21 @@ class LocalBackend:
             candidates = [self._feasible(each) for each in candidates]
             candidates.append(np.zeros_like(beta))  # is feasible, whatever rounding does to others
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
+        if self._careful and self.problem.regularizer.eta > 0:
+            best = min(range(len(found)), key=lambda k: found[k].gap)
+            found[best], candidates[best] = self._finer.near(w, b, candidates[best], found[best])
         if self._careful and all(each.gap > each.primal for each in found):
             # The losses are not negative, which is more than any of these say.
             candidates.append(np.zeros_like(beta))
             found.append(self.workspace.certify(w, b, candidates[-1], self._threads))
         best = min(range(len(found)), key=lambda k: found[k].gap)
         return self._certificate(found[best]), candidates[best]
+
+    @cached_property
+    def _finer(self) -> FinerDuals:
+        return FinerDuals(
+            self.problem, self.workspace, self._curvature, self._weight, self._threads
+        )
 
     def _feasible(self, beta: Array) -> Array:
         """Return the largest multiple of these duals at which g*(u) is finite, about.

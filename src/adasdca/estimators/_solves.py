@@ -27,6 +27,8 @@ from adasdca.solution import History, Record, Solution, Status
 from adasdca.solver import solve, unsolved
 
 Array = NDArray[np.float64]
+#: Seconds past the limit of a fit for the first certificate of a solve.
+GRACE = 0.05
 #: Seconds after Ctrl-C for the passes that bound the errors of intercepts.
 HURRY = 0.1
 
@@ -73,6 +75,7 @@ def solve_all(
     jobs = 1 if device or count == 1 else min(effective_n_jobs(model.n_jobs), count)
     threads = max(1, available_threads() // (jobs * getattr(model, "_beside", 1)))
     limit = None if model.max_time is None else began + model.max_time
+    prepared = time.perf_counter() - began
     seed = model.random_state
     if not isinstance(seed, Integral):
         seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
@@ -112,10 +115,12 @@ def solve_all(
         if around.wished:
             return None
         if limit is not None:
-            left = limit - time.perf_counter()
-            if left <= 0 and k > 0:
+            left = max(0.0, limit - time.perf_counter())
+            # To make and check targets and to lay rows out takes twice as long as what came before.
+            late = starts[k] is None and 2.0 * prepared > left + GRACE
+            if late or (left == 0 and k > 0):
                 return left_out(k, Status.TIME_LIMIT)
-            share = max(0.0, left) / math.ceil((count - k) / jobs)
+            share = left / math.ceil((count - k) / jobs)
         if monitor.stopped:
             return left_out(k, Status.INTERRUPTED)
         try:

@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 FARTHEST = 1e12
 #: Steps that a point settles in: each leaves the digits of its equations, 1e-8 at worst.
 SETTLING = 3
+#: The share of what may be left to gain that the equations of a last step may leave, its root.
+LEAVING = 0.3
 #: How the equations of a step are solved.
 Solver = Callable[[RowTerm, Equations, float], Step | None]
 
@@ -81,6 +83,11 @@ class LinearObjective:
         f there, about: the price of a share of the duals.
     sample : int, optional
         So many rows may stand for all in the curvature, as long as the steps carry on.
+
+    Attributes
+    ----------
+    enough : float
+        What may be left to gain; no step has to leave less.
     """
 
     def __init__(
@@ -96,6 +103,7 @@ class LinearObjective:
         value: float = 0.0,
         sample: int | None = None,
     ) -> None:
+        self.enough = 0.0
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
         self._exact = term if isinstance(term, ExactTerm) else None
@@ -160,9 +168,10 @@ class LinearObjective:
         if self._lost > 0.5 * self._last:
             self.sample = None
         self._last = self._lost
-        equations = Equations(
-            self.mu * self._penalty.curvature, right, balance, self.intercept, self.sample
-        )
+        # What is left to gain goes with the square of what is left of the right-hand side.
+        enough = LEAVING * math.sqrt(self.enough / self._lost) if self._lost > 0 else 0.0
+        stiff = self.mu * self._penalty.curvature
+        equations = Equations(stiff, right, balance, self.intercept, self.sample, enough)
         found = self._solve(self.term, equations, deadline)
         if found is None:
             return None

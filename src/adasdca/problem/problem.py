@@ -27,6 +27,7 @@ from adasdca.problem.data import (
     check_weights,
     is_number,
 )
+from adasdca.problem.device_rows import device_targets, is_on_device
 from adasdca.problem.losses import Loss, get_loss
 from adasdca.problem.regularizers import Regularizer, check_factors
 
@@ -81,10 +82,12 @@ class Problem:
         fit_intercept: bool = False,
         intercept_scaling: float | None = None,
         device: bool = False,
+        stays: bool = False,
     ) -> Problem:
         """Check every argument; errors name the argument, its value and the remedy.
 
-        Rows on a CUDA device are taken where `device`, for a backend that finds them there.
+        Rows on a CUDA device are taken where `device`, for a backend that finds them there, and
+        targets that are there stay there where `stays`.
         """
         loss = get_loss(loss)
         lam, l1_ratio = check_terms(lam, l1_ratio, fit_intercept)
@@ -100,7 +103,10 @@ class Problem:
                 limits = np.append(limits[0], -math.inf), np.append(limits[1], math.inf)
             if factors is not None:
                 factors = np.append(factors, 1.0)
-        targets = check_targets(y, n, loss.kind)
+        targets = None
+        if stays and is_on_device(y) and sample_weight is None:
+            targets = device_targets(y, n, loss.kind)
+        targets = check_targets(y, n, loss.kind) if targets is None else targets
         weight = check_weights(sample_weight, n)
         if weight is not None and loss.kind == "classification":
             for label in (-1.0, 1.0):

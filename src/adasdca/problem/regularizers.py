@@ -115,6 +115,16 @@ class Regularizer:
         # Aimed a little lower than is asked for: the multiple of u is rounded.
         return 1.0 if most < self.sigma * (1.0 - 1e-12) else self.sigma * (1.0 - 2e-12) / most
 
+    def nearest_slope(self, w: Array, u: Array) -> Array:
+        """Return the point of ∂g(w) that is nearest to u."""
+        inner, threshold = self.curvature * w, self.threshold
+        low = inner + np.where(w > 0, threshold, -threshold)
+        high = inner + np.where(w < 0, -threshold, threshold)
+        if self.bounds is not None:
+            low = np.where(w <= self.bounds[0], -np.inf, low)
+            high = np.where(w >= self.bounds[1], np.inf, high)
+        return np.clip(u, low, high)
+
     def primal(self, u: Array) -> Array:
         """Return ∇g*(u), the w that belongs to u; without an L2 term, 0 where |u_j| ≤ σf_j."""
         if self.is_ridge:

@@ -24,8 +24,9 @@ SAMPLE = 200
 #: Rows with curvature a feature from which on a Gram matrix is not made of all.
 MANY = 800
 #: Rows with curvature are copied for products with their matrix where they are at most this share,
-#: and after so many products, which is about what the copy takes.
-SCARCE, PRODUCTS = 0.3, 4
+#: and after so many products, which is about what the copy takes; at once below the smaller share,
+#: where it takes no more than one or two.
+SCARCE, PRODUCTS, EARLY = 0.3, 4, 0.1
 #: Matrices of fewer features are factorised in this process, and made of all rows.
 SMALL = 256
 
@@ -181,18 +182,18 @@ class DeviceTerm:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
         self._asked += 1
         if self._asked == PRODUCTS:
-            self._curved_rows = self._few()
+            self._few()
         rows, h = self._curved_rows or (self._at.products, self.here.h)
         found, image = rows.curve(h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
 
     def _few(self) -> tuple[Products, Any] | None:
         """Copy the rows with curvature, where these are few."""
-        if not 0 < self.curved <= SCARCE * self._at.products.shape[0]:
-            return None
-        index = self.here.h.nonzero()[0]
-        rows = self._at.products.take_rows(index)
-        return None if rows is None else (rows, self.here.h[index])
+        if self._curved_rows is None and 0 < self.curved <= SCARCE * self._at.products.shape[0]:
+            index = self.here.h.nonzero()[0]
+            rows = self._at.products.take_rows(index)
+            self._curved_rows = None if rows is None else (rows, self.here.h[index])
+        return self._curved_rows
 
     def iterate(
         self, equations: Preconditioned, accuracy: float, deadline: float, most: int
@@ -201,11 +202,15 @@ class DeviceTerm:
         own, scale, right, balance, mass, free = equations
         own = own + self._at.passes.xp.zeros_like(scale)
         system = System(self.here.h, own, scale, right, balance, mass, free, accuracy)
-        return self._at.products.iterate(system, self._few, deadline, most)
+        wait = 0 if self._curved_rows else PRODUCTS
+        return self._at.products.iterate(system, self._few, wait, deadline, most)
 
     def diagonal(self) -> tuple[Any, float]:
         """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""
-        return self._at.products.squares(self.here.h), self.here.mass
+        if self.curved <= EARLY * self._at.products.shape[0]:
+            self._few()
+        rows, h = self._curved_rows or (self._at.products, self.here.h)
+        return rows.squares(h), self.here.mass
 
 
 def _matrix(values: Any) -> Any:

@@ -1,0 +1,107 @@
+"""Features so large that the last digit of one dual hides what is left: moves of several do not."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import adasdca
+from adasdca.duality.lattice import movable, nearest
+from adasdca.problem.losses import LOSSES
+from adasdca.problem.regularizers import Regularizer
+
+TOL = 1e-6
+
+
+def stamped(kind, n=120, d=4):
+    """Return rows with columns of times since 1970, and targets that the other columns explain."""
+    rng = np.random.default_rng(len(kind))
+    X = rng.standard_normal((n, d))
+    y = X @ rng.standard_normal(d) + rng.standard_normal(n)
+    match kind:
+        case "nanoseconds":
+            X[:, 0] = 1.6e18 + 1e9 * np.arange(n)
+        case "microseconds":
+            X[:, 0] = 1.6e15 + 1e6 * np.arange(n)
+        case "three":
+            X[:, :3] = 1.6e18 + 3e16 * rng.random((n, 3))
+        case "huge":
+            X[:, 0] *= 1e18
+    return X, y
+
+
+def targets_of(loss, y):
+    return np.where(y > 0, 1.0, -1.0) if LOSSES[loss].kind == "classification" else y
+
+
+def check(X, y, loss, C, **options):
+    weight = options.get("sample_weight")
+    total = len(y) if weight is None else weight.sum()
+    problem = {"loss": loss, "lam": 1 / (C * total), **options}
+    solution = adasdca.solve(X, targets_of(loss, y), tol=TOL, random_state=0, **problem)
+    assert solution.converged, solution.message
+    if options:
+        return
+    # The duals that are returned prove it, as they are.
+    proof = adasdca.certify(
+        X,
+        targets_of(loss, y),
+        solution.coef,
+        intercept=solution.intercept,
+        dual_coef=solution.dual_coef,
+        **problem,
+    )
+    assert proof.relative_gap <= 2 * TOL
+
+
+@pytest.mark.parametrize("C", [1e-2, 1e2])
+@pytest.mark.parametrize("kind", ["nanoseconds", "microseconds"])
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_timestamps_are_solved(loss, kind, C):
+    check(*stamped(kind), loss, C)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared", "logistic", "smoothed_hinge"])
+@pytest.mark.parametrize("kind", ["nanoseconds", "three", "huge"])
+def test_with_an_intercept_the_duals_stay_balanced(loss, kind):
+    check(*stamped(kind), loss, 1.0, fit_intercept=True)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "squared"])
+@pytest.mark.parametrize("form", ["sparse", "weights", "elastic net", "bounds", "factors"])
+def test_other_problems_with_timestamps(loss, form):
+    X, y = stamped("nanoseconds")
+    options = {
+        "weights": {"sample_weight": 1.0 + np.arange(len(y)) % 7},
+        "elastic net": {"l1_ratio": 0.5},
+        "bounds": {"bounds": (-0.3, 0.3)},
+        "factors": {"penalty_factors": [1.0, 2.0, 0.5, 3.0]},
+    }.get(form, {})
+    check(sp.csr_matrix(X) if form == "sparse" else X, y, loss, 1.0, **options)
+
+
+def test_moves_of_several_rows_are_finer_than_those_of_one():
+    rng = np.random.default_rng(0)
+    moves = 177.0 * (1.0 + 1e-7 * rng.random((8, 1)))
+    off = np.array([50.0])
+    k = nearest(moves, np.full(8, 1e-12), off)
+    assert (k == np.rint(k)).all()
+    assert abs(off + k @ moves) < 1e-6  # of one row alone: 50
+    assert np.abs(k).max() < 1e9
+
+
+def test_duals_at_0_move_by_their_own_fine_digits():
+    beta, low, high = np.array([0.0, 1.0, 0.5]), np.zeros(3), np.ones(3)
+    length, reach = np.full(3, 1e18), np.array([1e-9, 1e-9, 1e-3])
+    chosen = movable(beta, low, high, length, reach, off=100.0, goal=1e-3)
+    assert chosen.rows.tolist() == [0, 2, 1]  # the finest first, and last what is pushed off 1
+    assert chosen.free == 2
+    assert chosen.unit[0] < 1e-20 < 1e-17 < chosen.unit[1]
+    assert (chosen.start >= 0).all()
+    assert (chosen.start + chosen.room <= 1).all()
+    assert (chosen.start - chosen.room >= 0).all()
+
+
+def test_slopes_of_the_regulariser():
+    plain = Regularizer(1.0, 1.0, 0.5, (np.full(4, -2.0), np.full(4, 2.0)), None)
+    w, u = np.array([1.0, 0.0, 2.0, -2.0]), np.array([7.0, 0.25, 7.0, 7.0])
+    assert plain.nearest_slope(w, u).tolist() == [1.5, 0.25, 7.0, -2.5]
