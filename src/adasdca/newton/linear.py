@@ -8,6 +8,7 @@ which is N·P where the penalty E is the regulariser itself.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,7 +20,8 @@ from adasdca.backends.base import RowTerm
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length
-from adasdca.newton.moreau import Penalty
+from adasdca.newton.moreau import Penalty, Ridge
+from adasdca.newton.newton import Ending, Share
 
 Array = NDArray[np.float64]
 
@@ -27,7 +29,12 @@ Array = NDArray[np.float64]
 FARTHEST = 1e12
 #: Steps that a point settles in: each leaves the digits of its equations, 1e-8 at worst.
 SETTLING = 3
-#: How the equations of a step are solved.
+#: Why steps that a term takes in one call have ended.
+ENDINGS = Ending.REACHED, Ending.EXHAUSTED, Ending.STEPS, Ending.TIME
+#: What rounding takes from a point that is not to be exact.
+NOTHING = np.zeros(0)
+#: How the equations of a step are solved. One that has `afford` and `pay` lets a term take as many
+#: steps as it can afford in one call.
 Solver = Callable[[RowTerm, Equations, float], Step | None]
 
 
@@ -99,10 +106,16 @@ class LinearObjective:
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
-        self._go(v, b, (np.zeros_like(v), 0.0))
+        self.v, self.b, self._rest = v, b, (np.zeros_like(v) if term.exact else NOTHING, 0.0)
+        self._placed = False
+
+    def _place(self) -> None:
+        """Let the term be where this is: before the first step, unless the term takes all."""
+        if not self._placed:
+            self._go(self.v, self.b, self._rest)
 
     def _go(self, v: Array, b: float, rest: tuple[Array, float]) -> None:
-        self.v, self.b, self._rest = v, b, rest
+        self.v, self.b, self._rest, self._placed = v, b, rest, True
         self._derivatives = self.term.place(v, b, rest if self.term.exact else None)
         self._settle()
 
@@ -119,21 +132,24 @@ class LinearObjective:
     def _settle(self) -> None:
         """Take note of the penalty at the new point, and of what is left to gain there."""
         self._penalty = self.penalty.at(self.v)
-        self._apart = self.u - self._penalty.gradient
+        self._apart = self._derivatives.u - self._penalty.gradient
         self._lost = self._bound()
 
     @property
     def w(self) -> Array:
         """The coefficients that belong to v."""
+        self._place()
         return self._penalty.w
 
     @property
     def u(self) -> Array:
         """The dual point of the features."""
+        self._place()
         return self._derivatives.u
 
     def lost(self) -> float:
         """Return a bound on f − min f."""
+        self._place()
         return self._lost
 
     def _bound(self) -> float:
@@ -149,15 +165,15 @@ class LinearObjective:
 
     def aim(self, deadline: float) -> float | None:
         """Choose the line of the Newton step; return the slope at its beginning."""
+        self._place()
         right = self.mu * self._apart
         balance = self._derivatives.balance if self.intercept else 0.0
         # A sample that does not carry on has left out rows that matter.
         if self._lost > 0.5 * self._last:
             self.sample = None
         self._last = self._lost
-        equations = Equations(
-            self.mu * self._penalty.curvature, right, balance, self.intercept, self.sample
-        )
+        stiff = self.mu * self._penalty.curvature
+        equations = Equations(stiff, right, balance, self.intercept, self.sample, self.value)
         found = self._solve(self.term, equations, deadline)
         if found is None:
             return None
@@ -206,8 +222,41 @@ class LinearObjective:
         self._derivatives = self.term.move(length)
         self._settle()
 
+    def descend(
+        self, enough: float | Callable[[], float], deadline: float, most: int
+    ) -> tuple[Ending, int] | None:
+        """Take all steps in one call of the term; None where it has none, or another way is due."""
+        term: Any = self.term  # that of rows in this process has more than others
+        steps, afford = getattr(term, "descend", None), getattr(self._solve, "afford", None)
+        if steps is None or afford is None or not isinstance(self.penalty, Ridge):
+            return None
+        if term.exact or self.sample is not None:
+            return None
+        if isinstance(enough, Share):
+            goal = 0.0, enough.share
+        elif callable(enough):
+            return None
+        else:
+            goal = enough, 0.0
+        allowed: int = min(most, afford(term.workspace.n))
+        if allowed == 0 or time.perf_counter() >= deadline:
+            return None
+        stiff = np.empty_like(self.v)
+        stiff[:] = self.mu * self.penalty.eta
+        at, free = (self.v, self.b, self.value), (self.intercept, self.rounded)
+        code, taken, *found = steps(at, stiff, free, (*goal, allowed), deadline)
+        self._placed = True
+        ending = ENDINGS[code]
+        self.v, self.b, self.value, self._derivatives = found
+        self._settle()
+        self._solve.pay(taken)  # type: ignore[attr-defined]
+        if ending is Ending.STEPS and allowed < most:
+            ending = Ending.TIME  # the budget has ended them
+        return ending, taken
+
     def points(self, deadline: float) -> Iterator[Point]:
         """Yield this point, and those that it settles at if the term is exact."""
+        self._place()
         yield self._here()
         for _ in range(SETTLING if self.term.exact and self._derivatives.mass > 0 else 0):
             if self.aim(deadline) is None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -340,6 +340,12 @@ LOSSES: dict[str, type[Loss]] = {
 ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
 
 
+@cache
+def _plain(cls: type[Loss]) -> Loss:
+    """Return the loss with its defaults; one for all, as losses do not change."""
+    return cls()
+
+
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """Return the loss of that name with those parameters; a `Loss` is returned as it is.
 
@@ -360,6 +366,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
             "or pass a Loss object such as SmoothedHinge(gamma=0.5)."
         )
     cls = LOSSES[name]
+    if not parameters:
+        return _plain(cls)
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = set(parameters) - set(known)
     if unknown:
