@@ -121,12 +121,12 @@ def test_to_the_last_digits(intercept):
 def test_singular_systems():
     """Features that are alike, and next to no penalty: the matrix is damped."""
     rng = np.random.default_rng(0)
-    _, y, problem = make_problem("squared_hinge", "dense", lam=1e-16)
+    _, _, problem = make_problem("squared_hinge", "dense", lam=1e-16)
     problem.rows.values[:, 1:] = problem.rows.values[:, :1]
     problem.rows.values[:, 3] = 0.0
     for start in (np.zeros(7), rng.normal(size=7)):
         objective = make_objective(problem, AtOnce(), start)
-        ending, steps = minimise(objective, 1e-8, FOREVER, 200)
+        ending, _ = minimise(objective, 1e-8, FOREVER, 200)
         assert ending in (Ending.REACHED, Ending.EXHAUSTED)
         assert np.isfinite(objective.v).all()
 

@@ -162,6 +162,7 @@ def kernels():
         "Loss.balance": lambda: loss.balance(ones, y, None, 0.0),
         "inspect_dense": lambda: _core.inspect_dense(x),
         "squares_about": lambda: _core.squares_about(x, w, out, other),
+        "scores_about": lambda: _core.scores_about(x, w, w, 0.0, out),
         "inspect_csr": lambda: _core.inspect_csr(csr.data, csr.indices, start, D),
         "plan": lambda: _core.plan(ones, 2.0, N, 0),
         "draw_tree": lambda: _core.draw_tree(ones, 2.0, N, 0),

@@ -114,8 +114,13 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                 expect(!fixed || per_feature(*fixed), "fixed: one entry per feature");
                 expect(!middle || per_feature(*middle), "middle: one entry per feature");
                 const auto& [v, u, scores, beta, curvature] = arrays;
-                NewtonPoint point{pointer(v, d), pointer(scores, n), pointer(beta, n),
-                                  pointer(curvature, n), pointer(u, d), b, value};
+                NewtonPoint point{pointer(v, d),
+                                  pointer(scores, n),
+                                  pointer(beta, n),
+                                  pointer(curvature, n),
+                                  pointer(u, d),
+                                  b,
+                                  value};
                 const NewtonTerms terms{{length, centre ? centre->data() : nullptr},
                                         stiff.data(),
                                         fixed ? fixed->data() : nullptr,

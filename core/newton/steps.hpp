@@ -55,8 +55,7 @@ inline void damped_solve(const std::vector<double>& matrix, const double* diagon
     auto own = [&](std::int64_t j) { return matrix[j * d + j] + diagonal[j]; };
     for (double damping = 0; damping < 1; damping = std::max(100 * damping, least)) {
         factor = matrix;
-        for (std::int64_t j = 0; j < d; ++j)
-            factor[j * d + j] += diagonal[j] + damping * own(j);
+        for (std::int64_t j = 0; j < d; ++j) factor[j * d + j] += diagonal[j] + damping * own(j);
         if (!factorise(factor.data(), d)) continue;
         std::copy(right.begin(), right.end(), x);
         solve_factorised(factor.data(), d, x);
@@ -92,8 +91,14 @@ class NewtonSteps {
   public:
     NewtonSteps(const Iterate& it, const GramColumns& columns, const NewtonTerms& terms,
                 NewtonPoint& point, int threads, StopToken& token)
-        : it_(it), columns_(columns), terms_(terms), at_(point), threads_(threads), token_(token),
-          n_(it.problem->n), d_(it.problem->d) {
+        : it_(it),
+          columns_(columns),
+          terms_(terms),
+          at_(point),
+          threads_(threads),
+          token_(token),
+          n_(it.problem->n),
+          d_(it.problem->d) {
         const auto n = static_cast<std::size_t>(n_), d = static_cast<std::size_t>(d_);
         right_.resize(d);
         shifted_.resize(d);
@@ -107,7 +112,8 @@ class NewtonSteps {
 
     // Step until no more than `enough`, or that share of the value, is left to gain.
     NewtonEnding run(double enough, double share, std::int64_t most, std::int64_t& steps) {
-        constexpr int patience = 3;  // steps in a row, lost in rounding, that bring the bound nothing
+        constexpr int patience =
+            3;  // steps in a row, lost in rounding, that bring the bound nothing
         double best = INFINITY, best_b = at_.b;
         int idle = 0;
         bool sharp = true;
@@ -141,7 +147,7 @@ class NewtonSteps {
         if (best_b != at_.b || !std::equal(best_v_.begin(), best_v_.end(), at_.v)) {
             std::copy(best_v_.begin(), best_v_.end(), at_.v);
             at_.b = best_b;
-            score(it_, at_.v, at_.scores, threads_, token_, at_.b);
+            score(it_, at_.v, at_.scores, threads_, calm_, at_.b);
             settle();
         }
         return ending;
@@ -151,9 +157,9 @@ class NewtonSteps {
     // Take note of the derivatives at the scores, and of what is left to gain.
     void settle() {
         const Problem& problem = *it_.problem;
-        at_.sums = derive(problem, terms_.rounding, at_.scores, at_.beta, at_.curvature, threads_,
-                          token_);
-        combine(it_, at_.beta, at_.u, threads_, token_);
+        at_.sums =
+            derive(problem, terms_.rounding, at_.scores, at_.beta, at_.curvature, threads_, calm_);
+        combine(it_, at_.beta, at_.u, threads_, calm_);
         if (at_.sums.mass < terms_.straight) {
             // Nearly straight everywhere: a step would leave the range of doubles.
             std::fill_n(at_.curvature, n_, 0.0);
@@ -251,6 +257,7 @@ class NewtonSteps {
     NewtonPoint& at_;
     int threads_;
     StopToken& token_;
+    StopToken calm_{1e18};  // a point is left whole, whatever the time
     std::int64_t n_, d_;
     std::vector<double> right_, shifted_, step_, matrix_, factor_, best_v_, column_;
     Buffer<double> change_, ones_;

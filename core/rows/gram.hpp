@@ -201,7 +201,8 @@ struct DensePart {
 #else
     static constexpr std::int64_t lanes = 4;
 #endif
-    // Rows at a time, and the distance of columns: one that is no power of 2 spreads over the cache.
+    // Rows at a time, and the distance of columns: one that is no power of 2 spreads over the
+    // cache.
     static constexpr std::int64_t rows = 128, stride = rows + 8;
     // Sums of so many columns with so many others stay in registers.
     static constexpr std::int64_t high = 2, wide = 4, block = high * wide * lanes;
@@ -229,12 +230,11 @@ struct DensePart {
         std::copy_n(out, block, &sum[0][0][0]);
         for (std::int64_t r = 0; r < count; r += lanes) {
             ADASDCA_UNROLL(8)
-            for (std::int64_t i = 0; i < high; ++i)
-                ADASDCA_UNROLL(8)
-                for (std::int64_t k = 0; k < wide; ++k)
+            for (std::int64_t i = 0; i < high; ++i) ADASDCA_UNROLL(8)
+            for (std::int64_t k = 0; k < wide; ++k)
 #pragma omp simd
-                    for (std::int64_t l = 0; l < lanes; ++l)
-                        sum[i][k][l] += a[i * stride + r + l] * b[k * stride + r + l];
+                for (std::int64_t l = 0; l < lanes; ++l)
+                    sum[i][k][l] += a[i * stride + r + l] * b[k * stride + r + l];
         }
         std::copy_n(&sum[0][0][0], block, out);
     }

@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -99,20 +99,17 @@ class Interruption:
             _thread.around = before
 
     def _take_over(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return  # only that one has handlers
         handler = signal.getsignal(signal.SIGINT)
-        # A program started with interrupts ignored, in the background, keeps ignoring them.
+        # A program started with interrupts ignored, in the background, keeps ignoring them; and
+        # only the main thread has handlers.
         if callable(handler):
             self._before = handler
-            signal.signal(signal.SIGINT, self._handle)
+            with suppress(ValueError):
+                signal.signal(signal.SIGINT, self._handle)
 
     def _give_back(self) -> None:
-        if self._before is None:
-            return
-        last = signal.signal(signal.SIGINT, self._before)  # asking first takes as long
-        if last not in (None, self._handle):  # somebody has taken it over since
-            signal.signal(signal.SIGINT, last)
+        if signal.getsignal(signal.SIGINT) == self._handle:
+            signal.signal(signal.SIGINT, self._before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         try:
