@@ -11,7 +11,8 @@ import enum
 import math
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 #: Steps in a row, all lost in rounding, that bring the bound no further.
 IDLE = 3
@@ -54,7 +55,8 @@ class Ending(enum.Enum):
     TIME = "the time is over"
 
 
-class Share(NamedTuple):
+@dataclass(frozen=True)
+class Share:
     """A share of an objective's value, which is enough to be left."""
 
     objective: Any

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -340,10 +340,8 @@ LOSSES: dict[str, type[Loss]] = {
 ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
 
 
-@cache
-def _plain(cls: type[Loss]) -> Loss:
-    """Return the loss with its defaults; one for all, as losses do not change."""
-    return cls()
+#: Losses with their defaults; one for all, as losses do not change.
+_PLAIN: dict[type[Loss], Loss] = {}
 
 
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
@@ -367,7 +365,7 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
         )
     cls = LOSSES[name]
     if not parameters:
-        return _plain(cls)
+        return _PLAIN.get(cls) or _PLAIN.setdefault(cls, cls())
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = set(parameters) - set(known)
     if unknown:
