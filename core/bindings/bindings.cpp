@@ -58,6 +58,21 @@ void bind_dense_looks(nb::module_& m) {
             });
         },
         "x"_a.noconvert(), "centre"_a, "squares"_a, "apart"_a, squares_doc);
+    m.def(
+        "scores_about",
+        [](Grid<T> x, Vector<double> centre, Vector<double> w, double b, Output scores) {
+            const auto n = static_cast<std::int64_t>(x.shape(0)),
+                       d = static_cast<std::int64_t>(x.shape(1));
+            expect(static_cast<std::int64_t>(centre.size()) == d, "centre: one entry per feature");
+            expect(static_cast<std::int64_t>(w.size()) == d, "w: one entry per feature");
+            double* to = pointer(scores, n);
+            return released(1e18, [&](StopToken& token) {
+                return scores_about(DenseMatrix<T>{x.data(), n, d}, centre.data(), w.data(), b, to,
+                                    token);
+            });
+        },
+        "x"_a.noconvert(), "centre"_a, "w"_a, "b"_a, "scores"_a,
+        "Write x_i.w + b; return the largest |x_i - centre|^2.");
 }
 
 template <class T, class Index>

@@ -142,27 +142,9 @@ ADASDCA_INLINE void scatter_panel(const SparseRow<std::int32_t, Values>& row, st
 }
 #endif
 
-// Write a dense row less the centre, times `root`.
-template <class T>
-ADASDCA_INLINE void write_panel(const DenseRow<T>& row, std::int64_t width, double root,
-                                const double* centre, double* panel) {
-    const std::int64_t d = row.size;
-    const T* x = row.values;
-    if (centre) {
-#pragma omp simd
-        for (std::int64_t j = 0; j < d; ++j)
-            panel[j] = root * (static_cast<double>(x[j]) - centre[j]);
-    } else {
-#pragma omp simd
-        for (std::int64_t j = 0; j < d; ++j) panel[j] = root * static_cast<double>(x[j]);
-    }
-    for (std::int64_t j = d; j < width; ++j) panel[j] = 0;
-}
-
 // Write a sparse row that is all in the panel, where slots are columns, times `root`.
 template <class Row>
-ADASDCA_INLINE void write_panel(const Row& row, std::int64_t width, double root, const double*,
-                                double* panel) {
+ADASDCA_INLINE void write_panel(const Row& row, std::int64_t width, double root, double* panel) {
 #ifdef __AVX512F__
     if constexpr (requires { scatter_panel(row, width, root, panel); })
         if (width <= GramColumns::narrow) return scatter_panel(row, width, root, panel);

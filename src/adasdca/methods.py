@@ -59,7 +59,7 @@ REGISTERED: dict[str, Method] = {}
 
 def get_method(method: str | Method) -> Method:
     """Return the method of that name, with default parameters; an object is returned as it is."""
-    if isinstance(method, Method):
+    if not isinstance(method, str) and isinstance(method, Method):
         return method
     name: object = method  # it may be unhashable
     if isinstance(name, str) and name in REGISTERED:

@@ -134,9 +134,7 @@ class Costs:
             iterations = self.iterations
         prices = {"iterations": steps * iterations * self.iteration}
         if d <= MOST_UNKNOWNS:
-            prices["features"] = steps * (
-                min(active, self.sample or active) * self.gram_row + self.factor(d)
-            )
+            prices["features"] = steps * self.by_features(active)
         if active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
             # A step takes the matrix out of the known one, and two more passes.
             step = self.factor(active) + 3.0 * active**2 + self.pass_
@@ -146,6 +144,10 @@ class Costs:
                 step, new = step + 2.0 * active**2 * self.product, 0.0
             prices["rows"] = new + steps * step
         return prices
+
+    def by_features(self, active: int) -> float:
+        """Price the equations of a step by features, with so many rows of curvature."""
+        return min(active, self.sample or active) * self.gram_row + self.factor(self.facts.d)
 
     def step(self, active: int) -> float:
         """Price a Newton step beside its equations, on a set of rows with so many of curvature.

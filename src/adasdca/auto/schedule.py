@@ -69,10 +69,15 @@ class AutoSchedule:
         self._exhausted = 0  # times in a row that it could do no more
         self._least = math.inf  # the least gap of all surveys
         # Whether second-order steps come first, whatever a survey shows.
-        rounds = self._rounds(facts.n, math.inf) if self._wide else 1
-        epoch = min(self._costs.epoch(facts.n, False, rounds), self._costs.epoch(facts.n, True))
-        step = self._costs.newton(1.0, facts.n) if self._second.quadratic else math.inf
-        self._opens = self._second.small or step < policy.quadratic_epochs * epoch
+        self._opens = self._second.small or self._one_step_pays(facts.n)
+
+    def _one_step_pays(self, n: int) -> bool:
+        """Whether the one step of a quadratic function costs less than its epochs."""
+        if not self._second.quadratic:
+            return False
+        rounds = self._rounds(n, math.inf) if self._wide else 1
+        epoch = min(self._costs.epoch(n, False, rounds), self._costs.epoch(n, True))
+        return self._costs.newton(1.0, n) < self._policy.quadratic_epochs * epoch
 
     @property
     def needs(self) -> frozenset[str]:

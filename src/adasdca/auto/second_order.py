@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.auto.costs import Costs
+from adasdca.auto.costs import NARROW, Costs
 from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
@@ -30,11 +30,14 @@ from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
-from adasdca.newton.newton import MOST_STEPS, Ending, minimise
+from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
+
+#: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
+LEFT = 0.5
 
 
 class EquationChoice:
@@ -96,6 +99,25 @@ class EquationChoice:
             if found is not None or time.perf_counter() >= deadline:
                 return found
         return self.iterations.solve(term, equations, deadline)
+
+    def afford(self, n: int) -> int:
+        """Return how many steps on n rows may be taken in one call: 0 if features are not the way.
+
+        They are, too, where their sums cost less than the interpreter does between two steps.
+        """
+        costs, d = self.costs, self.costs.facts.d
+        if d > NARROW or self.exact or self.budget.over:
+            return 0
+        if n * costs.gram_row + costs.rates.factor * d**3 > costs.rates.interpreter:
+            prices = costs.equations(self.steps, n, 0, self.ridge, self._expected)
+            if min(prices, key=prices.__getitem__) != "features":
+                return 0
+        self._once = costs.step(n) + costs.by_features(n)
+        return int(min(self.budget.left / self._once, MOST_STEPS)) + 1
+
+    def pay(self, steps: int) -> None:
+        """Pay for steps that were taken in one call."""
+        self.budget.pay(steps * self._once)
 
     def _solve(
         self,
@@ -258,6 +280,8 @@ class SecondOrder:
             steps = 1.0 if self.quadratic else self.policy.steps_expected
             newton = self.smooth and self.plain
             solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget, newton)
+            if self.quadratic and not self.exact:
+                solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
                 return
@@ -376,12 +400,12 @@ class SecondOrder:
         )
         objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
-        ending, _ = minimise(objective, lambda: 0.5 * tol * objective.value, deadline, most)
+        ending, _ = minimise(objective, Share(objective, LEFT * tol), deadline, most)
         if last and ending is Ending.REACHED:
             # A quadratic function is at its least after one step; another one mends its rounding.
             most = 1 if self.quadratic else self.policy.last_steps
-            enough = self.policy.last_bound
-            ending, _ = minimise(objective, lambda: enough * objective.value, deadline, most)
+            last_bit = Share(objective, self.policy.last_bound)
+            ending, _ = minimise(objective, last_bit, deadline, most)
             if ending is Ending.STEPS:
                 ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED

@@ -205,6 +205,42 @@ class LineSearcher(Protocol):
 
 
 @runtime_checkable
+class Descender(Protocol):
+    """A term that takes all Newton steps in one call, where features are few."""
+
+    @property
+    def size(self) -> int:
+        """The number of its rows."""
+
+    def descend(
+        self,
+        at: tuple[Array, float, float],
+        stiff: Array,
+        free: tuple[bool, bool],
+        goal: tuple[float, float, int],
+        deadline: float,
+    ) -> tuple[int, int, Array, float, float, Derivatives]:
+        """Take Newton steps by features with a ridge penalty.
+
+        Return why they ended (0 enough is gained, 1 rounding hides the rest, 2 as many as allowed,
+        3 the time is over), how many there were, and v, b, f and the derivatives where they did.
+
+        Parameters
+        ----------
+        at : (v, b, value)
+            The point where they begin, and f there.
+        stiff : (d,) array
+            The curvature of the penalty.
+        free : (intercept, rounded)
+            Whether b is free, and whether kinks are rounded.
+        goal : (least, share, most)
+            What may be left to gain, the same as a share of the value, and the most steps.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        """
+
+
+@runtime_checkable
 class RowEquations(Protocol):
     """A term that knows inner products of rows, which those in parts or elsewhere do not."""
 

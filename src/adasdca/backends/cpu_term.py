@@ -139,7 +139,7 @@ class CpuTerm:
     @property
     def travel(self) -> float:
         """Mean distance of the scores from where they began."""
-        return float(np.abs(self.scores - self._first).mean())
+        return float(np.abs(self.scores - self._first).sum()) / max(len(self.scores), 1)
 
     def duals(self) -> Array:
         """Return the dual point −φ' of all rows, those left out included."""
@@ -180,6 +180,53 @@ class CpuTerm:
             self.threads,
         )
 
+    # -- all steps at once
+
+    @property
+    def size(self) -> int:
+        """The number of rows here."""
+        return int(self.workspace.n)
+
+    def descend(
+        self,
+        at: tuple[Array, float, float],
+        stiff: Array,
+        free: tuple[bool, bool],
+        goal: tuple[float, float, int],
+        deadline: float,
+    ) -> tuple[int, int, Array, float, float, Derivatives]:
+        """Take Newton steps in one call of the core."""
+        v, b, value = at[0].copy(), *at[1:]
+        u = np.empty(self.workspace.d)
+        self._score(v, b)
+        self._first = self.scores.copy()
+        ending, steps, b, value, sums = self.workspace.newton_steps(
+            (v, u, self.scores, self.beta, self.curvature),
+            b,
+            value,
+            self.length,
+            self.centre,
+            stiff,
+            self.fixed,
+            self.held,
+            self._middle_of_rows() if free[0] else None,
+            (self.mu, STRAIGHT * self.problem.total, *free),
+            goal,
+            self.threads,
+            deadline - time.perf_counter(),
+        )
+        balance, self._mass, self.residual, self._reach, self.curved = sums
+        self._sums = balance - self.held, self._mass
+        return ending, steps, v, b, value, Derivatives(u, balance, self._mass)
+
+    def _middle_of_rows(self) -> Array | None:
+        """Return about the mean of dense rows: less it, far ones keep their differences' digits."""
+        rows = self.problem.rows
+        if self._middle is None and isinstance(rows, DenseRows):
+            every = -(-rows.shape[0] // CENTRE)
+            self._middle = rows.values[::every].mean(axis=0, dtype=np.float64)
+        return self._middle
+
     # -- the curvature
 
     def gram(
@@ -193,12 +240,7 @@ class CpuTerm:
         h, d = self._sampled(sample), self.workspace.d
         mass = float(h.sum()) if intercept else 0.0
         rows = self.problem.rows
-        centre = None
-        if mass > 0 and isinstance(rows, DenseRows):
-            # Rows less about their mean: a far one would cost the digits of their differences.
-            if self._middle is None:
-                self._middle = rows.values[:: -(-len(h) // CENTRE)].mean(axis=0, dtype=np.float64)
-            centre = self._middle
+        centre = self._middle_of_rows() if mass > 0 else None
         # Lines f of which Σ_i h_i f_i x_i comes with the matrix.
         factors = np.empty((int(mass > 0) + combined, len(h)))
         if mass > 0:

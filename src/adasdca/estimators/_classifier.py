@@ -14,7 +14,13 @@ from sklearn.utils._param_validation import StrOptions
 from adasdca.duality.error_bounds import Region
 from adasdca.errors import InputError
 from adasdca.estimators._base import LinearModel, LossNames
-from adasdca.estimators._device import adopt_kind, device_of, products_with, rows_to_solve
+from adasdca.estimators._device import (
+    adopt_kind,
+    device_of,
+    products_with,
+    read_at_once,
+    rows_to_solve,
+)
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
@@ -219,7 +225,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         self
         """
         began, given = time.perf_counter(), X
-        X, y = self._checked(X, y)
+        X, y = self._checked(X, y, not read_at_once(self))
         classes, codes = encoded(y)
         weight = class_weights(self, classes, codes, self._weights(sample_weight, X))
         count = len(classes)

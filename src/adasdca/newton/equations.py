@@ -53,6 +53,8 @@ class Equations(NamedTuple):
         So many rows may stand for all.
     enough : float
         The share of the right-hand side that may be left, where a step is the last one then.
+    value : float
+        The value of the function where the step begins, about.
     """
 
     diagonal: float | Array
@@ -61,6 +63,7 @@ class Equations(NamedTuple):
     intercept: bool
     sample: int | None = None
     enough: float = 0.0
+    value: float = 0.0
 
 
 Step = tuple[Array, float]
@@ -141,9 +144,13 @@ class ConjugateGradients:
     ----------
     accuracy : float
         The share of the right-hand side to leave, in the norm of the preconditioner.
+    share : float
+        Of a quadratic function, the share of its value that may be left to gain: what is left of
+        the right-hand side tells it, so that one step is enough, and no iteration is taken twice.
     """
 
     accuracy: float = LOOSEST
+    share: float = 0.0
     #: Iterations of the last solve, and whether they were enough.
     taken: int = 0
     done: bool = True
@@ -179,13 +186,19 @@ class ConjugateGradients:
                 image, rest = term.curve(p, q)
                 return image + own * p, rest if free else 0.0
 
+            def enough(r: Array, t: float, gained: float) -> bool:
+                lost = 0.5 * float((r / own) @ r) + 0.5 * t * t / mass
+                return lost <= self.share * max(equations.value - gained, 0.0)
+
+            positive = self.share > 0 and bool(np.all(own > 0))
             found = conjugate_gradients(
                 product,
                 lambda r, t: (r / scale, t / mass),
                 (right, balance),
-                accuracy,
+                TIGHTEST if positive else accuracy,
                 deadline,
                 most,
+                enough if positive else None,
             )
         if found is None:
             return None
@@ -213,6 +226,7 @@ def conjugate_gradients(
     accuracy: float,
     deadline: float,
     most: int = MOST_ITERATIONS,
+    enough: Callable[[Array, Any, float], bool] | None = None,
 ) -> tuple[Array, Any, int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
 
@@ -233,15 +247,18 @@ def conjugate_gradients(
         When to give up, on the clock of `time.perf_counter`.
     most : int
         Most iterations.
+    enough : callable, optional
+        Told what is left of the right-hand sides, and by how much ½(x, y)·A(x, y) − right·(x, y)
+        has fallen, says whether that will do.
     """
     r_x, r_y = right[0].copy(), 1.0 * right[1]
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
     z_x, z_y = precondition(r_x, r_y)
     p_x, p_y = z_x.copy(), z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
-    goal = accuracy**2 * energy
+    goal, gained = accuracy**2 * energy, 0.0
     for iteration in range(most):
-        if energy <= goal:
+        if energy <= goal or (enough is not None and enough(r_x, r_y, gained)):
             return x, y, iteration, True
         if time.perf_counter() >= deadline:
             return None
@@ -250,6 +267,7 @@ def conjugate_gradients(
         if not bend > 0:
             return (*((z_x, z_y) if iteration == 0 else (x, y)), iteration, True)
         length = energy / bend
+        gained += 0.5 * length * energy
         # In place: fresh memory for large blocks costs as much as the sums.
         x += length * p_x
         r_x -= length * q_x

@@ -76,7 +76,9 @@ class CsrRows:
     @property
     def matrix(self) -> sp.csr_matrix:
         """The rows as SciPy's matrix, not copied."""
-        return sp.csr_matrix((self.values, self.columns, self.start), shape=self.shape)
+        found = sp.csr_matrix((self.values, self.columns, self.start), shape=self.shape)
+        found.has_canonical_format = True  # which takes a pass to find out
+        return found
 
     def take_columns(self, chosen: NDArray[np.intp]) -> CsrRows:
         """Copy some of the columns, given in rising order."""
@@ -222,6 +224,8 @@ def _as_float(values: NDArray[Any]) -> NDArray[Any]:
 
 def is_number(x: Any) -> bool:
     """Whether x is one real number, not beyond doubles."""
+    if type(x) is float:  # most are, and to ask for a kind of number takes a while
+        return math.isfinite(x)
     if isinstance(x, (bool, np.bool_)) or not isinstance(x, numbers.Real):
         return False
     try:

@@ -341,6 +341,10 @@ LOSSES: dict[str, type[Loss]] = {
 ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
 
 
+#: Losses with their defaults; one for all, as losses do not change.
+_PLAIN: dict[type[Loss], Loss] = {}
+
+
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """Return the loss of that name with those parameters; a `Loss` is returned as it is.
 
@@ -362,6 +366,8 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
             ".",
         )
     cls = LOSSES[name]
+    if not parameters:
+        return _PLAIN.get(cls) or _PLAIN.setdefault(cls, cls())
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = set(parameters) - set(known)
     if unknown:
