@@ -116,7 +116,8 @@ class LinearObjective:
         self._exact = term if isinstance(term, ExactTerm) else None
         self._searcher = term if isinstance(term, LineSearcher) else None
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
-        self.v, self.b, self._rest = v, b, (NOTHING if self._exact is None else np.zeros_like(v), 0.0)
+        rest = NOTHING if self._exact is None else np.zeros_like(v)
+        self.v, self.b, self._rest = v, b, (rest, 0.0)
         self._placed = False
 
     def _place(self) -> None:
