@@ -76,7 +76,9 @@ def test_ctrl_c_keeps_the_model(tmp_path, capsys, monkeypatch):
 
 def test_ctrl_c_of_a_process(tmp_path):
     """Whenever it comes: a model and its certificate, or a word and nothing."""
-    process = start("fit", "mushrooms", *ENDLESS, "--model", "m", "--json", cwd=tmp_path)
+    # Files that others are about to open, such as those of entry points, are left open by it.
+    arguments = "fit", "mushrooms", *ENDLESS, "--model", "m", "--json"
+    process = start(*arguments, cwd=tmp_path, warnings="ignore::ResourceWarning")
     assert "8124 rows" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
