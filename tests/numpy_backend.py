@@ -28,9 +28,9 @@ class TwoParts:
         self.facts = RowFacts(DenseRows(X))
         self.facts.ascends = False
         self.multiplier, self.b = 0.0, 0.0
-        self.w, self.beta = np.zeros(X.shape[1]), self.spread(np.zeros(len(c)))
+        self.w, self.beta = np.zeros(X.shape[1]), self.scatter(np.zeros(len(c)))
 
-    def spread(self, vector):
+    def scatter(self, vector):
         return [vector[s] for s in self.cut]
 
     def gather(self, duals):
@@ -42,7 +42,7 @@ class TwoParts:
         return sum(f(*part) for part in zip(self.c, self.y, *vectors, strict=True))
 
     def restart(self, beta, multiplier):
-        self.place(self.spread(beta), self.primal(self.combine(self.spread(beta))), multiplier)
+        self.place(self.scatter(beta), self.primal(self.combine(self.scatter(beta))), multiplier)
 
     def place(self, duals, w, b):
         slopes = [-self.loss.slope(z, y) for z, y in zip(self.scores(w, b), self.y, strict=True)]
@@ -113,8 +113,8 @@ class TwoParts:
         lower, upper = self.loss.domain
         sign = [y if self.loss.kind == "classification" else 1.0 for y in self.y]
         free = [(s * t > lower) & (s * t < upper) for s, t in zip(sign, duals, strict=True)]
-        spread = self.total(lambda c, y, a: c @ abs(self.loss.residual(a, y)), self.scores(w, b))
-        return self.total(lambda c, y, f: c @ f, free), spread / self.problem.total
+        scatter = self.total(lambda c, y, a: c @ abs(self.loss.residual(a, y)), self.scores(w, b))
+        return self.total(lambda c, y, f: c @ f, free), scatter / self.problem.total
 
     def term(self, length=0.0, centre=None, point=None, reach=None, exact=False):
         return TwoPartsTerm(self, length, centre or [np.zeros(len(y)) for y in self.y])
@@ -130,7 +130,7 @@ class TwoPartsTerm:
         loss, q = self.rows.loss, self.length
         return [loss.step(t, a, y, q) for t, a, y in zip(self.centre, z, self.rows.y, strict=True)]
 
-    def bends(self, z, beta):
+    def curvatures(self, z, beta):
         loss, rows, (lower, upper) = self.rows.loss, self.rows, self.rows.loss.domain
         if self.length == 0:
             return [c * loss.curvature(a, y) for c, a, y in zip(rows.c, z, rows.y, strict=True)]
@@ -151,7 +151,7 @@ class TwoPartsTerm:
 
     def derive(self):
         self.t = self.beta(self.z)
-        self.h = self.bends(self.z, self.t)
+        self.h = self.curvatures(self.z, self.t)
         self.balance = self.rows.total(lambda c, y, t: c @ t, self.t)
         u = self.rows.combine(self.t)
         return Derivatives(u, self.balance, sum(h.sum() for h in self.h))
@@ -174,8 +174,8 @@ class TwoPartsTerm:
         z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]
         t = self.beta(z)
         terms = [c * s * da for c, s, da in zip(self.rows.c, t, self.dz, strict=True)]
-        bend = sum(h @ da**2 for h, da in zip(self.bends(z, t), self.dz, strict=True))
-        return RowSlope(-sum(s.sum() for s in terms), bend, sum(abs(s).sum() for s in terms))
+        curvature = sum(h @ da**2 for h, da in zip(self.curvatures(z, t), self.dz, strict=True))
+        return RowSlope(-sum(s.sum() for s in terms), curvature, sum(abs(s).sum() for s in terms))
 
     def move(self, length):
         self.z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]

@@ -102,11 +102,11 @@ def test_the_slope_of_a_line(kind):
     for length in (0.0, 0.3, 1.0, 50.0):
         v, dv = rng.normal(size=D), rng.normal(size=D)
         line, h = box.along(v, dv), 1e-6
-        value, bend, size = line(length)
+        value, curvature, size = line(length)
         ahead, behind = line(length + h), line(length - h)
         rise = envelope(box, v + (length + h) * dv)[0] - envelope(box, v + (length - h) * dv)[0]
         assert value == pytest.approx(rise.sum() / (2 * h), rel=1e-4, abs=1e-3)
-        assert bend == pytest.approx((ahead[0] - behind[0]) / (2 * h), rel=0.1)
+        assert curvature == pytest.approx((ahead[0] - behind[0]) / (2 * h), rel=0.1)
         assert ahead[0] >= behind[0]
         assert size >= abs(value)
 

@@ -171,7 +171,7 @@ def test_curvature_is_the_derivative_of_the_duals(loss):
         change = X @ dv + 0.7
         slope = term.slope(0.0)
         assert slope.value == pytest.approx(-(weight * beta) @ change)
-        assert slope.bend == pytest.approx(h @ change**2)
+        assert slope.curvature == pytest.approx(h @ change**2)
         assert slope.size >= np.abs(weight * beta * change).sum() * (1 - 1e-12)
         tiny = 1e-7
         near = term.slope(tiny)
@@ -236,8 +236,10 @@ class Parabola:
         return -(self.x**2) if self.x else 0.0
 
     def search(self):
-        bend = self.x**2
-        return step_length(lambda t: Slope(-bend * (1 - t), bend, self.size * bend), -bend)
+        curvature = self.x**2
+        return step_length(
+            lambda t: Slope(-curvature * (1 - t), curvature, self.size * curvature), -curvature
+        )
 
     def move(self, length):
         self.x = self.x * (1 - length) + (1e-3 if self.noise else 0.0)

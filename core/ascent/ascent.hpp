@@ -31,10 +31,10 @@ ADASDCA_INLINE void move(const Row& row, double c, double* u, double* w, const R
 }
 
 template <class Rows>
-ADASDCA_INLINE void look(const Rows& rows, std::span<const std::int32_t> picks, std::int64_t k) {
-    const auto count = static_cast<std::int64_t>(picks.size());
-    if (k + 2 * look_ahead < count) rows.prefetch_place(picks[k + 2 * look_ahead]);
-    if (k + look_ahead < count) rows.prefetch(picks[k + look_ahead]);
+ADASDCA_INLINE void look(const Rows& rows, std::span<const std::int32_t> indices, std::int64_t k) {
+    const auto count = static_cast<std::int64_t>(indices.size());
+    if (k + 2 * look_ahead < count) rows.prefetch_place(indices[k + 2 * look_ahead]);
+    if (k + look_ahead < count) rows.prefetch(indices[k + look_ahead]);
 }
 
 // Whether a dual is inside of its domain.
@@ -80,19 +80,19 @@ struct Bias {
     }
 };
 
-// beta_i <- argmax of the dual in coordinate i, for i in picks; returns how many were done.
-inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> picks, StopToken& token) {
+// beta_i <- argmax of the dual in coordinate i, for i in indices; returns how many were done.
+inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> indices, StopToken& token) {
     return resolve(it, [&](const auto& rows, const auto& loss, const auto& g) {
         double* u = it.u.data();
         double* w = it.primal();
         Bias bias(it);
-        const auto count = static_cast<std::int64_t>(picks.size());
+        const auto count = static_cast<std::int64_t>(indices.size());
         std::int64_t k = 0, work = 0;
         for (; k < count; ++k) {
             if (work <= 0 && token.stop()) break;
             if (work <= 0) work = entries_per_check;
-            look(rows, picks, k);
-            const auto row = rows[picks[k]];
+            look(rows, indices, k);
+            const auto row = rows[indices[k]];
             RowState& state = row.state;
             work -= 16 + row.size;
             const Label l = label(loss.margin, state.y);
@@ -127,7 +127,7 @@ inline void show_average(Iterate& it, const Average& average) {
     for (std::size_t j = 0; j < average.lag.size(); ++j) w[j] += average.factor * average.lag[j];
 }
 
-inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::int32_t> picks,
+inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::int32_t> indices,
                            std::span<const double> probability, double theta, bool exact,
                            StopToken& token) {
     return resolve(it, [&](const auto& rows, const auto& loss, const auto& g) {
@@ -135,23 +135,23 @@ inline std::int64_t quartz(Iterate& it, Average& average, std::span<const std::i
         double* w = it.primal();
         double* lag = average.lag.data();
         const double bias = it.bias();
-        const auto count = static_cast<std::int64_t>(picks.size());
+        const auto count = static_cast<std::int64_t>(indices.size());
         std::int64_t k = 0, work = 0;
         for (; k < count; ++k) {
             if (work <= 0 && token.stop()) break;
             if (work <= 0) work = entries_per_check;
-            look(rows, picks, k);
+            look(rows, indices, k);
             average.factor *= 1.0 - theta;
             if (average.factor < 1e-100) {
                 for (double& x : average.lag) x *= average.factor;
                 average.factor = 1.0;
             }
-            const auto row = rows[picks[k]];
+            const auto row = rows[indices[k]];
             RowState& state = row.state;
             work -= 16 + row.size;
             const Label l = label(loss.margin, state.y);
             const double z = l.sign * (row.dot(w) + average.factor * row.dot(lag) + bias);
-            const double pace = theta / probability[picks[k]];
+            const double pace = theta / probability[indices[k]];
             const double b = l.sign * state.beta;
             const double b_new = exact ? loss.step(b, z, l.target, state.q)
                                        : loss.clip(b + pace * (loss.ascent(z, l.target) - b));

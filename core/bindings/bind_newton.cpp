@@ -74,7 +74,7 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                     return slope_along(ws.problem, {length, centre ? centre->data() : nullptr},
                                        scores.data(), change.data(), step, threads, token);
                 });
-                return std::tuple(sums.slope, sums.bend, sums.size);
+                return std::tuple(sums.slope, sums.curvature, sums.size);
             },
             "scores"_a, "change"_a, "step"_a, "length"_a, "centre"_a.none(), "threads"_a,
             "The derivative of sum c phi along scores + step change, its own, and its size.")

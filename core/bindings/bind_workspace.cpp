@@ -156,7 +156,7 @@ void bind_workspace(nb::module_& m) {
         .def_ro("intercept", &Survey::intercept)
         .def_ro("active", &Survey::active)
         .def_ro("moved", &Survey::moved)
-        .def_ro("spread", &Survey::spread)
+        .def_ro("effective_share", &Survey::effective_share)
         .def_ro("complete", &Survey::complete);
     nb::class_<Workspace> workspace(m, "Workspace", "A problem and an iterate on it.");
     bind_dense<float>(workspace);
@@ -320,28 +320,28 @@ void bind_workspace(nb::module_& m) {
             "does it.")
         .def(
             "ascend",
-            [](Workspace& ws, Vector<std::int32_t> picks, double seconds) {
+            [](Workspace& ws, Vector<std::int32_t> indices, double seconds) {
                 expect(!ws.iterate.follow, "beta follows at a survey: take that first");
                 return released(seconds, [&](StopToken& token) {
                     settle(ws.iterate);
                     pack_if_wanted(ws.iterate, token);
-                    return ascend(ws.iterate, view(picks), token);
+                    return ascend(ws.iterate, view(indices), token);
                 });
             },
-            "picks"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
+            "indices"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
         .def(
             "quartz",
-            [](Workspace& ws, Vector<std::int32_t> picks, Vector<double> probability, double theta,
-               double seconds, bool exact) {
+            [](Workspace& ws, Vector<std::int32_t> indices, Vector<double> probability,
+               double theta, double seconds, bool exact) {
                 ws.average.lag.resize(ws.problem.d, 0.0);
                 return released(seconds, [&](StopToken& token) {
                     settle(ws.iterate);
                     pack_if_wanted(ws.iterate, token);
-                    return quartz(ws.iterate, ws.average, view(picks), view(probability), theta,
+                    return quartz(ws.iterate, ws.average, view(indices), view(probability), theta,
                                   exact, token);
                 });
             },
-            "picks"_a, "probability"_a, "theta"_a, "seconds"_a, "exact"_a = false)
+            "indices"_a, "probability"_a, "theta"_a, "seconds"_a, "exact"_a = false)
         .def(
             "show_average", [](Workspace& ws) { show_average(ws.iterate, ws.average); },
             "Let the next survey take P at QUARTZ's average.")
@@ -394,9 +394,9 @@ void bind_workspace(nb::module_& m) {
         [](const nb::object& slope, double start, double full, double found, double before) {
             const StepLength step = step_length(
                 [&](double length) {
-                    const auto [value, bend, size] =
+                    const auto [value, curvature, size] =
                         nb::cast<std::tuple<double, double, double>>(slope(length));
-                    return LineSlope{value, bend, size};
+                    return LineSlope{value, curvature, size};
                 },
                 start, {full, found, before});
             return std::tuple(step.length, step.sharp);

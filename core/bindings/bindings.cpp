@@ -282,7 +282,7 @@ NB_MODULE(ADASDCA_MODULE, m) {
                 }));
             },
             "weight"_a, "m"_a, "count"_a, "key"_a,
-            "Draw Algorithm 2's picks as an ordered set of rings.");
+            "Draw Algorithm 2's indices as an ordered set of rings.");
     m.def(
         "draw_tree",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key, double seconds) {
@@ -291,7 +291,7 @@ NB_MODULE(ADASDCA_MODULE, m) {
             }));
         },
         "weight"_a, "m"_a, "count"_a, "key"_a, "seconds"_a = 1e18,
-        "Draw Algorithm 2's picks one by one from a tree of sums; fewer if time runs out.");
+        "Draw Algorithm 2's indices one by one from a tree of sums; fewer if time runs out.");
     m.def(
         "draw_uniform",
         [](std::int64_t n, std::int64_t count, std::uint64_t key) {

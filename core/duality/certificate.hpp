@@ -79,10 +79,11 @@ inline ScoreError score_error(const Problem& problem, const double* w, double bi
 // A function of its own with the loss by value: only so is the loop vectorised.
 template <class LossType>
 GapSums gap_sums(const LossType loss, RowBlock& rows, double delta, double norm) {
-    double value = 0, excess = 0, apart = 0, slopes = 0, duals = 0, weight = 0, variation = 0;
+    double value = 0, excess = 0, difference = 0, slopes = 0, duals = 0, weight = 0, variation = 0;
     double kink = INFINITY;
     const std::int64_t count = rows.count;
-#pragma omp simd reduction(+ : value, excess, apart, slopes, duals, weight) reduction(min : kink)
+#pragma omp simd reduction(+ : value, excess, difference, slopes, duals, weight) \
+    reduction(min : kink)
     for (std::int64_t k = 0; k < count; ++k) {
         const double z = rows.z[k], b = rows.b[k], t = rows.target[k], c = rows.c[k];
         const double s = loss.ascent(z, t);
@@ -90,7 +91,7 @@ GapSums gap_sums(const LossType loss, RowBlock& rows, double delta, double norm)
         rows.residue[k] = rows.sign[k] * (b - s);
         value += c * loss.value(z, t);
         excess += c * rows.share[k];
-        apart += c * std::abs(s - b);
+        difference += c * std::abs(s - b);
         slopes += c * std::abs(s);
         duals += c * std::abs(b);
         weight += c;
@@ -103,7 +104,8 @@ GapSums gap_sums(const LossType loss, RowBlock& rows, double delta, double norm)
         for (std::int64_t k = 0; k < count; ++k)
             variation += rows.c[k] * loss.variation(rows.z[k], rows.target[k], delta);
     }
-    return {value, excess, delta * (apart + variation), delta * (slopes + variation), norm * duals};
+    return {value, excess, delta * (difference + variation), delta * (slopes + variation),
+            norm * duals};
 }
 
 // The same with a bound for each row, which is closer where some are far longer than others.
@@ -145,22 +147,22 @@ inline GapSums total_of(const std::vector<GapSums>& parts) {
 }
 
 // How far rounding of u can raise g(w) + g*(u) - u.w, whose slope in u is read(u) - w and whose
-// value is `apart`. A u that `combine` summed is off by a multiple of the mass, at most, in its
-// norm. One by `combine_exactly` is rounded in every feature (d), and off by a square in its norm:
-// its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose norm
-// over the features is at most the mass), in all m eps M, and adding these loses another m eps of
-// it. Norms are the regulariser's, and of u its dual.
+// value is `difference`. A u that `combine` summed is off by a multiple of the mass, at most, in
+// its norm. One by `combine_exactly` is rounded in every feature (d), and off by a square in its
+// norm: its m rows leave rests of eps M each, M the sum of sizes (sum_i c_i |beta_i x_ij|, whose
+// norm over the features is at most the mass), in all m eps M, and adding these loses another m eps
+// of it. Norms are the regulariser's, and of u its dual.
 template <RegularizerLike G>
 double lost_in_sum(const Problem& problem, const G& g, double mass, const double* w,
-                   const double* u, double apart, std::int64_t links, bool exact) {
+                   const double* u, double difference, std::int64_t links, bool exact) {
     const double chain = 2.0 * unit_roundoff * static_cast<double>(links + 12);
     const double sizes = mass / (problem.lambda * problem.total);
     if (!exact) {
         // Where g is not curved g* is a support function: it moves by |w - x| a unit of u.
         const double reach = regularizer_reach(g, w, u, problem.d, chain * sizes);
-        // Where it is, read(u) is a 1-Lipschitz function of u, and so apart at least half a square
-        // of the slope.
-        const double slope = g.ridge > 0 ? std::sqrt(2.0 * apart) + 0.5 * chain * sizes : 0.0;
+        // Where it is, read(u) is a 1-Lipschitz function of u, and so difference at least half a
+        // square of the slope.
+        const double slope = g.ridge > 0 ? std::sqrt(2.0 * difference) + 0.5 * chain * sizes : 0.0;
         return (slope + reach) * chain * sizes;
     }
     double rounded = 0, square = 0;
@@ -193,12 +195,12 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
                            const double* u, std::int64_t links, bool exact) {
     const double n = problem.total, lambda = problem.lambda;
     Certified result;
-    double penalty = 0, apart = 0, off = 0, told = 0;
+    double penalty = 0, difference = 0, off = 0, told = 0;
     std::visit(
         [&](const auto& g) {
             const double excess = regularizer_excess(g, w, u, problem.d);
             penalty = lambda * regularizer_value(g, w, problem.d);
-            apart = lambda * excess;
+            difference = lambda * excess;
             off = lambda * lost_in_sum(problem, g, sums.mass, w, u, excess, links, exact);
             if (problem.constant != 0) told = lambda * lost_in_telling(g, w, u, problem.d);
         },
@@ -210,7 +212,7 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
                          std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const double tiny = nothing ? 0.0 : 1e-300;
     result.primal = sums.value / n + penalty;
-    const double gap = sums.excess / n + apart;
+    const double gap = sums.excess / n + difference;
     result.rounding = 1.001 * (sums.slip / n + off + told + relative * gap) + tiny;
     result.gap = gap + result.rounding;
     result.blur = 1.001 * (sums.blur / n + relative * result.primal) + tiny;

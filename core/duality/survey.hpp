@@ -32,7 +32,8 @@ struct Survey {
     double intercept = 0;
     std::int64_t active = 0;  // rows with a positive weight
     std::int64_t moved = 0;   // rows whose dual is not 0
-    double spread = 1;        // share of the rows that the adaptive distribution visits in effect
+    double effective_share =
+        1;  // share of the rows that the adaptive distribution visits in effect
     bool complete = false;
 
     void take(const DistributionSums& all, std::int64_t n) {
@@ -40,7 +41,7 @@ struct Survey {
         moved = static_cast<std::int64_t>(all.moved);
         const double share =
             all.weight / all.weight_squared * (all.weight / static_cast<double>(n));
-        if (share < 1) spread = share;
+        if (share < 1) effective_share = share;
     }
 };
 
@@ -146,9 +147,9 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     const Problem& problem = *it.problem;
     const double* w = it.primal();
     // The first survey of most solves: every score is 0.
-    const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
+    const bool at_zero = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const bool by_row = out.score || out.residue || out.share;
-    if (it.fresh && still && !by_row) return survey_at_zero(it, out, token);
+    if (it.fresh && at_zero && !by_row) return survey_at_zero(it, out, token);
     const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
     std::vector<GapSums> sums(blocks);
     std::vector<DistributionSums> distributions(blocks);
@@ -208,7 +209,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                         const RowState& state = row.state;
                         const std::int64_t k = i - begin;
                         const Label l = label(loss.margin, state.y);
-                        const double x_dot_w = known ? scores[i] : still ? 0.0 : row.dot(w);
+                        const double x_dot_w = known ? scores[i] : at_zero ? 0.0 : row.dot(w);
                         if (scores) scores[i] = x_dot_w;
                         if (known) row.state.beta = out.certified[i];
                         block.sign[k] = l.sign;
@@ -227,7 +228,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                         if (!bounds.alike) block.length[k] = static_cast<double>(row.size);
                         if (!follow || at_once) add(row);
                     };
-                    for_rows(it, rows, begin, end, visit, still);
+                    for_rows(it, rows, begin, end, visit, at_zero);
                     if (follow && !at_once) {
                         follow_scores(loss, block);
                         for_rows(it, rows, begin, end, [&](std::int64_t i) ADASDCA_INLINED {

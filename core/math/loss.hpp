@@ -73,8 +73,8 @@ struct PiecewiseQuadratic {
     // over rows would not be vectorised.
     ADASDCA_INLINE double inside(double b) const {
         const auto positive = [](double x) { return x > 0 ? 1.0 : 0.0; };
-        const double apart = epsilon > 0 ? positive(std::abs(b)) : 1.0;
-        return apart * positive(b - lower) * positive(upper - b);
+        const double difference = epsilon > 0 ? positive(std::abs(b)) : 1.0;
+        return difference * positive(b - lower) * positive(upper - b);
     }
 
     ADASDCA_INLINE double curvature(double z, double t) const {
@@ -85,11 +85,11 @@ struct PiecewiseQuadratic {
     // With s = -phi'(z) and v = t - z - epsilon sgn(s) - gamma s, which is 0 inside a piece:
     // gamma (s - b)^2 / 2 + v (s - b) + epsilon (|b| - b sgn(s)), each term 0 or more.
     ADASDCA_INLINE double excess(double z, double b, double t) const {
-        const double s = ascent(z, t), apart = s - b;
+        const double s = ascent(z, t), difference = s - b;
         const double sign = std::copysign(1.0, s != 0 ? s : b);
         const double slack = t - z - epsilon * sign - gamma * s;
-        const double outward = inside(s) > 0 ? 0.0 : slack * apart;
-        const double value = 0.5 * gamma * apart * apart + std::max(outward, 0.0) +
+        const double outward = inside(s) > 0 ? 0.0 : slack * difference;
+        const double value = 0.5 * gamma * difference * difference + std::max(outward, 0.0) +
                              epsilon * (std::abs(b) - b * sign);
         return b >= lower && b <= upper ? value : std::numeric_limits<double>::infinity();
     }
@@ -147,8 +147,9 @@ struct Logistic {
         const double s = std::max(ascent(z, t), tiny), rest = std::max(ascent(-z, t), tiny);
         // Beyond the range of exp the logarithms of s and 1 - s go on as -|z|.
         const double beyond = b * std::max(z - far, 0.0) + (1.0 - b) * std::max(-z - far, 0.0);
-        const double apart = s <= 0.5 ? b - s : rest - (1.0 - b);
-        const double value = s * entropy(apart / s) + rest * entropy(-apart / rest) + beyond;
+        const double difference = s <= 0.5 ? b - s : rest - (1.0 - b);
+        const double value =
+            s * entropy(difference / s) + rest * entropy(-difference / rest) + beyond;
         return b >= 0 && b <= 1 ? value : std::numeric_limits<double>::infinity();
     }
 

@@ -129,13 +129,13 @@ struct SeparableBox {
             const double x = corner(u, j);
             return std::isinf(x) ? INFINITY : u * (x - w) - slope * (std::abs(x) - std::abs(w));
         }
-        const double x = read(u, j), apart = w - x, s = u - f * x;
+        const double x = read(u, j), difference = w - x, s = u - f * x;
         double t = std::copysign(1.0, x);
         if (x == 0) t = slope > 0 ? std::min(std::max(s / slope, -1.0), 1.0) : 0.0;
-        const double bend = std::abs(w) - t * w;  // |w| - |x| - t (w - x), for |x| = t x
+        const double kink = std::abs(w) - t * w;  // |w| - |x| - t (w - x), for |x| = t x
         const bool free = x > lower[j] && x < upper[j];
-        const double wall = free ? 0.0 : std::max((slope * t - s) * apart, 0.0);
-        return 0.5 * f * apart * apart + slope * std::max(bend, 0.0) + wall;
+        const double wall = free ? 0.0 : std::max((slope * t - s) * difference, 0.0);
+        return 0.5 * f * difference * difference + slope * std::max(kink, 0.0) + wall;
     }
 };
 
@@ -177,8 +177,8 @@ double regularizer_reach(const G& g, const double* w, const double* u, std::int6
     double sum = 0;
     if constexpr (!G::identity)
         for (std::int64_t j = 0; j < d; ++j) {
-            const double apart = g.reach(w[j], u[j], std::sqrt(g.metric(j)) * off, j);
-            sum += g.metric(j) * apart * apart;
+            const double difference = g.reach(w[j], u[j], std::sqrt(g.metric(j)) * off, j);
+            sum += g.metric(j) * difference * difference;
         }
     return std::sqrt(sum);
 }

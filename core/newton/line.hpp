@@ -10,8 +10,8 @@ namespace adasdca {
 // The derivative of a convex function along a line.
 struct LineSlope {
     double slope = 0;
-    double bend = 0;  // its own derivative, to one side where it has two
-    double size = 0;  // the sum of the sizes of its terms, of which rounding is a multiple
+    double curvature = 0;  // its own derivative, to one side where it has two
+    double size = 0;       // the sum of the sizes of its terms, of which rounding is a multiple
 };
 
 struct StepLength {
@@ -61,7 +61,7 @@ StepLength step_length(F&& slope_at, double start, const Left& left = {}) {
             high = length;
             f_high = at.slope;
         }
-        const double guess = at.bend > 0 ? length - at.slope / at.bend : INFINITY;
+        const double guess = at.curvature > 0 ? length - at.slope / at.curvature : INFINITY;
         if (std::isinf(high)) {
             length = std::min(std::max(guess, 2.0 * low), 64.0 * low);
         } else {

@@ -68,17 +68,17 @@ template <class LossType>
 LineSlope slope_rows(const LossType loss, std::int64_t count, NewtonBlock& rows, double length,
                      const double* scores, const double* change, double step,
                      const double* weight) {
-    double slope = 0, bend = 0, size = 0;
-#pragma omp simd reduction(+ : slope, bend, size)
+    double slope = 0, curvature = 0, size = 0;
+#pragma omp simd reduction(+ : slope, curvature, size)
     for (std::int64_t i = 0; i < count; ++i) {
         const double z = rows.sign[i] * (scores[i] + step * change[i]);
         const double b = loss.rounded_ascent(z, rows.target[i], length, rows.centre[i]);
         const double term = weight[i] * rows.sign[i] * b * change[i];
         slope -= term;
         size += std::abs(term);
-        bend += weight[i] * loss.rounded_curvature(b, length) * change[i] * change[i];
+        curvature += weight[i] * loss.rounded_curvature(b, length) * change[i] * change[i];
     }
-    return {slope, bend, size};
+    return {slope, curvature, size};
 }
 
 // beta = -phi' and curvature = c phi'' at given scores, the intercept included.
@@ -131,24 +131,24 @@ inline LineSlope slope_along(const Problem& problem, Rounding rounding, const do
                         });
         },
         problem.loss);
-    Sum slope, bend;
+    Sum slope, curvature;
     LineSlope total;
     for (const auto& part : parts) {
         slope.add(part.slope);
-        bend.add(part.bend);
+        curvature.add(part.curvature);
         total.size += part.size;
     }
     total.slope = slope.value();
-    total.bend = bend.value();
+    total.curvature = curvature.value();
     return total;
 }
 
 // What else a function has along a line than its rows: a slope that is straight.
 struct StraightSlope {
-    double slope, bend, size;  // at length 0
+    double slope, curvature, size;  // at length 0
 
     LineSlope at(double length) const {
-        return {slope + length * bend, bend, size + length * bend};
+        return {slope + length * curvature, curvature, size + length * curvature};
     }
 };
 
@@ -162,9 +162,9 @@ inline StepLength search_along(const Problem& problem, Rounding rounding, const 
         [&](double length) {
             LineSlope at = slope_along(problem, rounding, scores, change, length, threads, token);
             const LineSlope more = rest.at(length);
-            at.size += reach * std::sqrt(mass * at.bend) + more.size;
+            at.size += reach * std::sqrt(mass * at.curvature) + more.size;
             at.slope += more.slope;
-            at.bend += more.bend;
+            at.curvature += more.curvature;
             return at;
         },
         start);

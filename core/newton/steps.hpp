@@ -233,7 +233,7 @@ class NewtonSteps {
         for (std::int64_t j = 0; j < d_; ++j) {
             const double pull = terms_.stiff[j] * step_[j];
             line.slope += at_.v[j] * pull;
-            line.bend += step_[j] * pull;
+            line.curvature += step_[j] * pull;
             line.size += std::abs(at_.v[j] * pull);
             if (terms_.fixed) fixed -= terms_.mu * terms_.fixed[j] * step_[j];
         }

@@ -26,7 +26,7 @@ struct ClassCurvature {
     const std::int64_t* own;
     const double* weight;  // null: all ones
 
-    // Turn scores into what they bend, and add that to the sums.
+    // Turn scores into what their curvature makes of them, and add that to the sums.
     template <class Lanes>
     ADASDCA_INLINE void operator()(std::int64_t i, Real* s, double* sums, Lanes lanes) const {
         const Real* pi = p + i * lanes;
@@ -137,7 +137,8 @@ ADASDCA_INLINE void multiply(const Real* z, std::int64_t d, const Real* v, Real*
 
 // Add z^T s to out.
 template <std::int64_t many, class Real, class Lanes>
-ADASDCA_INLINE void spread(const Real* z, std::int64_t d, const Real* s, Real* out, Lanes lanes) {
+ADASDCA_INLINE void scatter_rows(const Real* z, std::int64_t d, const Real* s, Real* out,
+                                 Lanes lanes) {
     for (std::int64_t j = 0; j < d; ++j) {
         Real* line = out + j * lanes;
         if constexpr (fixed_lanes<Lanes>) {
@@ -192,7 +193,7 @@ void class_products(const DenseMatrix<T>& x, const double* centre, const ClassBl
         if (b.v) multiply<many>(z.data(), d, b.v, s, lanes);
         for (std::int64_t r = 0; r < rows; ++r) between(first + r, s + r * lanes, b.sums, lanes);
         if (b.out)
-            spread<many>(z.data(), d, s, b.out, lanes);
+            scatter_rows<many>(z.data(), d, s, b.out, lanes);
         else
             std::copy(s, s + rows * lanes, b.scores + first * lanes);
     }

@@ -14,16 +14,17 @@
 
 namespace adasdca {
 
-inline Picks draw_uniform(std::int64_t n, std::int64_t count, std::uint64_t key) {
-    Picks picks(static_cast<std::size_t>(count));
-    for (std::size_t k = 0; k < picks.size(); ++k)
-        picks[k] = static_cast<std::int32_t>(uniform_below(static_cast<std::uint64_t>(n), key, k));
-    return picks;
+inline Indices draw_uniform(std::int64_t n, std::int64_t count, std::uint64_t key) {
+    Indices indices(static_cast<std::size_t>(count));
+    for (std::size_t k = 0; k < indices.size(); ++k)
+        indices[k] =
+            static_cast<std::int32_t>(uniform_below(static_cast<std::uint64_t>(n), key, k));
+    return indices;
 }
 
 // Fisher and Yates.
-inline Picks draw_permutation(std::int64_t n, std::uint64_t key) {
-    Picks rows(static_cast<std::size_t>(n));
+inline Indices draw_permutation(std::int64_t n, std::uint64_t key) {
+    Indices rows(static_cast<std::size_t>(n));
     std::iota(rows.begin(), rows.end(), 0);
     for (std::size_t k = rows.size(); k > 1; --k)
         std::swap(rows[k - 1], rows[uniform_below(k, key, k)]);
@@ -62,14 +63,14 @@ class AliasTable {
             if (weight[i] <= 0) other_[i] = heaviest_;
     }
 
-    Picks draw(std::int64_t count, std::uint64_t key) const {
-        Picks picks(static_cast<std::size_t>(count));
-        for (std::size_t k = 0; k < picks.size(); ++k) {
+    Indices draw(std::int64_t count, std::uint64_t key) const {
+        Indices indices(static_cast<std::size_t>(count));
+        for (std::size_t k = 0; k < indices.size(); ++k) {
             const auto i = uniform_below(keep_.size(), key, 2 * k);
-            picks[k] =
+            indices[k] =
                 uniform(key, 2 * k + 1) < keep_[i] ? static_cast<std::int32_t>(i) : other_[i];
         }
-        return picks;
+        return indices;
     }
 
   private:

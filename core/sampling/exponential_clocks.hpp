@@ -135,17 +135,17 @@ class ExponentialClocks {
     }
 
     // The clocks of the first rings, in the order of time.
-    void order(std::span<std::int32_t> picks) {
+    void order(std::span<std::int32_t> indices) {
         reserve(ring_, size_);
         if constexpr (std::is_same_v<Real, float>) {
             divide();
             scatter();
-            for (std::size_t cell = 0, begin = 0; begin < picks.size(); begin = end_[cell++])
-                order_cell(begin, end_[cell], picks);
+            for (std::size_t cell = 0, begin = 0; begin < indices.size(); begin = end_[cell++])
+                order_cell(begin, end_[cell], indices);
         } else {
             for (std::size_t k = 0; k < size_; ++k) ring_[k] = {time_[k], clock_[k]};
             std::sort(ring_.begin(), ring_.begin() + static_cast<std::ptrdiff_t>(size_));
-            for (std::size_t k = 0; k < picks.size(); ++k) picks[k] = ring_[k].second;
+            for (std::size_t k = 0; k < indices.size(); ++k) indices[k] = ring_[k].second;
         }
     }
 
@@ -201,14 +201,14 @@ class ExponentialClocks {
 
     // A ring's place is the number of rings before it. Insertion would do with fewer comparisons,
     // but takes 5 ns a ring more, even in smaller cells, because it branches by chance.
-    void order_cell(std::size_t begin, std::size_t end, std::span<std::int32_t> picks) {
+    void order_cell(std::size_t begin, std::size_t end, std::span<std::int32_t> indices) {
         Ring* ring = ring_.data() + begin;
         const std::size_t size = end - begin;
-        if (size > most_in_cell || end > picks.size()) {
+        if (size > most_in_cell || end > indices.size()) {
             std::sort(ring, ring + size);
-            const std::size_t wanted = std::min(size, picks.size() - begin);
+            const std::size_t wanted = std::min(size, indices.size() - begin);
             for (std::size_t k = 0; k < wanted; ++k)
-                picks[begin + k] = static_cast<std::int32_t>(ring[k] & 0xFFFFFFFFu);
+                indices[begin + k] = static_cast<std::int32_t>(ring[k] & 0xFFFFFFFFu);
             return;
         }
         // The mantissa, above a number that makes equal ones differ.
@@ -220,7 +220,7 @@ class ExponentialClocks {
             count_less(key, size, k, place);
             const std::size_t length = std::min(lanes, size - k);
             for (std::size_t l = 0; l < length; ++l)
-                picks[begin + static_cast<std::size_t>(place[l])] =
+                indices[begin + static_cast<std::size_t>(place[l])] =
                     static_cast<std::int32_t>(ring[k + l] & 0xFFFFFFFFu);
         }
     }

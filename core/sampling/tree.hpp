@@ -55,22 +55,22 @@ class SumTree {
     std::vector<double> sum_;
 };
 
-// `count` picks of Algorithm 2, drawn one by one; fewer if the token stops.
-inline Picks draw_tree(std::span<const double> weight, double m, std::int64_t count,
-                       std::uint64_t key, StopToken& token) {
+// `count` indices of Algorithm 2, drawn one by one; fewer if the token stops.
+inline Indices draw_tree(std::span<const double> weight, double m, std::int64_t count,
+                         std::uint64_t key, StopToken& token) {
     SumTree tree(weight);
-    Picks picks(static_cast<std::size_t>(count));
-    for (std::size_t k = 0; k < picks.size(); ++k) {
+    Indices indices(static_cast<std::size_t>(count));
+    for (std::size_t k = 0; k < indices.size(); ++k) {
         if (k % 1024 == 0 && token.stop()) {
-            picks.resize(k);
+            indices.resize(k);
             break;
         }
         if (tree.total() < 1e-200) tree.scale(1e200);
         const std::size_t row = tree.find(uniform(key, k));
-        picks[k] = static_cast<std::int32_t>(row);
+        indices[k] = static_cast<std::int32_t>(row);
         tree.divide(row, m);
     }
-    return picks;
+    return indices;
 }
 
 }  // namespace adasdca

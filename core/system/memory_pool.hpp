@@ -135,6 +135,6 @@ struct Pooled {
 template <class T>
 using Buffer = std::vector<T, Pooled<T>>;
 
-using Picks = Buffer<std::int32_t>;
+using Indices = Buffer<std::int32_t>;
 
 }  // namespace adasdca

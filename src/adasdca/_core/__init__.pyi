@@ -263,10 +263,10 @@ class Workspace:
         Copy the rows into records now, if that was asked for; otherwise the first ascent does it.
         """
 
-    def ascend(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float) -> int:
+    def ascend(self, indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float) -> int:
         """Exact coordinate steps on the rows given; returns how many."""
 
-    def quartz(self, picks: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float, exact: bool = False) -> int: ...
+    def quartz(self, indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float, exact: bool = False) -> int: ...
 
     def show_average(self) -> None:
         """Let the next survey take P at QUARTZ's average."""
@@ -432,11 +432,11 @@ class Planner:
     def __init__(self) -> None: ...
 
     def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
-        """Draw Algorithm 2's picks as an ordered set of rings."""
+        """Draw Algorithm 2's indices as an ordered set of rings."""
 
 def draw_tree(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int, seconds: float = 1e+18) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
     """
-    Draw Algorithm 2's picks one by one from a tree of sums; fewer if time runs out.
+    Draw Algorithm 2's indices one by one from a tree of sums; fewer if time runs out.
     """
 
 def draw_uniform(n: int, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...

@@ -164,7 +164,7 @@ class AdaSDCAPlus:
     epoch : float, default 1.0
         Picks in an epoch, in units of n.
     sampler : {"plan", "tree"}
-        How the picks are drawn: all at once (`plan`, O(n)) or one by one from a tree of sums
+        How the rows are drawn: all at once (`plan`, O(n)) or one by one from a tree of sums
         (`tree`, the paper's Random Counters, O(n log n)). Both have the same distribution.
     """
 

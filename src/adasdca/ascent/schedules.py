@@ -194,20 +194,21 @@ class PickSchedule:
     def plan(self, survey: Survey, key: int) -> Epoch | Leave:
         """Plan the next epoch; an end if no row was picked."""
         rows = self._pick(survey.read_only(), np.random.default_rng(key))
-        picks = check_picks(rows, survey.n, self._name)
-        return Visits(picks) if len(picks) else Leave()
+        indices = check_indices(rows, survey.n, self._name)
+        return Visits(indices) if len(indices) else Leave()
 
 
-def check_picks(rows: object, n: int, name: str) -> NDArray[np.int32]:
+def check_indices(rows: object, n: int, name: str) -> NDArray[np.int32]:
     """Return the rows a method picked as int32; the core does not look whether they exist."""
-    picks = np.asarray(rows)
-    if picks.ndim != 1 or (picks.size and not np.issubdtype(picks.dtype, np.integer)):
+    indices = np.asarray(rows)
+    if indices.ndim != 1 or (indices.size and not np.issubdtype(indices.dtype, np.integer)):
         raise ValueError(
-            f"method {name!r} returned an array of shape {picks.shape} and type {picks.dtype}; it "
-            "must return the numbers of the rows to visit: one dimension, integers."
+            f"method {name!r} returned an array of shape {indices.shape} and type {indices.dtype}; "
+            "it must return the numbers of the rows to visit: one dimension, integers."
         )
-    if picks.size and not 0 <= picks.min() <= picks.max() < n:
+    if indices.size and not 0 <= indices.min() <= indices.max() < n:
         raise ValueError(
-            f"method {name!r} returned rows {picks.min()} to {picks.max()}; rows are 0 to {n - 1}."
+            f"method {name!r} returned rows {indices.min()} to {indices.max()}; rows are 0 to "
+            f"{n - 1}."
         )
-    return np.ascontiguousarray(picks, dtype=np.int32)
+    return np.ascontiguousarray(indices, dtype=np.int32)

@@ -41,7 +41,7 @@ class Survey(Certified):
         q_i = c_i‖x_i‖²/(λN).
     weight : (n,) array
         Sample weights c_i.
-    spread : float
+    effective_share : float
         Share of the rows that the adaptive distribution visits in effect: 1 if all matter alike.
     adaptive : (n,) array or None
         Weights of the adaptive distribution: |κ_i|√(c_i(q_i + γ)), or c_i G_i where γ = 0.
@@ -60,7 +60,7 @@ class Survey(Certified):
     gamma: float
     curvature: Array
     weight: Array
-    spread: float = 1.0
+    effective_share: float = 1.0
     adaptive: Array | None = None
     score: Array | None = None
     residue: Array | None = None

@@ -97,14 +97,14 @@ class Costs:
         """Price a factorisation of m unknowns."""
         return self.rates.factor * float(m) ** 3 + 20000.0
 
-    def epoch(self, picks: int, adaptive: bool, rounds: int = 1) -> float:
+    def epoch(self, updates: int, adaptive: bool, rounds: int = 1) -> float:
         """Survey, plan and ascent of an epoch, if there is a survey after every so many."""
         if not self.facts.ascends:
             return math.inf
         if self.facts.batch > 1:
-            return self.survey + self.rates.batch * picks / self.facts.batch
+            return self.survey + self.rates.batch * updates / self.facts.batch
         draw = self.draw_adaptive if adaptive else self.draw_permutation
-        return (self.rates.interpreter + self.survey) / rounds + picks * (self.update + draw)
+        return (self.rates.interpreter + self.survey) / rounds + updates * (self.update + draw)
 
     def equations(
         self,

@@ -35,7 +35,7 @@ class Policy:
         From so many rows on, one permutation at a time: a drawing cannot be interrupted.
     first_rate, least_rate : float
         The fall of log gap in an epoch that is assumed before any was seen, and at least.
-    still : int
+    stalled : int
         Plans in a row without any effect after which second-order steps are tried whatever they
         cost: with an intercept, duals can rest at their bounds while it has far to go.
     crawl : int
@@ -109,7 +109,7 @@ class Policy:
     long_order: int = 2**20
     first_rate: float = 0.05
     least_rate: float = 0.005
-    still: int = 4
+    stalled: int = 4
     crawl: int = 30
     saturated: float = 0.5
     most_epochs: int = 500

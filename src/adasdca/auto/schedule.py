@@ -1,4 +1,4 @@
-"""`auto`: which epochs, how many picks, when second-order steps, as the surveys advise."""
+"""`auto`: which epochs, how many updates, when second-order steps, as the surveys advise."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AutoSchedule:
         self._rate = policy.first_rate  # fall of log gap in an epoch
         self._crawls = False  # whether many epochs have not made it e times as small
         self._marks: tuple[tuple[int, float], ...] = ()  # epochs done, and the least gap by then
-        self._still = 0  # plans in a row that did nothing to the gap
+        self._stalled = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
         self._exhausted = 0  # times in a row that it could do no more
@@ -146,7 +146,7 @@ class AutoSchedule:
         policy = self._policy
         if self._wide and (self._dense or not self._last):
             return False
-        few = survey.active > 0 and survey.spread < policy.adaptive_below
+        few = survey.active > 0 and survey.effective_share < policy.adaptive_below
         slow = not (self._wide and self._second.smooth) or self._epochs_left(relative) > policy.slow
         slow |= self._last is not None and self._last[0] == "adaptive"
         return few and slow and survey.n >= policy.adaptive_rows
@@ -165,7 +165,7 @@ class AutoSchedule:
             self._marks = ((0, relative),)
             return
         kind, before = self._last
-        self._still = self._still + 1 if abs(relative - before) <= 1e-9 * before else 0
+        self._stalled = self._stalled + 1 if abs(relative - before) <= 1e-9 * before else 0
         if kind != "second order":
             self._learn_rate(relative)
         elif self._second.cut:
@@ -251,7 +251,7 @@ class AutoSchedule:
         if self._second.quadratic:
             steps, left = 1.0, left if self._last else max(left, policy.quadratic_epochs)
         alone = not self._ascends or self._epochs >= policy.most_epochs
-        alone |= self._still >= policy.still
+        alone |= self._stalled >= policy.stalled
         if not (alone or self._crawls) and self._second.smooth:
             # Where its passes alone cost more, nobody asks what the equations would (dorothea: 0.25
             # of 12 ms).

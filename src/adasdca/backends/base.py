@@ -57,7 +57,7 @@ class RowSlope(NamedTuple):
     """Derivative of the rows' part along a line, its own derivative, and the size of its terms."""
 
     value: float
-    bend: float
+    curvature: float
     size: float
 
 
@@ -197,7 +197,7 @@ class LineSearcher(Protocol):
 
         Parameters
         ----------
-        rest : (value, bend, size)
+        rest : (value, curvature, size)
             The slope, at length 0, of what is not the rows' and has a straight one.
         start : float
             The slope of both at length 0.

@@ -168,7 +168,7 @@ class LocalBackend:
             gamma=self.problem.loss.smoothness,
             curvature=self._curvature,
             weight=self._weight,
-            spread=seen.spread,
+            effective_share=seen.effective_share,
             **arrays,
         )
 

@@ -157,16 +157,16 @@ class CpuTerm:
 
     def slope(self, length: float) -> RowSlope:
         """Return the slope along the line."""
-        value, bend, size = self.workspace.slope_along(
+        value, curvature, size = self.workspace.slope_along(
             self.scores, self.change, length, self.length, self.centre, self.threads
         )
         # The rounding of a score of a steep row is many times that of its dual.
-        size += abs(self._fixed_slope) + self._reach * math.sqrt(self._mass * bend)
-        return RowSlope(value + self._fixed_slope, bend, size)
+        size += abs(self._fixed_slope) + self._reach * math.sqrt(self._mass * curvature)
+        return RowSlope(value + self._fixed_slope, curvature, size)
 
     def search(self, rest: tuple[float, float, float], start: float) -> tuple[float, bool]:
         """Return the length of the step along the line, and whether it is above rounding."""
-        value, bend, size = rest
+        value, curvature, size = rest
         fixed = self._fixed_slope
         return self.workspace.search_along(
             self.scores,
@@ -175,7 +175,7 @@ class CpuTerm:
             self.centre,
             self._reach,
             self._mass,
-            (value + fixed, bend, size + abs(fixed)),
+            (value + fixed, curvature, size + abs(fixed)),
             start,
             self.threads,
         )
@@ -340,9 +340,9 @@ class CpuTerm:
             across = solve(root)
             db = float(balance - root @ z) / float(root @ across)
             z += db * across
-        spread = np.zeros(self.workspace.n)
-        spread[active] = root * z
-        dv = (right - self._weighted_sum(spread)) / diagonal
+        scattered = np.zeros(self.workspace.n)
+        scattered[active] = root * z
+        dv = (right - self._weighted_sum(scattered)) / diagonal
         self.workspace.scores(dv, image, self.threads)
         off = root * (image[active] + db) - z
         return None if np.linalg.norm(off) > WRONG * np.linalg.norm(z) else (dv, db)

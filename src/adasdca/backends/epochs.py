@@ -157,12 +157,12 @@ class Decay:
     def __init__(self) -> None:
         self._before: Array | None = None
 
-    def remember(self, adaptive: Array, picks: Rows) -> None:
+    def remember(self, adaptive: Array, indices: Rows) -> None:
         """Keep the weights before an epoch and the visits it will make."""
         stride = -(-len(adaptive) // self.sample)
         self._stride = stride
         self._before = adaptive[::stride].copy()
-        self._picks = picks
+        self._indices = indices
 
     def observe(self, adaptive: Array, m: float) -> float:
         """Return the m that the last epoch shows, or the one given if it shows none."""
@@ -170,7 +170,7 @@ class Decay:
             return m
         after = adaptive[:: self._stride]
         # Counted only now: after the last epoch nobody asks.
-        visits = np.bincount(self._picks, minlength=len(adaptive))[:: self._stride]
+        visits = np.bincount(self._indices, minlength=len(adaptive))[:: self._stride]
         seen = (visits > 0) & (self._before > 0)
         if not seen.any():
             return m

@@ -116,7 +116,7 @@ class CpuInterior:
             if self._intercept:
                 db = float(alpha.sum() - balance) / float(across.sum())
                 alpha -= db * across
-            return (f + self._spread(alpha)) / diagonal, db, alpha
+            return (f + self._scattered_sum(alpha)) / diagonal, db, alpha
 
         return step
 
@@ -131,7 +131,7 @@ class CpuInterior:
             return None
 
         def step(f: Array, rows: Array, balance: float) -> tuple[Array, float, Array]:
-            right, db = f + self._spread(h * rows), 0.0
+            right, db = f + self._scattered_sum(h * rows), 0.0
             if self._intercept:
                 short = float(h @ rows) - balance
                 dw = solve(right - column * (short / mass))
@@ -147,7 +147,7 @@ class CpuInterior:
         self._term.workspace.scores(v, image, self._term.threads)
         return image
 
-    def _spread(self, alpha: Array) -> Array:
+    def _scattered_sum(self, alpha: Array) -> Array:
         return self._term._weighted_sum(np.where(self._weight > 0, alpha, 0.0))
 
     def aim(self, f: Array) -> tuple[Array, float, float]:

@@ -30,7 +30,7 @@ def saved(backend: LocalBackend) -> dict[str, Any]:
         "m": epochs._m,
         "decay": None
         if decay._before is None
-        else {"before": decay._before, "stride": decay._stride, "picks": decay._picks},
+        else {"before": decay._before, "stride": decay._stride, "indices": decay._indices},
         "known": kernel._known,
         "kernel": kernel._matrix,
     }
@@ -47,5 +47,5 @@ def restore(backend: LocalBackend, state: dict[str, Any]) -> None:
     if state["decay"] is not None:
         decay = state["decay"]
         epochs._decay._before, epochs._decay._stride = decay["before"], decay["stride"]
-        epochs._decay._picks = decay["picks"]
+        epochs._decay._indices = decay["indices"]
     kernel._known, kernel._matrix = state["known"], state["kernel"]

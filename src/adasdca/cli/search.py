@@ -58,9 +58,9 @@ def score_name(estimator: Any) -> str:
 def scores_in_words(estimator: Any) -> str:
     """Say how well the choice did on rows that it was not fitted on."""
     scores = _at_choice(estimator)
-    name, mean, spread = score_name(estimator), scores.mean(), scores.std()
+    name, mean, deviation = score_name(estimator), scores.mean(), scores.std()
     shown = f"{100 * mean:.4g} %" if name == "accuracy" else f"{mean:.4g}"
-    unit = f"{100 * spread:.2g} %" if name == "accuracy" else f"{spread:.2g}"
+    unit = f"{100 * deviation:.2g} %" if name == "accuracy" else f"{deviation:.2g}"
     return f"cross-validation, {len(scores)} folds: {name} {shown} (from fold to fold ± {unit})"
 
 

@@ -101,7 +101,7 @@ class MultinomialObjective:
             rows, own = self._losses.slope(length), line(length)
             # Where the line is nearly that of all scores alike, U has more rounding than margins.
             size = rows.size + mu * own.size + self._noise
-            return Slope(rows.value + mu * own.value, rows.bend + mu * own.bend, size)
+            return Slope(rows.value + mu * own.value, rows.curvature + mu * own.curvature, size)
 
         return step_length(slope, self._slope)
 

@@ -263,10 +263,10 @@ def conjugate_gradients(
         if time.perf_counter() >= deadline:
             return None
         q_x, q_y = product(p_x, p_y)
-        bend = float(np.vdot(p_x, q_x) + np.vdot(p_y, q_y))
-        if not bend > 0:
+        curvature = float(np.vdot(p_x, q_x) + np.vdot(p_y, q_y))
+        if not curvature > 0:
             return (*((z_x, z_y) if iteration == 0 else (x, y)), iteration, True)
-        length = energy / bend
+        length = energy / curvature
         gained += 0.5 * length * energy
         # In place: fresh memory for large blocks costs as much as the sums.
         x += length * p_x

@@ -101,11 +101,11 @@ class CentralPath:
         self._features = Barrier(np.full(d, mu), g.curvature, 0.0, g.threshold, lower, upper)
         self._b = b
         mean_weight = problem.total / backend.facts.n
-        _, spread = backend.freedom(np.zeros(d), b, duals)
-        spread = spread or 1.0
-        tau = FIRST * mean_weight * spread
+        _, residual = backend.freedom(np.zeros(d), b, duals)
+        residual = residual or 1.0
+        tau = FIRST * mean_weight * residual
         squares = backend.column_squares() / problem.total
-        size = SMALL * spread / np.sqrt(np.where(squares > 0, squares, 1.0) * d)
+        size = SMALL * residual / np.sqrt(np.where(squares > 0, squares, 1.0) * d)
         zero = np.zeros(d)
         self._resting = g.primal(zero)
         self._features.start(zero, zero, size, tau)

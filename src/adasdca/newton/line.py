@@ -16,14 +16,14 @@ class Slope(NamedTuple):
     ----------
     value : float
         The derivative.
-    bend : float
+    curvature : float
         Its own derivative, to one side where it has two.
     size : float
         The sum of the sizes of its terms, of which rounding is a share.
     """
 
     value: float
-    bend: float
+    curvature: float
     size: float
 
 
@@ -33,15 +33,19 @@ Line = Callable[[float], Slope]
 
 @dataclass(frozen=True)
 class StraightLine:
-    """A slope that is straight: value, bend and size at length 0."""
+    """A slope that is straight: value, curvature and size at length 0."""
 
     value: float
-    bend: float
+    curvature: float
     size: float
 
     def __call__(self, length: float) -> Slope:
         """Return the slope at a length."""
-        return Slope(self.value + length * self.bend, self.bend, self.size + length * self.bend)
+        return Slope(
+            self.value + length * self.curvature,
+            self.curvature,
+            self.size + length * self.curvature,
+        )
 
 
 def step_length(slope: Line, start: float) -> tuple[float, bool]:

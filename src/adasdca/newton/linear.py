@@ -146,7 +146,7 @@ class LinearObjective:
     def _settle(self) -> None:
         """Take note of the penalty at the new point, and of what is left to gain there."""
         self._penalty = self.penalty.at(self.v)
-        self._apart = self._derivatives.u - self._penalty.gradient
+        self._dual_residual = self._derivatives.u - self._penalty.gradient
         self._lost = self._bound()
 
     @property
@@ -168,8 +168,10 @@ class LinearObjective:
 
     def _bound(self) -> float:
         """Bound f − min f by the conjugate: E(v) + E*(u) − u·v, and what the intercept may gain."""
-        apart = self._apart
-        lost = self.mu * self.penalty.excess(apart) + self.value * self.penalty.violation(apart)
+        dual_residual = self._dual_residual
+        lost = self.mu * self.penalty.excess(dual_residual) + self.value * self.penalty.violation(
+            dual_residual
+        )
         balance, mass = self._derivatives.balance, self._derivatives.mass
         if self.intercept and balance != 0:
             steep = abs(balance) * self.term.residual
@@ -180,7 +182,7 @@ class LinearObjective:
     def aim(self, deadline: float) -> float | None:
         """Choose the line of the Newton step; return the slope at its beginning."""
         self._place()
-        right = self.mu * self._apart
+        right = self.mu * self._dual_residual
         balance = self._derivatives.balance if self.intercept else 0.0
         # A sample that does not carry on has left out rows that matter.
         if self._lost > 0.5 * self._last:
@@ -214,13 +216,15 @@ class LinearObjective:
         """Return the length of the step along the line, and whether it is above rounding."""
         mu, rest = self.mu, self.penalty.along(self.v, self._dv)
         if self._searcher is not None and isinstance(rest, StraightLine):
-            straight = mu * rest.value, mu * rest.bend, mu * rest.size
+            straight = mu * rest.value, mu * rest.curvature, mu * rest.size
             return self._searcher.search(straight, self._slope)
 
         def slope(length: float) -> Slope:
             rows, own = self.term.slope(length), rest(length)
             return Slope(
-                rows.value + mu * own.value, rows.bend + mu * own.bend, rows.size + mu * own.size
+                rows.value + mu * own.value,
+                rows.curvature + mu * own.curvature,
+                rows.size + mu * own.size,
             )
 
         return step_length(slope, self._slope)

@@ -48,10 +48,10 @@ class Penalty(Protocol):
     def along(self, v: Array, dv: Array) -> Line:
         """Return the slope of E along v + length·dv."""
 
-    def excess(self, apart: Array) -> float:
+    def excess(self, residual: Array) -> float:
         """Bound E(v) + E*(u) − u·v by u − ∇E(v), for feasible u."""
 
-    def violation(self, apart: Array) -> float:
+    def violation(self, residual: Array) -> float:
         """Return the share to take off the duals to make u feasible."""
 
 
@@ -61,11 +61,11 @@ class Ridge:
 
     eta: float | Array = 1.0
 
-    def excess(self, apart: Array) -> float:
+    def excess(self, residual: Array) -> float:
         """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
-        return 0.5 * float((apart / self.eta) @ apart)
+        return 0.5 * float((residual / self.eta) @ residual)
 
-    def violation(self, apart: Array) -> float:
+    def violation(self, residual: Array) -> float:
         """Every u is feasible."""
         return 0.0
 
@@ -93,24 +93,24 @@ class ElasticBox:
     centre: Array
     rho: Array
 
-    def excess(self, apart: Array) -> float:
+    def excess(self, residual: Array) -> float:
         """Bound E(v) + E*(u) − u·v by u − ∇E(v)."""
         eta = np.asarray(self.eta)
         inverse = 1.0 / self.rho + np.divide(1.0, eta, out=np.zeros_like(eta), where=eta > 0)
-        lost = 0.5 * float((apart * inverse) @ apart)
-        free = np.broadcast_to((eta == 0) & (np.asarray(self.sigma) == 0), apart.shape)
+        lost = 0.5 * float((residual * inverse) @ residual)
+        free = np.broadcast_to((eta == 0) & (np.asarray(self.sigma) == 0), residual.shape)
         if free.any():
             # The bounds alone: g* has a kink at 0, and moves by their distance a unit of u.
-            width = np.broadcast_to(np.subtract(self.upper, self.lower), apart.shape)
-            lost += float(np.abs(apart[free]) @ width[free])
+            width = np.broadcast_to(np.subtract(self.upper, self.lower), residual.shape)
+            lost += float(np.abs(residual[free]) @ width[free])
         return lost
 
-    def violation(self, apart: Array) -> float:
+    def violation(self, residual: Array) -> float:
         """Without an L2 term E* is infinite beyond σ: return the share to take off the duals."""
         bare = np.asarray((self.eta == 0) & (np.asarray(self.sigma) > 0))
         if not bare.any():
             return 0.0
-        beyond = np.abs(apart) * bare
+        beyond = np.abs(residual) * bare
         return float((beyond / np.where(bare, self.sigma + beyond, 1.0)).max(initial=0.0))
 
     def at(self, v: Array) -> PenaltyAt:

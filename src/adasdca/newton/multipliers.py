@@ -235,17 +235,19 @@ class Multipliers:
             if best.certificate.gap <= 2.0 * best.certificate.rounding:
                 return best, Ending.EXHAUSTED
             last = length <= floor and (self.plain or bool((rho >= STIFFER * first).all()))
-            still = best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
+            stalled = (
+                best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
+            )
             dual = max(dual, found.dual)
-            if still and best.certificate.relative_gap <= self.asked:
+            if stalled and best.certificate.relative_gap <= self.asked:
                 return best, Ending.REACHED
-            if still and steps == 0:
+            if stalled and steps == 0:
                 share *= 0.1  # the bound of a round tells little here: its solution must be finer
             # Steps without end at any length are steps in the noise.
             noise = ending is not Ending.REACHED
             fine = steps > 0 or share < FINEST
-            idle = idle + 1 if still and fine and (last or noise) else 0
-            rest = rest + 1 if still else 0
+            idle = idle + 1 if stalled and fine and (last or noise) else 0
+            rest = rest + 1 if stalled else 0
             if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
             reach = NEAR * objective.term.travel
@@ -253,7 +255,7 @@ class Multipliers:
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
                 length = floor
-            if still and length == floor < (least := self._least(best)):
+            if stalled and length == floor < (least := self._least(best)):
                 # As much less stiff are the kinks of the regulariser.
                 smooth = problem.loss.smoothness
                 rho = np.maximum(rho * ((length + smooth) / (least + smooth)), self.units)
@@ -318,19 +320,19 @@ class Multipliers:
         if not self.can_round:
             return 0.0, 0.0
         lower, upper = loss.domain
-        mass, spread = backend.freedom(best.w, best.b, centre)
+        mass, residual = backend.freedom(best.w, best.b, centre)
         width = upper - lower
         if not self.kinked:
-            width = min(width, 2.0 * spread / loss.smoothness)
+            width = min(width, 2.0 * residual / loss.smoothness)
         mass = self._mass(mass)
         length = 2.0 * FIRST * best.certificate.gap * self.problem.total / mass
-        floor = NARROWEST * spread if self.kinked else 0.0
+        floor = NARROWEST * residual if self.kinked else 0.0
         if self.kinked and backend.facts.d > MOST_FEATURES:
             # Steps solve for the duals of rows: what these weigh, |x|²/(λN), must not hide γ.
             floor = max(floor, HIDDEN * self._squares / self.mu)
         self.bluntest = length
-        if spread > 0:
-            self.bluntest = max(WIDEST * spread / width, floor)
+        if residual > 0:
+            self.bluntest = max(WIDEST * residual / width, floor)
             length = max(min(length, self.bluntest), floor)
         self.mass = mass
         return length, floor

@@ -175,15 +175,15 @@ class DeviceBackend:
                 points.append((b, self.beta))
         found = [(*self._certify(self.w, at, scores, duals), at) for at, duals in points]
         certificate, certified, b = min(found, key=lambda each: each[0].gap)
-        active, spread = n, 1.0
+        active, effective_share = n, 1.0
         if self._epochs is not None and "adaptive" in needs:
-            active, spread = self._epochs.look(scores, b, self.beta)
+            active, effective_share = self._epochs.look(scores, b, self.beta)
         return Survey(
             certificate=certificate,
             n=n,
             intercept=b,
             active=active,
-            spread=spread,
+            effective_share=effective_share,
             moved=int(self.xp.count_nonzero(self.beta)),
             coef=self.w,
             beta=self.beta,

@@ -98,9 +98,9 @@ class DeviceEpochs:
         sums = float(share.sum()), float(step.sum())
         weights = share / max(sums[0], 1e-300) + step / max(sums[1], 1e-300)
         total, squares = float(weights.sum()), float((weights**2).sum())
-        spread = total * total / (squares * len(beta)) if squares > 0 else 0.0
+        effective_share = total * total / (squares * len(beta)) if squares > 0 else 0.0
         self._adaptive, self._active = weights, int(self._passes.xp.count_nonzero(weights))
-        return self._active, spread
+        return self._active, effective_share
 
     def draw(self, plan: Epoch) -> list[Any]:
         """Return the rows of an epoch in rounds, none of them twice in a round."""

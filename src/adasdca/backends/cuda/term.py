@@ -123,11 +123,11 @@ class DeviceTerm:
 
     def slope(self, length: float) -> RowSlope:
         here = self.here
-        value, size, bend = self._at.passes.slope(
+        value, size, curvature = self._at.passes.slope(
             here.scores, self.change, length, self.centre, self.length
         )
         # The rounding of a score of a steep row is many times that of its dual.
-        return RowSlope(-value, bend, size + here.reach * math.sqrt(here.mass * bend))
+        return RowSlope(-value, curvature, size + here.reach * math.sqrt(here.mass * curvature))
 
     # -- the curvature
 

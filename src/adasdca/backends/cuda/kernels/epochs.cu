@@ -96,11 +96,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 }
                 block_sums(sums);
                 left = balance + sums[0];
-                const double size = sums[1] + fabs(balance), bend = sums[2];
+                const double size = sums[1] + fabs(balance), curvature = sums[2];
                 mended = fabs(left) <= 1e-13 * size;
                 if (mended) break;
                 (left > 0 ? low : high) = b;
-                double next = bend > 0 ? b + left / bend : 2e300;
+                double next = curvature > 0 ? b + left / curvature : 2e300;
                 if (!(next > low && next < high)) {
                     const bool inside = low > -1e300 && high < 1e300;
                     next = inside ? 0.5 * (low + high) : left > 0 ? b + reach : b - reach;

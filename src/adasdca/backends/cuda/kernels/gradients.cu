@@ -30,7 +30,7 @@ __device__ double sum_of(const double* parts, int count) {
 }
 
 // image = h (image + p_y), and the parts of its sum.
-extern "C" __global__ void bend(double* image, const double* h, const double* state, double* parts,
+extern "C" __global__ void weigh(double* image, const double* h, const double* state, double* parts,
                                 Long n) {
     const double shift = state[P_Y];
     double sum = 0;

@@ -51,7 +51,7 @@ def iterate(
         image = rows._dot(p, 0.0, 0)
         n = len(image)
         over = (min(THREADS, *blocks_for(n)),)
-        _kernel("bend")(over, (THREADS,), (image, h, state, images, np.int64(n)))
+        _kernel("weigh")(over, (THREADS,), (image, h, state, images, np.int64(n)))
         q = rows._combine(image, 0)
         _kernel("meet")(grid, (THREADS,), (q, own, p, bends, size))
         parts = bends, np.int32(grid[0]), images, np.int32(over[0]), np.int32(free)

@@ -115,13 +115,13 @@ extern "C" __global__ void derive(const double* scores, const double* change, do
                                   double* h, double* out, Long n) {
     THE_LOSS;
     Sums<4> sums;
-    const double bend = gamma + length;
+    const double width = gamma + length;
     EACH_ROW(i) {
         const double sign = sign_of(y[i]), target = target_of(y[i]), weight = c ? c[i] : 1.0;
         const double score = change ? scores[i] + step * change[i] : scores[i];
         const double z = sign * score;
         const double own = loss.rounded_ascent(z, target, length, centre ? sign * centre[i] : 0.0);
-        const double curved = bend > 0 ? weight * loss.rounded_curvature(own, length) : 0.0;
+        const double curved = width > 0 ? weight * loss.rounded_curvature(own, length) : 0.0;
         if (moved) moved[i] = score;
         beta[i] = sign * own;
         h[i] = curved;
@@ -140,7 +140,7 @@ extern "C" __global__ void slope(const double* scores, const double* change, dou
                                  const double* c, PARAMETERS, double* out, Long n) {
     THE_LOSS;
     Sums<3> sums;
-    const double bend = gamma + length;
+    const double width = gamma + length;
     EACH_ROW(i) {
         const double sign = sign_of(y[i]), target = target_of(y[i]), weight = c ? c[i] : 1.0;
         const double dz = change[i], z = sign * (scores[i] + step * dz);
@@ -148,7 +148,7 @@ extern "C" __global__ void slope(const double* scores, const double* change, dou
         const double term = sign * own * dz;
         sums.add(0, weight, term);
         sums.add(1, weight * fabs(term));
-        if (bend > 0) sums.add(2, weight * loss.rounded_curvature(own, length) * dz * dz);
+        if (width > 0) sums.add(2, weight * loss.rounded_curvature(own, length) * dz * dz);
     }
     sums.store(out);
 }

@@ -95,12 +95,14 @@ class CudaPasses:
         self, scores: Any, change: Any, step: float, centre: Any, length: float
     ) -> tuple[float, float, float]:
         line = scores, change, np.float64(step), or_null(centre), np.float64(length)
-        value, size, bend, _ = self._run("slope", 3, *line, *self.rows())
-        return value, size, bend
+        value, size, curvature, _ = self._run("slope", 3, *line, *self.rows())
+        return value, size, curvature
 
     def balance(self, scores: Any, b: float) -> tuple[float, float, float]:
-        total, mass, bend, _ = self._run("balance", 3, scores, np.float64(b), *self.rows(), NULL)
-        return total, mass, bend
+        total, mass, curvature, _ = self._run(
+            "balance", 3, scores, np.float64(b), *self.rows(), NULL
+        )
+        return total, mass, curvature
 
     def slopes(self, scores: Any, b: float) -> Any:
         beta = cp.empty(self.n)
