@@ -92,6 +92,11 @@ int supported_level() {
 
 NB_MODULE(ADASDCA_MODULE, m) {
     m.doc() = "Kernels of adasdca.";
+#ifndef ADASDCA_WATCHED
+    // A daemon thread outlives the interpreter, and all that it sees with it: users who have one
+    // would be told of lost references, of which there are none.
+    nb::set_leak_warnings(false);
+#endif
     m.attr("_interface") = interface_digest();
     m.def("supported_level", &supported_level, "The x86-64 level of this processor; 0 elsewhere.");
 
