@@ -81,3 +81,20 @@ def test_underflow_is_no_error():
     with np.errstate(all="raise"):
         found = certify(X, y, [1.0], loss="logistic", lam=1e-3)
     assert found.primal == pytest.approx(5e-4)
+
+
+def test_a_thread_that_outlives_the_process_is_not_taken_for_a_leak():
+    """What a daemon thread sees is never freed; its loss is a compiled object."""
+    program = (
+        "import threading, adasdca\n"
+        "loss, begun = adasdca.SmoothedHinge(gamma=0.3), threading.Event()\n"
+        "def wait(kernel):\n"
+        "    begun.set()\n"
+        "    threading.Event().wait()\n"
+        "threading.Thread(target=wait, args=(loss.kernel,), daemon=True).start()\n"
+        "begun.wait()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""

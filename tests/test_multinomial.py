@@ -280,6 +280,23 @@ def test_random_problems_are_solved(direct, monkeypatch):
             assert np.linalg.norm(sol.coef - best.coef) <= sol.radius + best.radius, seed
 
 
+@pytest.mark.parametrize("wrong", [-1.0, np.nan, np.inf])
+def test_a_step_of_single_precision_that_leads_up_is_taken_in_double(wrong, monkeypatch):
+    """As happens to weights of eight decades, on some levels of instructions."""
+    equations = adasdca.multinomial.equations
+    monkeypatch.setattr(equations, "DIRECT", 0)
+    whole = equations.StepEquations._iterate_in
+
+    def spoilt(self, real, losses, mu, right, *more):
+        dw, db = whole(self, real, losses, mu, right, *more)
+        return (wrong * dw if real is np.float32 else dw), db
+
+    monkeypatch.setattr(equations.StepEquations, "_iterate_in", spoilt)
+    X, codes = blobs(n=150, d=6, k=3, seed=0)
+    sol = solve_multinomial(X.astype(np.float32), codes, n_classes=3, lam=0.01, tol=1e-8)
+    assert sol.converged
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_problems_as_scikit_learn_solves_them(seed):
     X, codes = blobs(n=150, d=6, k=3 + seed % 3, seed=seed)

@@ -106,8 +106,8 @@ MUTATIONS = (
              "        if False:\n", "interruption"),
     Mutation("adasdca/estimators/_solves.py", "2.0 * prepared > left + GRACE", "False",
              "interruption"),
-    Mutation("adasdca/backends/cpu.py", "found[best] = self._finer.near(w, b, candidates[best], "
-             "found[best])", "found[best] = found[best], candidates[best]", "lattice"),
+    Mutation("adasdca/backends/cpu.py", "self._finer.near(w, b, candidates[best], found[best])",
+             "found[best], candidates[best]", "lattice"),
     Mutation("adasdca/duality/lattice.py", "    basis, made = _reduced(np.hstack(",
              "    basis, made = (lambda v: (v, np.eye(len(v))))(np.hstack(", "lattice"),
     Mutation("adasdca/paths.py", "                around.check()\n", "", "interruption"),

@@ -97,6 +97,11 @@ void bind_squares(nb::module_& m) {
 
 NB_MODULE(ADASDCA_MODULE, m) {
     m.doc() = "Kernels of adasdca.";
+#ifndef ADASDCA_WATCHED
+    // A daemon thread outlives the interpreter, and all that it sees with it: users who have one
+    // would be told of lost references, of which there are none.
+    nb::set_leak_warnings(false);
+#endif
     m.attr("_interface") = interface_digest();
 
     nb::class_<LossHandle>(m, "Loss", "A loss as the kernels know it.")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.auto.costs import NARROW, Costs
+from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
@@ -36,6 +36,8 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Most features of Newton steps that are taken in one call.
+FEW = 64
 #: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
 LEFT = 0.5
 
@@ -106,7 +108,7 @@ class EquationChoice:
         They are, too, where their sums cost less than the interpreter does between two steps.
         """
         costs, d = self.costs, self.costs.facts.d
-        if d > NARROW or self.exact or self.budget.over:
+        if d > FEW or self.exact or self.budget.over:
             return 0
         if n * costs.gram_row + costs.rates.factor * d**3 > costs.rates.interpreter:
             prices = costs.equations(self.steps, n, 0, self.ridge, self._expected)

@@ -84,7 +84,8 @@ class StepEquations:
         found = None
         if size > 0:
             found = self._iterate_in(real, losses, mu, right / size, accuracy, deadline)
-            if found is not None and not np.isfinite(found[0]).all() and real is np.float32:
+            # A step of single precision may be none at all, or lead up.
+            if found is not None and single and not 0 < np.vdot(right, found[0]) < math.inf:
                 found = self._iterate_in(np.float64, losses, mu, right / size, accuracy, deadline)
         return None if found is None else (size * found[0], size * found[1])
 

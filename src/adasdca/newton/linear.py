@@ -262,10 +262,10 @@ class LinearObjective:
         stiff = np.empty_like(self.v)
         stiff[:] = self.mu * self.penalty.eta
         at, free = (self.v, self.b, self.value), (self.intercept, self.rounded)
-        code, taken, *found = term.descend(at, stiff, free, (*goal, allowed), deadline)
+        found = term.descend(at, stiff, free, (*goal, allowed), deadline)
+        code, taken, self.v, self.b, self.value, self._derivatives = found
         self._placed = True
         ending = ENDINGS[code]
-        self.v, self.b, self.value, self._derivatives = found
         self._settle()
         self._solve.pay(taken)  # type: ignore[attr-defined]
         if ending is Ending.STEPS and allowed < most:
