@@ -3,7 +3,8 @@
 #
 #   PYTHON=...   the Python to build the environment with (default: the first usable one found)
 #   VENV=...     where the environment is (default: .venv)
-#   LEVELS=...   x86-64 levels to compile, e.g. LEVELS="v2;v4" for quick rebuilds (default: all three)
+#   LEVELS=...   x86-64 levels to compile, e.g. LEVELS="v2;v4"; native is that of this processor. What
+#                only runs the package takes native or what is there, all else takes all three
 #   SANITIZER=.. address (with undefined behaviour) or thread, of `make sanitize`
 #   TIME=...     seconds of `make fuzz`, for all its targets together (default: 120)
 #   VERBOSE=1    show the output of the compiler, warnings included
@@ -13,7 +14,6 @@
 
 VENV ?= .venv
 PYTHON ?=
-LEVELS ?= v2;v3;v4
 SANITIZER ?= address
 TIME ?= 120
 VERBOSE ?=
@@ -31,9 +31,18 @@ BUILD_INPUTS := pyproject.toml CMakeLists.txt src/adasdca/_core/_interface.py $(
 PYTHON_DIRS := $(wildcard conftest.py src tools tests benchmarks examples docs)
 CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp tests/fuzz/*.hpp tests/fuzz/*.cpp)
 
+# One level is a third of the compiler's work. The tests compare levels, and others need them all.
+RUN_ONLY := help demo build docs lint format bench peers note clean $(STAMPS)/%
+ifeq ($(filter-out $(RUN_ONLY),$(MAKECMDGOALS)),)
+LEVELS ?= $(or $(shell cat $(STAMPS)/levels 2>/dev/null),native)
+endif
+LEVELS ?= v2;v3;v4
+
 # Redirecting editable install: Python sources are live; the compiled modules are in the
 # environment and change only when a rule below runs.
-PIP := $(BIN)/python -m pip install --disable-pip-version-check $(if $(VERBOSE),--verbose,--quiet)
+# Modules are compiled when they are imported: most never are (18 of 37 s of the installer's work).
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile \
+	$(if $(VERBOSE),--verbose,--quiet)
 INSTALL := CMAKE_GENERATOR=Ninja $(PIP) --no-build-isolation -Ceditable.rebuild=false \
 	-Ccmake.define.ADASDCA_LEVELS="$(LEVELS)" \
 	$(if $(WATCH),-Ccmake.define.ADASDCA_WATCH=$(WATCH) -Cbuild-dir=build/$(WATCH) -Cinstall.strip=false) \

@@ -1,9 +1,10 @@
 """Data larger than memory: `python -m benchmarks.blocks [--limit 256MB] [--times 4]`.
 
 Writes dense rows of float32 to a file of so many times the limit, and solves with `memory_limit`,
-with all rows in memory, and by scikit-learn's SGDClassifier.partial_fit on the same file, each in a
-process of its own. Prints seconds, gaps, and the resident memory beside what was there before the
-solve. The file is dropped from the system's cache before each run, unless --warm.
+with all rows in memory, by scikit-learn's SGDClassifier.partial_fit on the same file, and by Vowpal
+Wabbit where it is installed, each in a process of its own. Prints seconds, gaps, and the resident
+memory beside what was there before the solve. The file is dropped from the system's cache before
+each run, unless --warm. Vowpal Wabbit reads a text of the same rows, whose writing is not timed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,11 @@ from benchmarks.output import save, table
 #: What scikit-learn calls the losses, and its ways to shorten steps.
 SGD = {"logistic": "log_loss", "hinge": "hinge", "squared_hinge": "squared_hinge"}
 SCHEDULES = ("optimal", "invscaling")
+#: Ways of Vowpal Wabbit, with the numbers of passes that are tried: its own steps, which penalise
+#: least of all without a penalty, and L-BFGS on our objective times n.
+WABBIT = {"--l2 0": (1, 5, 20), "--bfgs --mem 15 --termination 0 --l2 1": (5, 10, 20, 40)}
+#: The index of its constant feature, before it is cut to the bits of its table.
+CONSTANT = 11650396
 #: Rows written at a time, and rows of a partial fit.
 PIECE = 20_000
 
@@ -103,20 +110,55 @@ def sgd(folder: Path, loss: str, schedule: str, passes: int) -> dict[str, Any]:
     model = SGDClassifier(
         loss=SGD[loss], alpha=1 / n, average=True, learning_rate=schedule, eta0=0.01, random_state=0
     )
-    value = LOSSES[loss]().value
-    seconds, trail = 0.0, []
-    for _ in range(passes):
-        start = time.perf_counter()
+    seconds, used, trail = 0.0, 0.0, []
+    for k in range(passes):
+        start, begun = time.perf_counter(), time.process_time()
         for begin in range(0, n, PIECE):
             part = np.asarray(X[begin : begin + PIECE])
             model.partial_fit(part, y[begin : begin + PIECE], classes=[-1.0, 1.0])
         seconds += time.perf_counter() - start
-        w, b, risk = model.coef_[0], float(model.intercept_[0]), 0.0
-        for begin in range(0, n, PIECE):
-            scores = X[begin : begin + PIECE] @ w + b
-            risk += float(value(scores, y[begin : begin + PIECE]).sum())
-        trail.append((seconds, risk / n + 0.5 / n * float(w @ w)))
+        used += time.process_time() - begun
+        value = objective(X, y, loss, model.coef_[0], float(model.intercept_[0]))
+        trail.append((k + 1, seconds, used, value))
     return {"trail": trail}
+
+
+def objective(X: Any, y: Any, loss: str, w: Any, b: float) -> float:
+    """Return the objective of a model, the rows read a piece at a time."""
+    value, risk, n = LOSSES[loss]().value, 0.0, len(y)
+    for begin in range(0, n, PIECE):
+        scores = X[begin : begin + PIECE] @ w + b
+        risk += float(value(scores, y[begin : begin + PIECE]).sum())
+    return risk / n + 0.5 / n * float(w @ w)
+
+
+def write_text(folder: Path) -> None:
+    """Write the rows as Vowpal Wabbit reads them, with all digits of single precision."""
+    X, y = np.load(folder / "X.npy", mmap_mode="r"), np.load(folder / "y.npy")
+    line = "%d |" + "".join(f" {j}:%.9g" for j in range(X.shape[1])) + "\n"
+    with (folder / "rows.vw").open("w") as file:
+        for begin in range(0, len(y), PIECE):
+            pairs = zip(y[begin : begin + PIECE], X[begin : begin + PIECE].tolist(), strict=True)
+            file.writelines(line % (label, *row) for label, row in pairs)
+
+
+def wabbit(folder: Path, loss: str, way: str, passes: int) -> dict[str, Any]:
+    """Vowpal Wabbit from nothing, its cache included; the objective is taken untimed."""
+    from vowpalwabbit import Workspace
+
+    cache, model = folder / "rows.cache", folder / "rows.model"
+    cache.unlink(missing_ok=True)
+    words = f"-d {folder / 'rows.vw'} --cache_file {cache} -f {model} --loss_function {loss}"
+    start, begun = time.perf_counter(), time.process_time()
+    Workspace(
+        f"{words} --holdout_off --quiet --predict_only_model --passes {passes} {way}"
+    ).finish()
+    seconds, used = time.perf_counter() - start, time.process_time() - begun
+    X, y = np.load(folder / "X.npy", mmap_mode="r"), np.load(folder / "y.npy")
+    found = Workspace(f"-i {model} -t --quiet --predict_only_model")
+    w = np.array([found.get_weight(j) for j in range(X.shape[1])])
+    b = float(found.get_weight(CONSTANT % 2**18))
+    return {"trail": [(passes, seconds, used, objective(X, y, loss, w, b))]}
 
 
 def show_orders(epochs: int = 16, n: int = 2000, d: int = 2000) -> None:
@@ -145,6 +187,16 @@ def show_orders(epochs: int = 16, n: int = 2000, d: int = 2000) -> None:
     print(table(("blocks", "their order", *["gap"] * len(lines[0][2:])), lines))
 
 
+def show_trail(title: str, trail: list[Any], best: float) -> None:
+    """Print the objectives of a peer by its passes."""
+    lines = [
+        [str(k), f"{seconds:.1f}", f"{used:.1f}", f"{value:.12g}", f"{value / best - 1:.1e}"]
+        for k, seconds, used, value in trail
+    ]
+    print(f"\n{title}")
+    print(table(("passes", "seconds", "processor", "objective", "above the optimum"), lines))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--limit", default="256MB")
@@ -166,8 +218,9 @@ def main() -> None:
     if args.one:
         kind, folder, *rest = args.one
         loss, first, second, *more = rest
-        if kind == "sgd":
-            print(json.dumps(sgd(Path(folder), loss, first, int(second))))
+        if kind in ("sgd", "wabbit"):
+            peer = sgd if kind == "sgd" else wabbit
+            print(json.dumps(peer(Path(folder), loss, first, int(second))))
         else:
             limit = None if second == "none" else second
             print(json.dumps(ours(Path(folder), loss, float(first), limit, int(more[0]))))
@@ -202,15 +255,20 @@ def main() -> None:
         for schedule in SCHEDULES:
             if not args.warm:
                 drop_cache(folder / "X.npy")
-            one = found[f"partial_fit {schedule}"] = in_fresh_process(
-                "blocks", "--one", "sgd", folder, args.loss, schedule, args.passes
-            )
-            passes = [
-                [str(k + 1), f"{seconds:.1f}", f"{value:.12g}", f"{value / best - 1:.1e}"]
-                for k, (seconds, value) in enumerate(one["trail"])
-            ]
-            print(f"\nSGDClassifier.partial_fit, averaged, learning_rate={schedule!r}")
-            print(table(("pass", "seconds", "objective", "above the optimum"), passes))
+            words = "--one", "sgd", folder, args.loss, schedule, args.passes
+            one = found[f"partial_fit {schedule}"] = in_fresh_process("blocks", *words)
+            title = f"SGDClassifier.partial_fit, averaged, learning_rate={schedule!r}"
+            show_trail(title, one["trail"], best)
+        if args.loss in ("logistic", "hinge") and find_spec("vowpalwabbit"):
+            write_text(folder)
+            for way, numbers in WABBIT.items():
+                trail = []
+                for passes in numbers:
+                    # The space keeps the parser from taking its words for options.
+                    words = "--one", "wabbit", folder, args.loss, f" {way}", passes
+                    trail += in_fresh_process("blocks", *words)["trail"]
+                found[f"vowpal wabbit {way}"] = {"trail": trail}
+                show_trail(f"Vowpal Wabbit {way}, each number of passes from nothing", trail, best)
         most = max(found[f"blocks {tol:g}"]["memory"] for tol in args.tol)
         print(f"\nThe blocks took {most / limit:.2f} of the limit.")
         print(save(found, args.out, "blocks.json"))

@@ -64,8 +64,11 @@ class HostProducts:
         image = h * self.scores(v, shift)
         return self.combine(image), image
 
-    def iterate(self, system, few, deadline, most):
+    def iterate(self, system, few, wait, deadline, most):
         return NotImplemented
+
+    def begin(self, r, factors):
+        return self.combine(r), self.row_squares(factors)
 
     def squares(self, h):
         return h @ self.X**2

@@ -36,6 +36,8 @@ class TwoParts:
     def gather(self, duals):
         return np.concatenate(duals)
 
+    kept = gather
+
     def total(self, f, *vectors):
         return sum(f(*part) for part in zip(self.c, self.y, *vectors, strict=True))
 
@@ -119,7 +121,7 @@ class TwoParts:
 
 
 class TwoPartsTerm:
-    known, exact = 0, False
+    known = 0
 
     def __init__(self, rows, length, centre):
         self.rows, self.length, self.centre = rows, length, centre
@@ -143,7 +145,7 @@ class TwoPartsTerm:
     def go(self, v, b):
         self.place(v, b)
 
-    def place(self, v, b, rest=None):
+    def place(self, v, b):
         self.z = self.rows.scores(v, b)
         return self.derive()
 
@@ -175,9 +177,6 @@ class TwoPartsTerm:
         bend = sum(h @ da**2 for h, da in zip(self.bends(z, t), self.dz, strict=True))
         return RowSlope(-sum(s.sum() for s in terms), bend, sum(abs(s).sum() for s in terms))
 
-    def search(self, rest, start):
-        return NotImplemented
-
     def move(self, length):
         self.z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]
         return self.derive()
@@ -199,9 +198,3 @@ class TwoPartsTerm:
     def diagonal(self):
         squares = sum(h @ X**2 for X, h in zip(self.rows.X, self.h, strict=True))
         return squares, sum(h.sum() for h in self.h)
-
-    def iterate(self, equations, accuracy, deadline, most):
-        return NotImplemented
-
-    def solve_by_rows(self, diagonal, right, balance, intercept, deadline):
-        return None

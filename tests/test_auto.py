@@ -77,6 +77,40 @@ def test_wide_data_go_by_permutations():
     assert {phase.name for phase in sol.phases} == {"permutation"}
 
 
+def test_wide_data_are_surveyed_sooner_with_the_logistic_loss():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((60, 4000), density=0.02, rng=rng, format="csr")
+    y = np.where(rng.random(60) < 0.5, -1.0, 1.0)
+    first = {}
+    for loss in ("logistic", "smoothed_hinge"):
+        sol = solve(X, y, loss=loss, lam=1 / 60, tol=1e-2, method="auto", random_state=0)
+        first[loss] = sol.history.updates[1]
+    assert first["logistic"] < first["smoothed_hinge"]
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_wide_data_are_surveyed_after_every_second_adaptive_epoch(wide):
+    n, d = (1200, 2400) if wide else (4800, 600)
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n, d), density=0.02, rng=rng, format="csr")
+    y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(n) < 0, -1.0, 1.0)
+    sol = solve(X, y, loss="hinge", lam=1 / n, tol=1e-2, method="auto", random_state=0)
+    epochs = np.diff(sol.history.updates) / n
+    assert sol.phases[1].name == "adaptive"
+    assert max(epochs[1:]) == (2 if wide else 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_epoch_does_not_speak_against_the_next(seed):
+    """From β = 0 the relative gap hardly falls at first; four epochs are cheaper than steps."""
+    X, y = adasdca.datasets.load_mushrooms()
+    sol = solve(
+        X, y, loss="smoothed_hinge", lam=1 / len(y), tol=1e-2, method="auto", random_state=seed
+    )
+    assert sol.converged
+    assert {phase.name for phase in sol.phases} == {"permutation", "adaptive"}
+
+
 def test_time_runs_out_inside_a_step():
     X, y = adasdca.datasets.load_mushrooms()
     sol = solve(X, y, loss="squared", lam=1 / len(y), tol=0.0, method="auto", max_time=0.0)

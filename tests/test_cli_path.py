@@ -86,7 +86,7 @@ def test_what_is_not_reached_is_code_1(folder, capsys):
         (["cancer.svm", "--points", "0"], "--points"),
         (["cancer.svm", "--loss", "hing"], "smoothed_hinge"),
         (["cancer.svm", "--method", "sgd"], "adasdca+"),
-        (["cancer.svm", "--l1-ratio", "1.5"], "l1_ratio"),
+        (["cancer.svm", "--l1-ratio", "1.5"], "--l1-ratio"),
         (["cancer.svm", "--output", "path.doc"], ".png"),
         (["nothing.svm"], "neither a file"),
         ([], "DATA"),

@@ -54,18 +54,23 @@ def test_an_unknown_level_is_refused_with_the_choices():
 
 
 def test_a_level_beyond_the_processor_is_refused(monkeypatch):
-    class Baseline:
-        @staticmethod
-        def supported_level():
-            return 2
-
     monkeypatch.setattr(_core, "_built", lambda: ["v2", "v3"])
-    monkeypatch.setattr(_core, "_version", lambda level: Baseline)
+    monkeypatch.setattr(_core, "supported_level", lambda: 2)
     assert _core._choose(None) == "v2"
     with pytest.raises(ImportError, match="v3 was asked for, but this processor supports only v2"):
         _core._choose("v3")
     with pytest.raises(ImportError, match="v4 was asked for, but this build of adasdca has only"):
         _core._choose("v4")
+
+
+def test_a_build_for_another_processor_is_explained(monkeypatch):
+    monkeypatch.setattr(_core, "_built", lambda: ["v4"])
+    monkeypatch.setattr(_core, "supported_level", lambda: 3)
+    with pytest.raises(ImportError, match="compiled for processors of level x86-64-v4"):
+        _core._choose(None)
+    monkeypatch.setattr(_core, "supported_level", lambda: 0)
+    with pytest.raises(ImportError, match="needs a processor of level x86-64-v2"):
+        _core._choose(None)
 
 
 def test_a_missing_build_is_explained(monkeypatch):
@@ -87,12 +92,12 @@ def test_a_core_older_than_the_sources_is_refused():
 
 def test_versions_have_the_same_names():
     names = [
-        {name for name in vars(_core._version(level)) if not name.startswith("_")}
+        {name for name in vars(_core._module(level)) if not name.startswith("_")}
         for level in VERSIONS
         if level == "base" or level in RUNNABLE
     ]
     assert all(other == names[0] for other in names)
-    assert set(_core.__all__) == names[0] | {"LEVEL"}
+    assert set(_core.__all__) == names[0] | {"LEVEL", "supported_level"}
 
 
 def test_stub_is_current():

@@ -3,9 +3,11 @@
 The same on a device is in test_cuda_device.py.
 """
 
+import pickle
 import re
 import sys
 import types
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -24,6 +26,7 @@ from adasdca.backends.cuda.source import FOLDER, loss_source
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
+from adasdca.solution import State
 from host_rows import (
     HostProducts,
     HostSummation,
@@ -111,6 +114,46 @@ def test_rows_with_curvature_are_copied_where_they_are_few(rows):
         assert total == pytest.approx(found[0][1], rel=1e-12)
     one.go(2.0 * point, 0.0)
     assert one._curved_rows is None
+
+
+@pytest.mark.parametrize("length", [0.02, 0.2, 4.0])
+def test_the_diagonal_of_few_rows_is_that_of_all(length):
+    X = np.random.default_rng(0).normal(size=(400, 8))
+    backend = host_backend(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1e-3))
+    one = backend.term(length=length, centre=np.zeros(400))
+    one.go(np.eye(8)[0], 0.0)
+    squares, mass = one.diagonal()
+    assert mass == pytest.approx(one.here.h.sum())
+    np.testing.assert_allclose(squares, one.here.h @ X**2, rtol=1e-12)
+    assert (one._curved_rows is not None) == (one.curved <= term.EARLY * 400)
+
+
+def test_duals_stay_there_until_they_are_asked_for():
+    X, y = data("logistic")
+    found = adasdca.solve(X, y, loss="logistic", lam=1e-3, backend=host_backend)
+    assert "beta" not in vars(found.state)
+    copy = pickle.loads(pickle.dumps(found.state))
+    assert type(copy) is State
+    np.testing.assert_array_equal(copy.beta, found.state.beta)
+    assert found.state.beta is found.state.beta
+    assert replace(found.state, epoch=3).epoch == 3
+    with pytest.raises(AttributeError):
+        _ = found.state.gamma
+    again = adasdca.solve(X, y, loss="logistic", lam=1e-3, backend=host_backend, warm_start=found)
+    assert again.converged
+
+
+def test_no_pass_for_duals_that_are_0(monkeypatch):
+    X, y = data("logistic")
+    backend = host_backend(Problem.checked(X, y, loss="logistic", lam=1e-3, fit_intercept=True))
+    passes, combine = [], HostProducts.combine
+    monkeypatch.setattr(
+        HostProducts, "combine", lambda rows, r: passes.append(r) or combine(rows, r)
+    )
+    backend.survey(frozenset(), FOREVER)
+    assert len(passes) == 1  # of the slopes at the best intercept
+    assert (backend.combine(backend.beta) == 0).all()
+    assert len(passes) == 1
 
 
 def test_the_source_of_the_losses_is_whole():

@@ -14,15 +14,16 @@ from adasdca.ascent.plans import ThinnedDraws
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cuda import device, epochs, term
 from adasdca.backends.cuda.device import cuda_backend
-from adasdca.backends.cuda.kernels import compiled, dense, transfer
+from adasdca.backends.cuda.kernels import compiled, csr, dense, transfer
 from adasdca.backends.cuda.kernels.arrays import device_products
 from adasdca.backends.cuda.kernels.matrix import DeviceMatrix
 from adasdca.backends.cuda.kernels.passes import CudaPasses, CudaSummation
 from adasdca.backends.cuda.products import MiniBatches, RowChoice, System
 from adasdca.backends.cuda.streamed import StreamedRows
 from adasdca.multinomial.solver import solve_multinomial
+from adasdca.problem import data as data_module
 from adasdca.problem.data import check_rows
-from adasdca.problem.device_rows import to_numpy
+from adasdca.problem.device_rows import _finite, to_numpy
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from host_rows import HostBatches, HostPasses, HostProducts
@@ -120,8 +121,9 @@ def test_passes_are_those_of_numpy(loss, weighted):
 @pytest.mark.parametrize(
     "shape", [(1, 1), (3, 70), (20_000, 3), (9_001, 54), (5_000, 63), (5_000, 64), (700, 1_100)]
 )
-def test_products(shape, sparse, dtype):
+def test_products(monkeypatch, shape, sparse, dtype):
     """Against the same in NumPy, on shapes that are no multiple of a block."""
+    monkeypatch.setattr(csr, "LONG", 800)  # some vectors are, and some are not
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape).astype(dtype)
     if sparse:
@@ -137,6 +139,8 @@ def test_products(shape, sparse, dtype):
         np.testing.assert_allclose(a.combine(cp.asarray(r)).get(), b.combine(r), **near)
         np.testing.assert_allclose(a.squares(cp.asarray(r)).get(), b.squares(r), **near)
         np.testing.assert_allclose(a.row_squares(v).get(), b.row_squares(v), **near)
+        for one, two in zip(a.begin(cp.asarray(r), v), b.begin(r, v), strict=True):
+            np.testing.assert_allclose(one.get(), two, **near)
         image, found = b.curve(r, v, 0.5)[1], a.curve(cp.asarray(r), v, 0.5)
         np.testing.assert_allclose(found[1].get(), image, **near)
         np.testing.assert_allclose(found[0].get(), b.combine(image), rtol=1e-9, atol=1e-9)
@@ -276,7 +280,7 @@ def test_iterations_on_the_device(sparse, few, free):
         return (rows.take_rows(picked), cp.asarray(h[index])) if few else None
 
     v, s, taken, done = rows.iterate(
-        System(*there, balance, mass, free, 1e-8), chosen, FOREVER, 2000
+        System(*there, balance, mass, free, 1e-8), chosen, 4, FOREVER, 2000
     )
     v = v.get()
     assert done
@@ -287,11 +291,11 @@ def test_iterations_on_the_device(sparse, few, free):
     norm = np.sqrt(left @ (left / scale) + rest**2 / mass)
     assert norm <= 1e-7 * np.sqrt(right @ (right / scale) + balance**2 / mass)
     assert (s != 0) == free
-    assert rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 0.0, 2000) is None
-    cut = rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, FOREVER, 3)
+    assert rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 4, 0.0, 2000) is None
+    cut = rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 4, FOREVER, 3)
     assert (cut.taken, cut.done) == (3, False)
     flat = System(cp.zeros(n), cp.zeros(d), *there[2:], balance, mass, free, 1e-8)
-    assert (rows.iterate(flat, chosen, FOREVER, 9).v.get() == (right / scale)).all()
+    assert (rows.iterate(flat, chosen, 4, FOREVER, 9).v.get() == (right / scale)).all()
 
 
 @pytest.mark.parametrize("features", [300, 4000])
@@ -483,6 +487,59 @@ def test_paths_and_searches():
     )
     np.testing.assert_allclose(one.scores_, two.scores_)
     assert one.C_ == two.C_
+
+
+@pytest.mark.parametrize("kind", ["cupy", "torch"])
+@pytest.mark.parametrize("loss", ["logistic", "huber"])
+def test_targets_that_are_on_a_device_stay_there(monkeypatch, loss, kind):
+    X, y = data(loss)
+    options = {"loss": loss, "lam": 1e-3, "fit_intercept": True, "backend": "cuda"}
+    local = adasdca.solve(X, y, **options)
+    made = cp.asarray(y) if kind == "cupy" else pytest.importorskip("torch").asarray(y).cuda()
+    wrong = 2.0 * made if loss == "logistic" else made / 0.0
+    with pytest.raises(ValueError, match=r"y holds the values|y contains NaN"):
+        adasdca.solve(X, wrong, **options)
+    with pytest.raises(ValueError, match="must have shape"):
+        adasdca.solve(X, made[1:], **options)
+    monkeypatch.setattr(data_module, "from_device", None)  # nothing is copied
+    found = adasdca.solve(cp.asarray(X), made, **options)
+    np.testing.assert_array_equal(found.coef.get(), local.coef)
+    assert isinstance(found.dual_coef, cp.ndarray)
+    np.testing.assert_array_equal(found.dual_coef.get(), local.dual_coef)
+    np.testing.assert_array_equal(found.state.beta, local.state.beta)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_that_are_not_finite_are_found(dtype):
+    for size in (0, 1, 2, 3, 1_000_001):
+        x = np.full(size, np.finfo(dtype).max, dtype)
+        x[::2] = -x[::2]
+        x[1::3] = 0.0
+        assert _finite(cp.asarray(x))
+        for place in {0, size // 2, size - 1} if size else ():
+            for bad in (np.nan, np.inf, -np.inf):
+                x[place], before = bad, x[place]
+                assert not _finite(cp.asarray(x))
+                assert not _finite(cp.asarray(np.append(dtype(1.0), x))[1:])
+                x[place] = before
+    X = cp.ones((5, 6), dtype)
+    assert _finite(X.T)
+    X[3, 4] = np.nan
+    assert not _finite(X.T)
+    assert _finite(X[:, :4])
+
+
+def test_weighted_duals_stay_there():
+    X, y = data("hinge")
+    weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    options = {"loss": "hinge", "lam": 1e-3, "sample_weight": weight, "backend": "cuda"}
+    found, local = adasdca.solve(cp.asarray(X), y, **options), adasdca.solve(X, y, **options)
+    np.testing.assert_array_equal(found.dual_coef.get(), local.dual_coef)
+    # They are the caller's: what a later solve begins from is not.
+    found = adasdca.solve(cp.asarray(X), y, loss="hinge", lam=1e-3, backend="cuda")
+    before = found.dual_coef.get()
+    found.dual_coef[...] = 7.0
+    np.testing.assert_array_equal(found.state.beta, before)
 
 
 def test_a_solve_repeats_bit_for_bit():

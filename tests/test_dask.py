@@ -156,6 +156,10 @@ def test_bad_blocks_are_told_by_number(cluster):
         adasdca.dask.solve(np.ones((3, 2)), np.ones(3), **options)
     with pytest.raises(ValueError, match="lam = -1"):
         adasdca.dask.solve(given, targets, loss="logistic", lam=-1)
+    with pytest.raises(ValueError, match="beyond double precision"):
+        adasdca.dask.solve(given, targets, loss="logistic", lam=1e-300)
+    with pytest.raises(ValueError, match="choose True or False"):
+        adasdca.dask.solve(given, targets, loss="logistic", lam=1e-2, fit_intercept="no")
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["from the start", "from the last copies"])

@@ -152,14 +152,43 @@ def test_iterations_become_finer_where_they_lead_nowhere():
     iterations = ConjugateGradients()
     equations = Equations(problem.strength * 30, right, 0.0, False)
     off = []
-    for _ in range(12):
+    for _ in range(36):
         dv, _ = iterations.solve(term, equations, FOREVER)
         off.append(np.linalg.norm(dv - wanted) / np.linalg.norm(wanted))
     assert off[0] > 0.5
     assert off[-1] < 1e-3
+    # Not at once: kinks that are crossed one by one look the same, and finer steps do not help.
+    assert iterations.accuracy >= 1e-6
     for k in range(30):
         iterations.solve(term, equations._replace(right=right * 0.5**k), FOREVER)
     assert iterations.accuracy == 0.1
+
+
+def test_iterations_do_not_compare_one_objective_with_another():
+    """The first right-hand sides of a new round are larger than the last ones of another."""
+    rng = np.random.default_rng(0)
+    _, _, problem = make_problem("squared_hinge", d=20)
+    iterations, right = ConjugateGradients(), rng.normal(size=20)
+    for _ in range(10):
+        term = placed(problem, rng)
+        for k in (0, 3, 6):
+            iterations.solve(term, Equations(1.0, right * 0.1**k, 0.0, False), FOREVER)
+    assert iterations.accuracy == 0.1
+
+
+def test_iterations_end_where_the_last_step_has_enough():
+    rng = np.random.default_rng(0)
+    problem = Problem.checked(
+        rng.normal(size=(60, 40)), rng.normal(size=60), loss="squared", lam=1e-6
+    )
+    term, right = placed(problem, rng), rng.normal(size=40)
+    equations = Equations(problem.mu, right, 0.0, False)
+    taken = {}
+    for enough in (0.0, 0.03, 1e9):
+        iterations = ConjugateGradients(1e-9)
+        iterations.solve(term, equations._replace(enough=enough), FOREVER)
+        taken[enough] = iterations.taken
+    assert taken[0.0] > taken[0.03] > taken[1e9] > 0
 
 
 def test_by_rows_where_they_are_almost_fitted():

@@ -1,8 +1,10 @@
 """Warm starts, seeds, threads, probabilities, callbacks and progress of the estimators."""
 
 import logging
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.calibration import CalibratedClassifierCV
@@ -14,7 +16,8 @@ from threadpoolctl import threadpool_limits
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
 from adasdca.backends.blas import available_threads
-from adasdca.estimators import _solves
+from adasdca.estimators import _input, _solves
+from adasdca.problem import data
 from bundled import cancer, diabetes, iris
 
 
@@ -237,3 +240,45 @@ def test_threads_are_limited_from_outside():
     with threadpool_limits(1):
         assert available_threads() == 1
     assert available_threads() == most >= 1
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["", "sparse"])
+def test_rows_are_checked_once(sparse, monkeypatch):
+    """However many models a fit has; scikit-learn's checks do not see a plain array either."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    labels, targets = np.arange(60) % 3, rng.normal(size=60)
+    rows = sp.csr_matrix(X) if sparse else X
+    name, seen = "inspect_csr" if sparse else "inspect_dense", []
+    inspect = getattr(data._core, name)
+    monkeypatch.setattr(data._core, name, lambda *args: (seen.append(1), inspect(*args))[1])
+    if not sparse:
+        monkeypatch.setattr(_input, "validate_data", None)
+    AdaSDCAClassifier(loss="hinge", random_state=0).fit(rows, labels)
+    assert len(seen) == 1
+    AdaSDCARegressor(random_state=0).fit(rows, targets)
+    assert len(seen) == 2
+
+
+def test_arrays_as_they_are_wanted():
+    """What goes by scikit-learn's checks is fitted as what does not, and refused like it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    first = AdaSDCARegressor(random_state=0).fit(X, y)
+    assert first.n_features_in_ == 3
+    for rows, targets in ((X.tolist(), y), (np.asfortranarray(X), y.tolist()), (X, y[:, None])):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a column for targets is told
+            other = AdaSDCARegressor(random_state=0).fit(rows, targets)
+        np.testing.assert_allclose(np.ravel(other.coef_), first.coef_, rtol=1e-9)
+    named = AdaSDCARegressor(random_state=0).fit(pd.DataFrame(X, columns=list("abc")), y)
+    assert list(named.feature_names_in_) == ["a", "b", "c"]
+    assert not hasattr(named.fit(X, y), "feature_names_in_")
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="NaN"):
+            AdaSDCARegressor().fit(np.where(X[0, 0] == X, bad, X), y)
+        with pytest.raises(ValueError, match="Input y contains"):
+            AdaSDCARegressor().fit(X, np.where(y == y[0], bad, y))
+    for rows, targets in ((X[:0], y[:0]), (X, y[:-1]), (X[0], y[:3]), (X, y.astype(complex))):
+        with pytest.raises(ValueError):  # noqa: PT011
+            AdaSDCARegressor().fit(rows, targets)

@@ -41,7 +41,7 @@ LINES = {
     "an endless index": ("1 12345678901234567890:1", r"12345678901234567890:1' is too large"),
     "an index twice": ("1 3:1 7:2 3:5", r"the index 3 comes twice; keep one"),
     "an index twice in a row": ("1 3:1 3:1", r"the index 3 comes twice"),
-    "an index too large": ("1 1:1 11:5", r"the index in '11:5' is beyond n_features = 10.*raise"),
+    "an index too large": ("1 1:1 11:5", r"the index in '11:5' is beyond n_features=10.*raise"),
     "a query in words": ("1 qid:a 1:1", r"'qid:a' needs a whole number"),
     "an empty query": ("1 qid: 1:1", r"'qid:' needs a whole number"),
     "a query in the wrong place": ("1 1:1 qid:3", r"'qid:3' is in a place of its own"),

@@ -68,9 +68,9 @@ def test_targets_by_name_and_as_text(path):
 def test_the_number_of_features_is_checked(path):
     np.savez(path, **PARTS, y=Y)
     assert files.read(path, n_features=5).X.shape == (2, 5)
-    assert "has 3 features where n_features = 2" in refusal(path, n_features=2)
+    assert "has 3 features where n_features=2" in refusal(path, n_features=2)
     np.savez(path, X=X, y=Y)
-    assert "has 3 features where n_features = 5" in refusal(path, n_features=5)
+    assert "has 3 features where n_features=5" in refusal(path, n_features=5)
 
 
 BAD = {

@@ -155,7 +155,7 @@ def test_missing_values_are_named_with_their_place(path, column, value, what):
 def test_the_number_of_features_is_checked(path):
     write(path, FRAME)
     assert files.read(path, n_features=2).X.shape == (3, 2)
-    assert "has 2 feature columns ('a', 'b') where n_features = 3" in refusal(path, n_features=3)
+    assert "has 2 feature columns ('a', 'b') where n_features=3" in refusal(path, n_features=3)
 
 
 def test_a_table_needs_rows_and_features(path):

@@ -31,6 +31,7 @@ SHORT = {
     "Workspace.place_primal",
     "Workspace.show_average",
     "check",
+    "gram_pairs",
     "heed",
     "set_thread_work",
     "subkey",
@@ -135,6 +136,11 @@ def kernels():
         "Workspace.search_along": lambda: ws.search_along(
             ones, ones, 0.0, None, 1.0, 1.0, (0.0, 1.0, 1.0), -1.0, 1
         ),
+        "Workspace.newton_steps": lambda: ws.newton_steps(
+            (w.copy(), u, other, out, ones.copy()),
+            *(0.0, 1.0, 0.0, None, np.ones_like(u), None, 0.0, None),
+            *((1.0, 0.0, False, False), (0.0, 0.0, 1), 1, FOREVER),
+        ),
         "Workspace.combine": lambda: ws.combine(ones, u, 1),
         "ClassRows.curve": lambda: classes.curve(v, v[0], p, own, None, lanes, v[1].copy()),
         "ClassRows.gather": lambda: classes.gather(p, lanes),
@@ -157,12 +163,11 @@ def kernels():
         "Loss.balance": lambda: loss.balance(ones, y, None, 0.0),
         "inspect_dense": lambda: _core.inspect_dense(x),
         "squares_about": lambda: _core.squares_about(x, w, out, other),
+        "scores_about": lambda: _core.scores_about(x, w, w, 0.0, out),
         "inspect_csr": lambda: _core.inspect_csr(csr.data, csr.indices, start, D),
-        "plan": lambda: _core.plan(ones, 2.0, N, 0),
         "draw_tree": lambda: _core.draw_tree(ones, 2.0, N, 0),
         "draw_uniform": lambda: _core.draw_uniform(N, N, 0),
         "draw_permutation": lambda: _core.draw_permutation(N, 0),
-        "water_fill": lambda: _core.water_fill(ones, 1.0, out),
     }
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from adasdca import _core
 from adasdca.backends import kernel_matrix
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.kernel_matrix import KernelMatrix
@@ -122,3 +123,25 @@ def test_gram_of_far_dense_rows(d, dtype, even):
     np.testing.assert_allclose(found.column, column.astype(float), rtol=1e-13)
     np.testing.assert_allclose(found.combined, ((h * y) @ exact).astype(float), rtol=1e-9)
     assert found.mass == pytest.approx(h.sum(), rel=1e-14)
+
+
+@pytest.mark.parametrize("d", [1, 8, 50, 64, 65, 400, 3000])
+def test_the_price_of_a_sparse_row_is_that_of_the_best_panel(d):
+    """Over all numbers of gathered columns, with what was measured for each kind of work."""
+    rng = np.random.default_rng(d)
+    shares = np.sort(rng.random(d) ** 8)[::-1]
+    squares = 1.5 * float(shares.sum()) ** 2 + 1.0
+    costs = []
+    for k in [*range(0, d, 8), d]:
+        tiles, left = -(-k // 8), float(shares[k:].sum())
+        vector = 0.7 if (d - 8 * tiles) * tiles * 64 < 24e3 else 2.0
+        sorting = 0.0 if k == 0 else 0.5 if k == d <= 64 else 2.0
+        pairs = 0.55 * squares * (left / shares.sum()) ** 2
+        costs.append(1.1 * tiles * (tiles + 1) + vector * left * tiles + pairs)
+        costs[-1] += sorting * float(shares.sum())
+    assert _core.gram_pairs(shares, squares, d) == pytest.approx(min(costs) / 0.55)
+    # Columns that nobody has need not be named.
+    some = np.ascontiguousarray(shares[: d // 2])
+    all_of_them = np.concatenate([some, np.zeros(d - d // 2)])
+    wanted = _core.gram_pairs(all_of_them, squares, d)
+    assert _core.gram_pairs(some, squares, d) == pytest.approx(wanted)

@@ -12,7 +12,8 @@ from adasdca import Status, solve
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.interior import CpuInterior, _factorise
-from adasdca.newton.interior import follow_the_path
+from adasdca.newton.budget import Budget
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
@@ -45,7 +46,7 @@ def on_the_path(problem, target=1e-6, deadline=FOREVER):
 
     rows.factorise = counted
     start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
-    best, ending = follow_the_path(backend, rows, start, target, deadline)
+    best, ending = CentralPath(backend, rows).follow(start, target, deadline)
     return best, ending, steps
 
 
@@ -127,6 +128,36 @@ def test_time_runs_out():
     best, ending, steps = on_the_path(problem, deadline=time.perf_counter() - 1)
     assert (ending, steps) == (Ending.TIME, 0)
     assert best.certificate.gap <= LocalBackend(problem).survey(frozenset()).gap
+
+
+@pytest.mark.parametrize("regulariser", ["l2", "elastic net"])
+def test_a_path_that_was_left_is_gone_on(regulariser):
+    X, y = data("hinge", False)
+    problem = Problem.checked(X, y, loss="hinge", lam=1e-6, **REGULARISERS[regulariser])
+    whole, ending, steps = on_the_path(problem)
+    assert ending is Ending.REACHED
+    backend = LocalBackend(problem)
+    seen = backend.survey(frozenset())
+    best = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+    path, spent = CentralPath.of(backend), 0.0
+    assert not path.begun
+    for _ in range(steps):
+        if path.begun:
+            # As a checkpoint brings it: by the steps from the same beginning.
+            gone, path = path.gone, CentralPath.of(backend)
+            path.again(gone, best)
+            assert path.gone == gone
+        budget = Budget(most=2.0, path=1.0)
+        best, ending = path.follow(best, 1e-6, FOREVER, budget)
+        assert path.begun
+        spent += budget.spent
+        if ending is Ending.REACHED:
+            break
+    # No step is taken twice, and the last ones at once, whatever the budget says.
+    assert (ending, spent) == (Ending.REACHED, steps)
+    assert budget.spent > 2.0
+    np.testing.assert_array_equal(best.w, whole.w)
+    assert path.steps_left(1e-6) == 0.0
 
 
 def test_not_for_a_loss_whose_curvature_varies():

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import reference as ref
-from adasdca import _core, solve, theory
+from adasdca import solve, theory
 from adasdca.backends.cpu import LocalBackend, make_workspace
 from adasdca.problem.problem import Problem
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
@@ -287,21 +287,6 @@ def test_threads_change_no_bit(threads, values):
     assert one.history.gap.tobytes() == many.history.gap.tobytes()
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_water_fill_equals_the_theory(seed):
-    rng = np.random.default_rng(seed)
-    for size in (1, 2, 5, 50, 400):
-        s = rng.exponential(size=size) ** rng.choice([0.2, 1.0, 4.0])
-        s[rng.random(size) < 0.2] = 0.0
-        s[0] = rng.choice([1e-9, 1.0])
-        for share in (1e-12, 0.01, 0.3, 0.9, 1 - 1e-9, 1.0):
-            target = share * float(np.sum(s**2))
-            p, best = theory.water_fill(s, target)
-            found = np.empty(size)
-            assert _core.water_fill(s, target, found) == pytest.approx(best, rel=1e-10)
-            np.testing.assert_allclose(found, p, rtol=1e-10, atol=1e-14)
-
-
 def test_a_ring_on_the_horizon_is_sorted_like_any_other():
     """Of some 30 million rings one is so late that as a float it is the horizon itself.
 
@@ -313,7 +298,7 @@ import numpy as np
 from adasdca import _core
 for key in (2026, 3043, 5129, 6177):
     print(key, file=sys.stderr, flush=True)
-    picks = _core.plan(np.ones(20_000), 2.0, 20_000, key)
+    picks = _core.Planner().plan(np.ones(20_000), 2.0, 20_000, key)
     assert picks.shape == (20_000,) and picks.min() >= 0 and picks.max() < 20_000
     assert np.bincount(picks).max() < 20
 """

@@ -17,6 +17,7 @@ CORE = SOURCES.parent / "core"
 ROOMS = (
     "_core",
     "names",
+    "errors",
     "storage",
     "frames",
     "plotting",

@@ -190,7 +190,7 @@ def margins():
 @pytest.mark.parametrize("level", LEVELS)
 def test_logistic_value_and_slope_to_the_last_places(level):
     """All of exp, log and log1p stand behind these; every compiled version is held to it."""
-    kernel, z = _core._version(level).Loss.logistic(), margins()
+    kernel, z = _core._module(level).Loss.logistic(), margins()
     out, one = np.empty_like(z), np.ones_like(z)
     kernel.value(z, one, out)
     assert ulps(out, exact(softplus, z)).max() <= 4

@@ -12,13 +12,15 @@ import adasdca
 import cases
 import reference as ref
 from adasdca import Status, solve
+from adasdca.ascent.plans import Permutations
 from adasdca.auto.costs import Costs
 from adasdca.auto.second_order import EquationChoice, SecondOrder
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
 from adasdca.newton.moreau import ElasticBox, Ridge
-from adasdca.newton.multipliers import Multipliers
+from adasdca.newton.multipliers import CONSISTENT, Multipliers
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
 from second_order import FOREVER, KINKED, solver
@@ -49,7 +51,8 @@ def finished(problem, target=1e-13):
     choice = EquationChoice(
         Costs(RowFacts(problem.rows), problem.loss), problem.regularizer.is_ridge, 4.0
     )
-    best, ending = Multipliers(backend, problem, choice).run(before, target, FOREVER)
+    method = Multipliers(backend, problem, choice, path=CentralPath.of(backend))
+    best, ending = method.run(before, target, FOREVER)
     backend.place(best.duals, best.w, best.b)
     return before, backend.survey(NEEDS), ending
 
@@ -296,3 +299,32 @@ def test_the_last_digits_end_where_a_round_brings_nothing(loss):
     assert max(gaps) < 1e-10
     assert rounds[1] <= rounds[0]
     assert rounds[1] < 14
+
+
+@INTERCEPT
+@pytest.mark.parametrize("loss", KINKED)
+def test_the_first_round_after_epochs_fits_their_coefficients(loss, intercept):
+    """As sharp as the gap of their duals allows, it would cross all kinks again."""
+    X, y = cases.make_data(loss, n=300, d=200, seed=3)
+    problem = Problem.checked(X, y, loss=loss, lam=1e-3, fit_intercept=intercept)
+    backend = LocalBackend(problem)
+    backend.survey(NEEDS)
+    backend.ascend(Permutations(100, 1))
+    seen = backend.survey(NEEDS)
+    best = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+    method, u = Multipliers(backend, problem, solver("features")), backend.combine(seen.beta)
+    sharp, _ = method._lengths(best, seen.beta)
+
+    def lost(length, v, b):
+        rho = method._stiffness(length)
+        return method._round(v, b, seen.beta, u, length, rho, None, seen.primal).lost()
+
+    length, objective = method._begin(best, seen.beta, u, sharp)
+    v, b = objective.v, objective.b
+    allowed = CONSISTENT * seen.gap * len(y)
+    assert lost(sharp, v, b) > allowed
+    assert lost(length, v, b) <= allowed or length == method.bluntest
+    # Steps that were left go on where they leave less to gain.
+    found, _ = method.rounds(best, seen.beta, 1e-9, FOREVER)
+    method.left = found.w, found.b
+    assert method._begin(best, seen.beta, u, sharp)[1].v is found.w

@@ -5,6 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca.backends.cpu import LocalBackend
+from adasdca.duality.error_bounds import Cloud
+from adasdca.problem.losses import Squared
 from adasdca.problem.problem import Problem
 from adasdca.problem.products import RowProducts
 
@@ -73,3 +75,30 @@ def test_lengths_of_rows_and_distances(form, dtype):
     np.testing.assert_allclose(apart, np.linalg.norm(exact - centre, axis=1), rtol=1e-12)
     if form == "duplicates":
         assert rows.nnz == 2 * X.size  # what is the user's stays
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 7, 8, 300, 4100])
+def test_scores_come_with_the_farthest_row(n, dtype):
+    """Of dense rows; the bounds of a cloud are the same either way, and hold."""
+    rng = np.random.default_rng(n)
+    X, w, y = (
+        (3.0 + rng.normal(size=(n, 11))).astype(dtype),
+        rng.normal(size=11),
+        rng.normal(size=n),
+    )
+    X[n // 2] += 5.0
+    exact, centre = X.astype(np.float64), rng.normal(size=11)
+    scores, apart = RowProducts(X).scores_about(centre, w, 0.25)
+    np.testing.assert_allclose(scores, exact @ w + 0.25, rtol=1e-12, atol=1e-12)
+    assert apart == pytest.approx(np.linalg.norm(exact - centre, axis=1).max(), rel=1e-12)
+    assert RowProducts(sp.csr_array(X)).scores_about(centre, w, 0.25) is None
+    error = [
+        Cloud(rows).intercept_error(y, None, Squared(), w, 0.25, 1e-3)
+        for rows in (X, sp.csr_array(X))
+    ]
+    assert error[0] == pytest.approx(error[1], rel=1e-6)
+    cloud = Cloud(X)
+    cloud.intercept_error(y, None, Squared(), w, 0.25, 1e-3)
+    assert cloud.longest >= np.linalg.norm(exact, axis=1).max()
+    assert cloud.reach >= np.linalg.norm(exact - cloud.centre, axis=1).max()

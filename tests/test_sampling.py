@@ -14,7 +14,12 @@ from scipy.stats import binom, chi2, chi2_contingency
 from adasdca import _core
 from chance import RARE, WEIGHTS, luck
 
-SAMPLERS = {"plan": _core.plan, "tree": _core.draw_tree}
+
+def plan(*arguments):
+    return _core.Planner().plan(*arguments)
+
+
+SAMPLERS = {"plan": plan, "tree": _core.draw_tree}
 #: Rates so far apart, or falling so fast, that single precision could not tell their rings.
 EXTREMES = {
     "steep": (np.array([1.0, 2.0, 3.0]), 1e12),
@@ -137,11 +142,11 @@ def test_few_rows_many_picks(m, sampler):
 def test_the_comparison_can_fail():
     """A tenth more or less decay, or a weight a fifth too large, does not pass."""
     weight = WEIGHTS["lognormal"]
-    picks = draws(_core.plan, weight, 2.0, 32, 3000)
+    picks = draws(plan, weight, 2.0, 32, 3000)
     for m in (1.8, 2.2):
         assert least_luck(picks, algorithm_2(weight, m, 32, 3000), 8) < RARE
     wrong = weight * np.where(np.arange(8) == weight.argmax(), 1.2, 1.0)
-    first = np.bincount(draws(_core.plan, weight, 2.0, 8, 12_000)[:, 0], minlength=8)
+    first = np.bincount(draws(plan, weight, 2.0, 8, 12_000)[:, 0], minlength=8)
     assert luck(first, 12_000 * weight / weight.sum()) > RARE
     assert luck(first, 12_000 * wrong / wrong.sum()) < RARE
 
@@ -153,7 +158,7 @@ def test_order_of_pairs(n):
     runs, place = 400_000 // n, np.empty(n)
     first = np.zeros(n // 2)
     for key in range(runs):
-        rows, at = np.unique(_core.plan(weight, 1e15, n, key), return_index=True)
+        rows, at = np.unique(plan(weight, 1e15, n, key), return_index=True)
         assert len(rows) == n
         place[rows] = at
         first += place[0 : n - 1 : 2] < place[1:n:2]
@@ -170,7 +175,7 @@ def test_visits_by_size_of_weight(n, m):
     size = np.random.default_rng(n).permutation(n) % 9
     weight = WEIGHTS["powers"][size]
     runs, count = (60, 2 * n) if n < 1000 else (max(2, 30_000 // n), n)
-    picks = draws(_core.plan, weight, m, count, runs)
+    picks = draws(plan, weight, m, count, runs)
     # For many rows the tree, held to the letter above, is quicker than the letter.
     if n < 1000:
         others = algorithm_2(weight, m, count, runs)
@@ -188,7 +193,7 @@ def test_many_equal_rows_come_in_any_order(spread):
     """Half a million clocks: rows of one weight are alike, next to each other or far apart."""
     n, half = 1 << 19, 1 << 18
     weight = np.tile(np.exp(spread * np.random.default_rng(4).normal(size=half)), 2)
-    picks = _core.plan(weight, 3.0, n, 5)
+    picks = plan(weight, 3.0, n, 5)
     rows, at = np.unique(picks, return_index=True)
     place = np.full(n, n)
     place[rows] = at
@@ -213,7 +218,7 @@ def test_a_planner_forgets_the_last_plan():
         for spread, m, count in ((1, 2.0, n), (30, 10.0, 2 * n), (3, 1e15, n), (0, 1.5, 40)):
             weight = np.exp(spread * rng.normal(size=n)) * (rng.random(n) > 0.2)
             weight[-1] = 1.0
-            fresh = _core.plan(weight, m, count, n)
+            fresh = plan(weight, m, count, n)
             np.testing.assert_array_equal(planner.plan(weight, m, count, n), fresh)
 
 
@@ -222,7 +227,7 @@ def test_heavy_rows_that_a_sample_misses(light):
     """Four rows hold all the weight of 20,000; the first picks are theirs, in no special order."""
     weight = np.full(20_000, light)
     weight[10_001:10_005] = 1.0
-    picks = draws(_core.plan, weight, 2.0, 20_000, 400)[:, :2] - 10_001
+    picks = draws(plan, weight, 2.0, 20_000, 400)[:, :2] - 10_001
     assert picks.min() >= 0
     assert picks.max() < 4
     both = np.where(np.eye(4, dtype=bool), 0.5, 1.0) / 14
@@ -234,7 +239,7 @@ import os, sys
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # its buffers, one a processor, count in RLIMIT_AS
 from resource import RLIMIT_AS, setrlimit
 from numpy import nextafter, ones
-from adasdca._core import plan
+from adasdca._core import Planner
 
 setrlimit(RLIMIT_AS, (1 << 33, 1 << 33))
 # In one of the first four a ring falls into the last 2**-25 before the horizon.
@@ -242,7 +247,7 @@ cases = [(ones(200_000), 2.0, 200_000, key) for key in range(8, 12)]
 cases += [(ones(1000), nextafter(1.0, 2.0), 1000, 0), (ones(100_000), 1 + 1e-13, 1000, 0)]
 for weight, m, count, key in cases:
     print(len(weight), repr(m), count, key, file=sys.stderr, flush=True)
-    picks = plan(weight, m, count, key)
+    picks = Planner().plan(weight, m, count, key)
     assert picks.shape == (count,) and picks.min() >= 0
 """
 

@@ -150,6 +150,10 @@ def test_the_first_one_needs_no_row(loss, regularizer, intercept):
     assert (short.active, short.moved) == (whole.active, whole.moved)
     for name in ("coef", "beta", "certified", "intercept"):
         np.testing.assert_array_equal(getattr(short, name), getattr(whole, name))
+    weights = backend.survey(frozenset({"adaptive"}))
+    assert (weights.active, weights.gap) == (whole.active, short.gap)
+    assert weights.spread == pytest.approx(whole.spread, rel=1e-12)
+    np.testing.assert_allclose(weights.adaptive, whole.adaptive, rtol=1e-14)
 
 
 @pytest.mark.parametrize("how", ["restart", "place", "follow", "multiplier"])

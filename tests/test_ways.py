@@ -5,9 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
+import cases
 from adasdca.auto.costs import Costs
+from adasdca.auto.second_order import EquationChoice
 from adasdca.backends.blas import _controller, one_thread
+from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
+from adasdca.newton.equations import Equations
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 
@@ -54,3 +58,33 @@ def test_one_thread_for_lapack_whoever_leaves_first():
         assert all(library.num_threads == 1 for library in _controller().lib_controllers)
         second.__exit__(None, None, None)
         assert counts() == before
+
+
+@pytest.mark.parametrize(("price", "way"), [(1e3, "iterations"), (1e-3, "features")])
+def test_iterations_of_rounded_kinks_are_tried_first(monkeypatch, price, way):
+    """They may cost as much as the next way, whatever they are foretold to."""
+    X, y = cases.make_data("hinge", n=200, d=30)
+    problem = Problem.checked(X, y, loss="hinge", lam=1e-3)
+    backend = LocalBackend(problem)
+    costs = Costs(backend.facts, problem.loss)
+    next_one = 4.0 * costs.iteration * price  # of the four steps expected
+    foretold = {"iterations": 1e30, "features": next_one}
+    monkeypatch.setattr(costs, "equations", lambda *_: dict(foretold))
+    solved = []
+    monkeypatch.setattr(
+        "adasdca.auto.second_order.solve_by_features", lambda *_: solved.append("features") or STEP
+    )
+    choice = EquationChoice(costs, True, 4.0, tried=False)
+    term = backend.term(0.1, np.zeros(len(y)))
+    u = term.place(np.zeros(30), 0.0).u
+    STEP = u, 0.0
+    choice(term, Equations(problem.mu, problem.mu * u, 0.0, False), np.inf)
+    assert choice.iterations.taken <= price + 1
+    assert (solved or ["iterations"])[-1] == way
+
+
+def test_with_an_l1_term_the_path_takes_inner_products_anew():
+    X, y = cases.make_data("hinge", n=50, d=400)
+    facts = RowFacts(Problem.checked(X, y, loss="hinge", lam=1.0).rows)
+    costs = Costs(facts, adasdca.Hinge())
+    assert costs.path_step(False) > costs.path_step(True)

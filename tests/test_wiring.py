@@ -115,7 +115,7 @@ def test_the_divisor_is_m_and_no_other(sampler):
 def test_a_plan_is_drawn_as_it_says(tree, point):
     backend = point[1]
     weights = np.random.default_rng(0).exponential(size=N)
-    draw = _core.draw_tree if tree else _core.plan
+    draw = _core.draw_tree if tree else _core.Planner().plan
     for m in (2.0, 10.0):
         for epoch in (0.5, 1.0, 3.0):
             rows = backend.epochs.draw(ThinnedDraws(weights, m, epoch, 5, tree), FOREVER)

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "bindings/workspace.hpp"
-#include "newton/newton.hpp"
+#include "newton/steps.hpp"
 #include "rows/products.hpp"
 
 namespace {
@@ -98,6 +98,57 @@ void bind_newton(nb::class_<Workspace>& workspace) {
             "start"_a, "threads"_a,
             "The length of a step along scores + length change, and whether its slope was above "
             "rounding; `rest` is the slope at 0 of what is not the rows', its own, and its size.")
+        .def(
+            "newton_steps",
+            [](Workspace& ws, std::tuple<Output, Output, Output, Output, Output> arrays, double b,
+               double value, double length, std::optional<Vector<double>> centre,
+               Vector<double> stiff, std::optional<Vector<double>> fixed, double held,
+               std::optional<Vector<double>> middle, std::tuple<double, double, bool, bool> more,
+               std::tuple<double, double, std::int64_t> goal, int threads, double seconds) {
+                const std::int64_t n = ws.problem.n, d = ws.problem.d;
+                auto per_feature = [&](const auto& x) {
+                    return static_cast<std::int64_t>(x.size()) == d;
+                };
+                if (centre) expect_rows(ws, *centre, "centre");
+                expect(per_feature(stiff), "stiff: one entry per feature");
+                expect(!fixed || per_feature(*fixed), "fixed: one entry per feature");
+                expect(!middle || per_feature(*middle), "middle: one entry per feature");
+                const auto& [v, u, scores, beta, curvature] = arrays;
+                NewtonPoint point{pointer(v, d),
+                                  pointer(scores, n),
+                                  pointer(beta, n),
+                                  pointer(curvature, n),
+                                  pointer(u, d),
+                                  b,
+                                  value};
+                const NewtonTerms terms{{length, centre ? centre->data() : nullptr},
+                                        stiff.data(),
+                                        fixed ? fixed->data() : nullptr,
+                                        held,
+                                        middle ? middle->data() : nullptr,
+                                        std::get<0>(more),
+                                        std::get<2>(more),
+                                        std::get<3>(more),
+                                        std::get<1>(more)};
+                std::int64_t steps = 0;
+                const NewtonEnding ending = released(seconds, [&](StopToken& token) {
+                    if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
+                    NewtonSteps newton(ws.iterate, *ws.gram_columns, terms, point, threads, token);
+                    return newton.run(std::get<0>(goal), std::get<1>(goal), std::get<2>(goal),
+                                      steps);
+                });
+                const Derivatives& sums = point.sums;
+                return std::tuple(static_cast<int>(ending), steps, point.b, point.value,
+                                  std::tuple(sums.balance, sums.mass, sums.away, sums.reach,
+                                             static_cast<std::int64_t>(sums.curved)));
+            },
+            "arrays"_a, "b"_a, "value"_a, "length"_a, "centre"_a.none(), "stiff"_a,
+            "fixed"_a.none(), "held"_a, "middle"_a.none(), "more"_a, "goal"_a, "threads"_a,
+            "seconds"_a,
+            "Take Newton steps from a point with its u, scores, duals and curvature, which they "
+            "write; return why they ended, how many, b, the value, and sums as `derive` does. "
+            "`more`: mu, the mass that is none, intercept, rounded; `goal`: what may be left, the "
+            "share of the value, and the most steps.")
         .def(
             "combine",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {

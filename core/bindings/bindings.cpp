@@ -2,11 +2,11 @@
 #include "bindings/bindings.hpp"
 
 #include "duality/intercept.hpp"
+#include "rows/dense_panels.hpp"
 #include "rows/inspection.hpp"
 #include "rows/lengths.hpp"
 #include "sampling/draws.hpp"
 #include "sampling/planner.hpp"
-#include "sampling/probabilities.hpp"
 #include "sampling/step_residue.hpp"
 #include "sampling/tree.hpp"
 
@@ -58,6 +58,21 @@ void bind_dense_looks(nb::module_& m) {
             });
         },
         "x"_a.noconvert(), "centre"_a, "squares"_a, "apart"_a, squares_doc);
+    m.def(
+        "scores_about",
+        [](Grid<T> x, Vector<double> centre, Vector<double> w, double b, Output scores) {
+            const auto n = static_cast<std::int64_t>(x.shape(0)),
+                       d = static_cast<std::int64_t>(x.shape(1));
+            expect(static_cast<std::int64_t>(centre.size()) == d, "centre: one entry per feature");
+            expect(static_cast<std::int64_t>(w.size()) == d, "w: one entry per feature");
+            double* to = pointer(scores, n);
+            return released(1e18, [&](StopToken& token) {
+                return scores_about(DenseMatrix<T>{x.data(), n, d}, centre.data(), w.data(), b, to,
+                                    token);
+            });
+        },
+        "x"_a.noconvert(), "centre"_a, "w"_a, "b"_a, "scores"_a,
+        "Write x_i.w + b; return the largest |x_i - centre|^2.");
 }
 
 template <class T, class Index>
@@ -78,16 +93,6 @@ void bind_squares(nb::module_& m) {
         "apart"_a, squares_doc);
 }
 
-int supported_level() {
-#ifdef ADASDCA_X86_LEVELS
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) return 4;
-    if (__builtin_cpu_supports("x86-64-v3")) return 3;
-    if (__builtin_cpu_supports("x86-64-v2")) return 2;
-#endif
-    return 0;
-}
-
 }  // namespace
 
 NB_MODULE(ADASDCA_MODULE, m) {
@@ -98,7 +103,6 @@ NB_MODULE(ADASDCA_MODULE, m) {
     nb::set_leak_warnings(false);
 #endif
     m.attr("_interface") = interface_digest();
-    m.def("supported_level", &supported_level, "The x86-64 level of this processor; 0 elsewhere.");
 
     nb::class_<LossHandle>(m, "Loss", "A loss as the kernels know it.")
         .def_static(
@@ -263,16 +267,15 @@ NB_MODULE(ADASDCA_MODULE, m) {
         "From now on every kernel of this thread is left by KeyboardInterrupt once the wish is "
         "made, and by Expired after so many seconds; None: by neither.");
     m.def("check", &raise_if_stopped, "Stop here if a kernel would.");
-    m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
     m.def(
-        "plan",
-        [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key) {
-            return own(released(1e18, [&](StopToken& token) {
-                return Planner().plan(view(weight), m, count, key, token);
-            }));
+        "gram_pairs",
+        [](Vector<double> shares, double squares, std::int64_t d) {
+            return PanelChoice(view(shares), squares, d).time / PanelChoice::pair;
         },
-        "weight"_a, "m"_a, "count"_a, "key"_a,
-        "Draw Algorithm 2's picks as an ordered set of rings.");
+        "shares"_a, "squares"_a, "d"_a,
+        "What a sparse row of a Gram matrix costs, in pairs of entries: of the shares of the rows "
+        "that have a column, falling, and the mean square of a row's number of entries.");
+    m.def("subkey", &subkey, "key"_a, "index"_a, "The key of a sub-stream of random numbers.");
     nb::class_<Planner>(m, "Planner", "Draws plans, and keeps its buffers from one to the next.")
         .def(nb::init<>())
         .def(
@@ -283,7 +286,8 @@ NB_MODULE(ADASDCA_MODULE, m) {
                     return planner.plan(view(weight), m, count, key, token);
                 }));
             },
-            "weight"_a, "m"_a, "count"_a, "key"_a);
+            "weight"_a, "m"_a, "count"_a, "key"_a,
+            "Draw Algorithm 2's picks as an ordered set of rings.");
     m.def(
         "draw_tree",
         [](Vector<double> weight, double m, std::int64_t count, std::uint64_t key, double seconds) {
@@ -320,13 +324,4 @@ NB_MODULE(ADASDCA_MODULE, m) {
                 return own(released(1e18, [&](StopToken&) { return table.draw(count, key); }));
             },
             "count"_a, "key"_a);
-    m.def(
-        "water_fill",
-        [](Vector<double> s, double numerator, Output p) {
-            expect(p.size() == s.size(), "p must be as long as s");
-            return released(1e18, [&](StopToken&) {
-                return water_fill(view(s), numerator, {p.data(), p.size()});
-            });
-        },
-        "s"_a, "numerator"_a, "p"_a);
 }

@@ -22,19 +22,26 @@ struct SurveyArrays {
     double* coef = nullptr;       // the w at which P was taken
 };
 
+// What some rows weigh in the adaptive distribution.
+struct DistributionSums {
+    double active = 0, moved = 0, weight = 0, weight_squared = 0;
+};
+
 struct Survey {
     Certified certificate;
     double intercept = 0;
     std::int64_t active = 0;  // rows with a positive weight
     std::int64_t moved = 0;   // rows whose dual is not 0
-    double spread =
-        1;  // share of the rows that the adaptive distribution visits in effect, at most 1
+    double spread = 1;        // share of the rows that the adaptive distribution visits in effect
     bool complete = false;
-};
 
-// What the rows of a block weigh in the adaptive distribution.
-struct DistributionSums {
-    double active = 0, moved = 0, weight = 0, weight_squared = 0;
+    void take(const DistributionSums& all, std::int64_t n) {
+        active = static_cast<std::int64_t>(all.active);
+        moved = static_cast<std::int64_t>(all.moved);
+        const double share =
+            all.weight / all.weight_squared * (all.weight / static_cast<double>(n));
+        if (share < 1) spread = share;
+    }
 };
 
 inline DistributionSums distribution_sums(double gamma, const RowBlock& rows, double* to) {
@@ -71,42 +78,58 @@ void follow_scores(const LossType loss, RowBlock& rows) {
         rows.b[k] = loss.ascent(rows.z[k], rows.target[k]);
 }
 
-// Sums of rows whose scores and duals are all 0: phi* is 0 there, and no row need be read.
-template <class LossType>
+// Sums of rows whose scores and duals are all 0: phi* is 0 there, and of a row only q matters. With
+// margins all targets are 1, and the loss is taken once.
+template <bool margins, class LossType>
 GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targets,
-                     const double* weight, double& active) {
-    double value = 0, slip = 0, moving = 0;
-#pragma omp simd reduction(+ : value, slip, moving)
+                     const double* weight, const double* q, double* to, DistributionSums& all) {
+    double value = 0, slip = 0, active = 0, sum = 0, squares = 0;
+#pragma omp simd reduction(+ : value, slip, active, sum, squares)
     for (std::int64_t k = 0; k < count; ++k) {
-        const double t = targets[k], c = weight[k];
+        const double t = margins ? 1.0 : targets[k], c = weight[k];
         const double delta = 4.0 * unit_roundoff * std::abs(t), s = loss.ascent(0.0, t);
+        const double w = adaptive_weight(loss.gamma, c, q[k], s, loss.excess(0.0, 0.0, t));
         value += c * loss.value(0.0, t);
         slip += c * delta * (std::abs(s) + loss.variation(0.0, t, delta));
-        moving += c * s != 0 ? 1.0 : 0.0;
+        to[k] = w;
+        active += w > 0 ? 1.0 : 0.0;
+        sum += w;
+        squares += w * w;
     }
-    active += moving;
+    all.active += active;
+    all.weight += sum;
+    all.weight_squared += squares;
     return {value, value, slip, slip, 0};
 }
 
-// The first survey of most solves, where w = 0, b = 0 and beta = 0.
-inline Survey survey_at_zero(const Iterate& it, const SurveyArrays& out, StopToken& token) {
+// The first survey of most solves, where w = 0, b = 0 and beta = 0: no entry of a row is read.
+inline Survey survey_at_zero(Iterate& it, const SurveyArrays& out, StopToken& token) {
     const Problem& problem = *it.problem;
     const RowBlocks blocks(problem);
     std::vector<GapSums> sums(static_cast<std::size_t>(blocks.count));
-    const std::vector<double> ones(static_cast<std::size_t>(block_rows), 1.0);
-    double active = 0;
-    std::visit(
-        [&](const auto& loss) {
-            blocks.each(1, token, [&](std::int64_t begin, std::int64_t count, const double* c) {
-                const double* targets = loss.margin ? ones.data() : problem.y + begin;
-                sums[begin / block_rows] = sums_at_zero(loss, count, targets, c, active);
+    DistributionSums all;
+    double q[block_rows] = {}, unused[block_rows];
+    blocks.each(1, token, [&](std::int64_t begin, std::int64_t count, const double* c) {
+        double* to = out.weight ? out.weight + begin : unused;
+        if (out.weight)
+            with_rows(it, [&](const auto& rows) {
+                for (std::int64_t k = 0; k < count; ++k) q[k] = rows[begin + k].state.q;
             });
-        },
-        problem.loss);
-    const std::vector<double> zero(static_cast<std::size_t>(problem.d));
+        const double* targets = problem.y + begin;
+        sums[begin / block_rows] = std::visit(
+            [&](const auto& loss) {
+                return loss.margin ? sums_at_zero<true>(loss, count, targets, c, q, to, all)
+                                   : sums_at_zero<false>(loss, count, targets, c, q, to, all);
+            },
+            problem.loss);
+    });
     Survey result;
-    result.certificate = certified(problem, total_of(sums), zero.data(), zero.data(), 0, false);
-    result.active = static_cast<std::int64_t>(active);
+    const double* w = it.primal();
+    result.certificate = certified(problem, total_of(sums), w, it.u.data(), 0, false);
+    if (out.weight)
+        result.take(all, problem.n);
+    else
+        result.active = static_cast<std::int64_t>(all.active);
     std::fill_n(out.coef, problem.d, 0.0);
     std::fill_n(out.beta, problem.n, 0.0);
     if (out.certified != out.beta) std::fill_n(out.certified, problem.n, 0.0);
@@ -124,7 +147,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     const double* w = it.primal();
     // The first survey of most solves: every score is 0.
     const bool still = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
-    const bool by_row = out.score || out.residue || out.share || out.weight;
+    const bool by_row = out.score || out.residue || out.share;
     if (it.fresh && still && !by_row) return survey_at_zero(it, out, token);
     const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
     std::vector<GapSums> sums(blocks);
@@ -237,15 +260,14 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     if (!result.complete) return result;
     it.follow = false;
 
-    double weight = 0, weight_squared = 0;
-    for (const DistributionSums& distribution : distributions) {
-        result.active += static_cast<std::int64_t>(distribution.active);
-        result.moved += static_cast<std::int64_t>(distribution.moved);
-        weight += distribution.weight;
-        weight_squared += distribution.weight_squared;
+    DistributionSums all;
+    for (const DistributionSums& part : distributions) {
+        all.active += part.active;
+        all.moved += part.moved;
+        all.weight += part.weight;
+        all.weight_squared += part.weight_squared;
     }
-    const double spread = weight / weight_squared * (weight / static_cast<double>(problem.n));
-    if (spread < 1) result.spread = spread;
+    result.take(all, problem.n);
     if (out.coef) std::copy(w, w + problem.d, out.coef);
     result.intercept = bias;
     auto& best = result.certificate;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -17,9 +19,43 @@
 
 namespace adasdca {
 
+// How many of the commonest columns are gathered, and the nanoseconds of a row that it takes.
+struct PanelChoice {
+    static constexpr std::int64_t tile = 8, narrow = 64;
+    static constexpr double pair = 0.55;  // half of 1.1 for a pair of other entries
+    std::int64_t columns = 0;
+    double time = std::numeric_limits<double>::infinity();
+
+    // That of least cost, as measured: 2.2 for a tile of the panel's product, 0.7 for a vector of
+    // the panel met by another entry (2 where those sums outgrow the first-level cache), 2 to sort
+    // an entry into its place (0.5 where all of a few columns are gathered, 0 where none is).
+    // Given are the shares of the rows that have a column, falling and 0 after their end, and the
+    // mean square of the number of entries of a row.
+    PanelChoice(std::span<const double> shares, double squares, std::int64_t d) {
+        const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+        double left = all;
+        for (std::int64_t k = 0;; k = std::min(d, k + tile)) {
+            const double tiles = static_cast<double>((k + tile - 1) / tile);
+            const double share = all > 0 ? left / all : 0;
+            const double vector =
+                (static_cast<double>(d) - 8 * tiles) * tiles * 64 < 24e3 ? 0.7 : 2.0;
+            const double sorting = k == 0 ? 0.0 : k == d && d <= narrow ? 0.5 : 2.0;
+            const double cost = 2.2 * tiles * (tiles + 1) / 2 + vector * left * tiles +
+                                pair * squares * share * share + sorting * all;
+            if (cost < time) {
+                time = cost;
+                columns = k;
+            }
+            if (k == d || 2.2 * tiles * tiles / 2 > time) return;
+            const auto end = std::min(std::min(d, k + tile), std::ssize(shares));
+            for (std::int64_t j = k; j < end; ++j) left -= shares[j];
+        }
+    }
+};
+
 // Which columns are gathered: panel[slot[j]] for those, slot[j] = -1 - (number among the others).
 struct GramColumns {
-    static constexpr std::int64_t tile = 8, narrow = 64;
+    static constexpr std::int64_t tile = PanelChoice::tile, narrow = PanelChoice::narrow;
     std::vector<std::int32_t> slot, dense, others;
     std::int64_t width = 0;  // length of a panel, a multiple of `tile`
     double time = 0;         // nanoseconds of a row's part of the matrix, roughly
@@ -52,7 +88,14 @@ struct GramColumns {
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(),
                          [&](std::int32_t a, std::int32_t b) { return count[a] > count[b]; });
-        const std::int64_t chosen = choose(order, count, squares, n < 4096 ? n : (n + 15) / 16);
+        const double unit =
+            1.0 / static_cast<double>(n < 4096 ? std::max<std::int64_t>(n, 1) : (n + 15) / 16);
+        std::vector<double> shares(static_cast<std::size_t>(d));
+        for (std::int64_t j = 0; j < d; ++j)
+            shares[j] = static_cast<double>(count[order[j]]) * unit;
+        const PanelChoice choice(shares, squares * unit, d);
+        const std::int64_t chosen = choice.columns;
+        time = choice.time;
         width = (chosen + tile - 1) / tile * tile;
         dense.assign(order.begin(), order.begin() + chosen);
         std::sort(dense.begin(), dense.end());
@@ -61,38 +104,6 @@ struct GramColumns {
             slot[dense[k]] = static_cast<std::int32_t>(k);
         for (std::size_t k = 0; k < others.size(); ++k)
             slot[others[k]] = -1 - static_cast<std::int32_t>(k);
-    }
-
-  private:
-    // The number of gathered columns of least cost, in nanoseconds a row as measured: 2.2 for a
-    // tile of the panel's product, 0.7 for a vector of the panel met by another entry (2 where
-    // those sums outgrow the first-level cache), 1.1 for a pair of other entries, 2 to sort an
-    // entry into its place (0.5 where all of a few columns are gathered, 0 where none is).
-    std::int64_t choose(const std::vector<std::int32_t>& order,
-                        const std::vector<std::int64_t>& count, double squares, std::int64_t rows) {
-        const auto d = static_cast<std::int64_t>(order.size());
-        const double unit = 1.0 / static_cast<double>(std::max<std::int64_t>(rows, 1));
-        double all = 0;
-        for (const auto c : count) all += static_cast<double>(c) * unit;
-        double left = all;
-        time = std::numeric_limits<double>::infinity();
-        std::int64_t best = 0;
-        for (std::int64_t k = 0;; k = std::min(d, k + tile)) {
-            const double tiles = static_cast<double>((k + tile - 1) / tile);
-            const double share = all > 0 ? left / all : 0;
-            const double vector =
-                (static_cast<double>(d) - 8 * tiles) * tiles * 64 < 24e3 ? 0.7 : 2.0;
-            const double sorting = k == 0 ? 0.0 : k == d && d <= narrow ? 0.5 : 2.0;
-            const double cost = 2.2 * tiles * (tiles + 1) / 2 + vector * left * tiles +
-                                0.55 * squares * unit * share * share + sorting * all;
-            if (cost < time) {
-                time = cost;
-                best = k;
-            }
-            if (k == d || 2.2 * tiles * tiles / 2 > time) return best;
-            for (std::int64_t j = k; j < std::min(d, k + tile); ++j)
-                left -= static_cast<double>(count[order[j]]) * unit;
-        }
     }
 };
 
@@ -131,27 +142,9 @@ ADASDCA_INLINE void scatter_panel(const SparseRow<std::int32_t, Values>& row, st
 }
 #endif
 
-// Write a dense row less the centre, times `root`.
-template <class T>
-ADASDCA_INLINE void write_panel(const DenseRow<T>& row, std::int64_t width, double root,
-                                const double* centre, double* panel) {
-    const std::int64_t d = row.size;
-    const T* x = row.values;
-    if (centre) {
-#pragma omp simd
-        for (std::int64_t j = 0; j < d; ++j)
-            panel[j] = root * (static_cast<double>(x[j]) - centre[j]);
-    } else {
-#pragma omp simd
-        for (std::int64_t j = 0; j < d; ++j) panel[j] = root * static_cast<double>(x[j]);
-    }
-    for (std::int64_t j = d; j < width; ++j) panel[j] = 0;
-}
-
 // Write a sparse row that is all in the panel, where slots are columns, times `root`.
 template <class Row>
-ADASDCA_INLINE void write_panel(const Row& row, std::int64_t width, double root, const double*,
-                                double* panel) {
+ADASDCA_INLINE void write_panel(const Row& row, std::int64_t width, double root, double* panel) {
 #ifdef __AVX512F__
     if constexpr (requires { scatter_panel(row, width, root, panel); })
         if (width <= GramColumns::narrow) return scatter_panel(row, width, root, panel);

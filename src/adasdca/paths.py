@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.base import Backend
+from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda.device import copied
 from adasdca.backends.named import get_backend
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.engine.stop import Callback
+from adasdca.errors import InputError
 from adasdca.frames import as_html, to_frame
 from adasdca.methods import Method, get_method
 from adasdca.predictor import Track
-from adasdca.problem.data import CheckedRows
 from adasdca.problem.device_rows import in_kind, is_on_device
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from adasdca.solution import Solution, State, Status
-from adasdca.solver import solution_in_kind, solve
+from adasdca.solver import check_threads, solution_in_kind, solve_problem
 
 Array = NDArray[np.float64]
 
@@ -195,20 +199,20 @@ def path(
         intercept_scaling=intercept_scaling,
         device=backend == "cuda",
     )
-    grid, given = _check_grid(Cs), X
-    if backend is None:
-        X = problem.rows.matrix
-    else:
-        get_backend(backend)  # an unknown one is told before anything is copied
-        X, screen = CheckedRows(copied(problem.rows)), False
+    grid, threads = _check_grid(Cs), check_threads(n_threads)
+    # A penalised intercept is a coefficient like others, until the solutions are told.
+    posed = replace(problem, constant=0.0)
+    make: Callable[[Problem], Backend] = partial(LocalBackend, n_threads=threads)
+    if backend is not None:
+        make = get_backend(backend)  # an unknown one is told before anything is copied
+        posed, screen = replace(posed, rows=copied(problem.rows)), False
     options: dict[str, Any] = {
-        "backend": backend,
         "method": method,
         "tol": tol,
         "max_epochs": max_epochs,
         "max_time": max_time,
         "callback": callback,
-        "n_threads": n_threads,
+        "threads": threads,
         "random_state": random_state,
     }
     lams = 1.0 / (grid * problem.total)
@@ -220,7 +224,7 @@ def path(
     options["method"] = track.method
     with interruption() as around:
         for lam in lams.tolist():
-            descent = Descent(replace(problem, lam=lam), X, options, around)
+            descent = Descent(replace(posed, lam=lam), make, options, around)
             try:
                 around.check()
                 solution = descent.run(track.start(lam * problem.total), screen)
@@ -235,10 +239,10 @@ def path(
             if solution.status is Status.INTERRUPTED:
                 break
         found = _gathered(problem, grid, lams, descents, solutions)
-    if not is_on_device(given):
+    if not is_on_device(X):
         return found
-    solutions = [solution_in_kind(each, given) for each in found.solutions]
-    coefs, intercepts = in_kind(found.coefs, given), in_kind(found.intercepts, given)
+    solutions = [solution_in_kind(each, X) for each in found.solutions]
+    coefs, intercepts = in_kind(found.coefs, X), in_kind(found.intercepts, X)
     return replace(found, coefs=coefs, intercepts=intercepts, solutions=solutions)
 
 
@@ -282,7 +286,7 @@ def _check_grid(Cs: Any) -> Array:
         or not np.isfinite(grid).all()
         or grid[0] <= 0
     ):
-        raise ValueError(
+        raise InputError(
             f"Cs = {Cs!r} is not allowed; pass finite numbers above 0, or how many of them."
         )
     return grid
@@ -296,11 +300,15 @@ class Descent:
     """
 
     def __init__(
-        self, problem: Problem, X: Any, options: dict[str, Any], around: Interruption
+        self,
+        problem: Problem,
+        backend: Callable[[Problem], Backend],
+        options: dict[str, Any],
+        around: Interruption,
     ) -> None:
-        self.whole, self.part = (problem, X), (problem, X)
+        self.whole, self.part = problem, problem
         self.rows, self.features = (np.arange(k) for k in problem.rows.shape)
-        self.options = options
+        self.backend, self.options = backend, options
         self.n_epochs = 0
         self._around = around
         self._began = time.perf_counter()
@@ -310,11 +318,11 @@ class Descent:
         """Solve, and certify the whole problem."""
         try:
             solution = self._descend(start, screen)
-            if self.part[0] is self.whole[0]:
+            if self.part is self.whole:
                 return solution
             if solution.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
                 return self._cut(solution)
-            return self._solve(*self.whole, self._lifted(solution.state), self._epochs_left())
+            return self._solve(self.whole, self._lifted(solution.state), self._epochs_left())
         except KeyboardInterrupt:
             if self._last is None:
                 raise
@@ -324,7 +332,7 @@ class Descent:
         """Solve on ever smaller parts of the problem."""
         stretch = STRETCH if screen else self.options["max_epochs"]
         while True:
-            solution = self._solve(*self.part, start, min(stretch, self._epochs_left()))
+            solution = self._solve(self.part, start, min(stretch, self._epochs_left()))
             if solution.status is not Status.EPOCH_LIMIT or self._epochs_left() == 0:
                 return solution
             start = self._screened(solution)
@@ -335,7 +343,7 @@ class Descent:
 
     def _lifted(self, state: State) -> State:
         """Return a state of the part as one of the whole problem."""
-        beta = np.zeros(len(self.whole[0].y))
+        beta = np.zeros(len(self.whole.y))
         beta[self.rows] = state.beta
         return replace(state, beta=beta)
 
@@ -347,56 +355,47 @@ class Descent:
             return replace(self._last, status=solution.status)
         start = self._lifted(solution.state)
         with self._around.opened():
-            whole = self._solve(*self.whole, start, 0, callback=None, max_time=None)
+            whole = self._solve(self.whole, start, 0, callback=None, max_time=None)
         return replace(whole, status=solution.status)
 
     def _screened(self, solution: Solution) -> State:
         """Leave idle rows and features out if that makes the problem enough smaller."""
-        problem, X = self.part
+        problem, X = self.part, self.part.rows.matrix
         rows, features = ~idle_rows(problem, X, solution), ~idle_features(problem, X, solution)
         both = problem.loss.kind == "regression" or len(np.unique(problem.y[rows])) == 2
         pays = rows.mean() * features.mean() <= WORTHWHILE
         if not (pays and both and rows.any() and features.any()):
             return solution.state
-        self.part = _restricted(problem, rows, features), X[rows][:, features]
+        self.part = _restricted(problem, np.flatnonzero(rows), np.flatnonzero(features))
         self.rows, self.features = self.rows[rows], self.features[features]
         return replace(solution.state, beta=solution.state.beta[rows])
 
-    def _solve(
-        self, problem: Problem, X: Any, start: Any, max_epochs: int, **limits: Any
-    ) -> Solution:
-        left = self.options["max_time"]
+    def _solve(self, problem: Problem, start: Any, max_epochs: int, **limits: Any) -> Solution:
+        now, left = time.perf_counter(), self.options["max_time"]
         if left is not None:
-            left = max(0.0, left - (time.perf_counter() - self._began))
-        solution = solve(
-            X,
-            problem.y,
-            loss=problem.loss,
-            lam=problem.lam,
-            l1_ratio=problem.l1_ratio,
-            bounds=problem.bounds,
-            penalty_factors=problem.penalty_factors,
-            sample_weight=problem.weight,
-            fit_intercept=problem.fit_intercept,
+            left = max(0.0, left - (now - self._began))
+        solution = solve_problem(
+            problem,
+            self.backend,
             warm_start=start,
+            start=now,
             **{**self.options, "max_epochs": max_epochs, "max_time": left, **limits},
         )
         self.n_epochs += solution.n_epochs
-        if problem is self.whole[0]:
+        if problem is self.whole:
             self._last = solution
         return solution
 
 
-def _restricted(problem: Problem, rows: NDArray[np.bool_], features: NDArray[np.bool_]) -> Problem:
+def _restricted(problem: Problem, rows: NDArray[np.intp], features: NDArray[np.intp]) -> Problem:
     """Return the problem without the idle rows and features: P times N/N', the same minimiser."""
     weight = None if problem.weight is None else problem.weight[rows]
-    total = float(rows.sum()) if weight is None else float(weight.sum())
-    bounds, factors = problem.bounds, problem.penalty_factors
-    return replace(
+    total = float(len(rows)) if weight is None else float(weight.sum())
+    part = replace(
         problem,
+        rows=problem.rows.take(rows),
         y=problem.y[rows],
         weight=weight,
-        bounds=None if bounds is None else (bounds[0][features], bounds[1][features]),
-        penalty_factors=None if factors is None else factors[features],
         lam=problem.lam * problem.total / total,
     )
+    return part.restrict(features)

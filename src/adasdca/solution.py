@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,6 +150,15 @@ class State:
     epoch: int
     seed: int
 
+    @classmethod
+    def of(
+        cls, beta: Array | Callable[[], Array], multiplier: float, epoch: int, seed: int
+    ) -> State:
+        """Return a state whose duals may come from elsewhere when they are asked for."""
+        if callable(beta):
+            return _Elsewhere(beta, multiplier, epoch, seed)
+        return cls(beta, multiplier, epoch, seed)
+
     def save(self, path: str | Path) -> None:
         """Write the state as an npz file, which replaces one of that name when it is complete."""
         with replacing(path) as file:
@@ -188,6 +198,25 @@ class State:
             )
         dual = beta.astype(np.float64, copy=False)
         return cls(dual, float(multiplier), int(epoch), int(seed))
+
+
+class _Elsewhere(State):
+    """A state whose duals are on a device until they are asked for."""
+
+    def __init__(
+        self, beta: Array | Callable[[], Array], multiplier: float, epoch: int, seed: int
+    ) -> None:
+        name = "_fetch" if callable(beta) else "beta"
+        vars(self).update({name: beta}, multiplier=multiplier, epoch=epoch, seed=seed)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "beta":
+            raise AttributeError(name)
+        vars(self)["beta"] = found = vars(self).pop("_fetch")()
+        return found
+
+    def __reduce__(self) -> Any:
+        return State, (self.beta, self.multiplier, self.epoch, self.seed)
 
 
 class Solved(Certified):

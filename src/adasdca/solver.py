@@ -25,9 +25,10 @@ from adasdca.engine.checkpoints import Checkpoint, fingerprint, watched_by
 from adasdca.engine.interruption import interruption
 from adasdca.engine.loop import Loop, Outcome
 from adasdca.engine.stop import Callback, StopRule
+from adasdca.errors import InputError
 from adasdca.methods import Method, get_method
 from adasdca.problem.data import CheckedRows
-from adasdca.problem.device_rows import in_kind, is_on_device
+from adasdca.problem.device_rows import in_kind, is_on_device, to_numpy
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count, check_number
 from adasdca.solution import Guess, History, Record, Solution, State, Status, as_beta
@@ -174,7 +175,7 @@ def solve(
     make = None if backend is None else get_backend(backend)
     if memory_limit is not None:
         if backend is not None or intercept_scaling is not None:
-            raise ValueError(
+            raise InputError(
                 f"memory_limit = {memory_limit!r} has a backend of its own, and no room for the "
                 "column of intercept_scaling; leave backend and intercept_scaling out."
             )
@@ -192,9 +193,10 @@ def solve(
         fit_intercept=fit_intercept,
         intercept_scaling=intercept_scaling,
         device=backend == "cuda",
+        stays=backend == "cuda" and checkpoint is None,
     )
     if not isinstance(pack, bool) and pack != "auto":
-        raise ValueError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
+        raise InputError(f"pack = {pack!r} is not allowed; choose True, False or 'auto'.")
     threads = check_threads(n_threads)
     found = solve_problem(
         problem,
@@ -210,6 +212,7 @@ def solve(
         start=start,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
+        stays=is_on_device(X),
     )
     return solution_in_kind(found, X)
 
@@ -244,6 +247,7 @@ def solve_problem(
     start: float,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
+    stays: bool = False,
 ) -> Solution:
     """Solve a checked problem; the arguments are those of `solve`.
 
@@ -261,6 +265,8 @@ def solve_problem(
         When the solve began, on the clock of `time.perf_counter`.
     checkpoint, checkpoint_every
         As they were given.
+    stays : bool
+        Whether the dual point stays where the backend has it.
     """
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     method = get_method(method)
@@ -302,7 +308,7 @@ def solve_problem(
                         state = State(*beta, seed)
                     rows.restart(state.beta, state.multiplier)
             if not rows.facts.ascends and method.ascends:
-                raise ValueError(
+                raise InputError(
                     f"method = {method!r} ascends coordinate by coordinate, which l1_ratio = "
                     f"{problem.l1_ratio!r}, a penalty factor of 0 or this backend does not allow; "
                     "choose method='auto', or an l1_ratio below 1 and penalty_factors above 0."
@@ -315,7 +321,7 @@ def solve_problem(
             outcome = loop.run(first - (time.perf_counter() - begun))
             if keeper is not None:
                 keeper.end(outcome.status in (Status.CONVERGED, Status.STALLED))
-            return _solution(problem, rows, outcome)
+            return _solution(problem, rows, outcome, stays)
         except _core.Expired:
             return unsolved(
                 problem.y,
@@ -328,9 +334,12 @@ def solve_problem(
             )
 
 
-def _solution(problem: Problem, rows: Backend, outcome: Outcome) -> Solution:
+def _solution(problem: Problem, rows: Backend, outcome: Outcome, stays: bool) -> Solution:
     survey, records, weight = outcome.survey, outcome.records, problem.weight
-    certified = rows.gather(survey.certified)
+    # (A copy: the state may fetch the same array later, whatever has been done to this one.)
+    certified: Any = survey.certified.copy() if stays else rows.gather(survey.certified)
+    if stays and weight is not None:
+        weight = in_kind(weight, certified)
     coef, intercept = problem.split(survey.coef, survey.intercept)
     return Solution(
         coef=coef,
@@ -376,6 +385,7 @@ def unsolved(
     state : State, optional
         Where it would have begun.
     """
+    y = to_numpy(y)
     n, none = len(y), np.zeros(len(y))
     total = float(n if weight is None else weight.sum())
     if loss.kind == "classification":  # all rows of a label have the same loss
@@ -415,7 +425,7 @@ def _check_seed(random_state: Any) -> int:
     try:
         return int(operator.index(random_state)) % 2**64
     except TypeError:
-        raise ValueError(
+        raise InputError(
             f"random_state = {random_state!r} is not understood; pass None, an integer, a "
             "numpy.random.RandomState or a numpy.random.Generator."
         ) from None

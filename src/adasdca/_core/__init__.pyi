@@ -8,9 +8,6 @@ import numpy
 from numpy.typing import NDArray
 
 
-def supported_level() -> int:
-    """The x86-64 level of this processor; 0 elsewhere."""
-
 class Loss:
     """A loss as the kernels know it."""
 
@@ -299,6 +296,11 @@ class Workspace:
         The length of a step along scores + length change, and whether its slope was above rounding; `rest` is the slope at 0 of what is not the rows', its own, and its size.
         """
 
+    def newton_steps(self, arrays: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], b: float, value: float, length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, stiff: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fixed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, held: float, middle: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, more: tuple[float, float, bool, bool], goal: tuple[float, float, int], threads: int, seconds: float) -> tuple[int, int, float, float, tuple[float, float, float, float, int]]:
+        """
+        Take Newton steps from a point with its u, scores, duals and curvature, which they write; return why they ended, how many, b, the value, and sums as `derive` does. `more`: mu, the mass that is none, intercept, rounded; `goal`: what may be left, the share of the value, and the most steps.
+        """
+
     def combine(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:
         """Write u = sum_i scale_i beta_i x_i."""
 
@@ -380,6 +382,13 @@ def squares_about(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), 
 def squares_about(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], apart: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
     """Write |x|^2 and |x - m|^2 for every row, m the centre."""
 
+@overload
+def scores_about(x: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
+
+@overload
+def scores_about(x: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: float, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """Write x_i.w + b; return the largest |x_i - centre|^2."""
+
 def vector(n: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
     """
     An array of n doubles, not initialised, in memory that earlier ones have left.
@@ -409,18 +418,21 @@ def heed(wish: Wish | None, seconds: float = 1e+18) -> None:
 def check() -> None:
     """Stop here if a kernel would."""
 
+def gram_pairs(shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: float, d: int) -> float:
+    """
+    What a sparse row of a Gram matrix costs, in pairs of entries: of the shares of the rows that have a column, falling, and the mean square of a row's number of entries.
+    """
+
 def subkey(key: int, index: int) -> int:
     """The key of a sub-stream of random numbers."""
-
-def plan(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
-    """Draw Algorithm 2's picks as an ordered set of rings."""
 
 class Planner:
     """Draws plans, and keeps its buffers from one to the next."""
 
     def __init__(self) -> None: ...
 
-    def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
+    def plan(self, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
+        """Draw Algorithm 2's picks as an ordered set of rings."""
 
 def draw_tree(weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], m: float, count: int, key: int, seconds: float = 1e+18) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]:
     """
@@ -438,6 +450,6 @@ class AliasTable:
 
     def draw(self, count: int, key: int) -> Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C')]: ...
 
-def water_fill(s: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], numerator: float, p: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float: ...
-
 LEVEL: str
+
+def supported_level() -> int: ...

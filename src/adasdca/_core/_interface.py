@@ -1,3 +1,3 @@
 """The interface of the core that these sources are for; written by `make stubs`."""
 
-DIGEST = "94fc0231"
+DIGEST = "67dd7cfb"

@@ -18,6 +18,7 @@ from adasdca.ascent.schedules import (
     StepwiseSchedule,
     UniformSchedule,
 )
+from adasdca.errors import Argument, InputError
 from adasdca.problem.data import is_number
 from adasdca.problem.problem import Problem
 
@@ -30,7 +31,7 @@ PICKERS: dict[str, Any] = {}
 
 def _check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ValueError(
+        raise InputError(
             f"{owner}: {name} = {value!r} is unknown; "
             f"choose one of {', '.join(map(repr, choices))}."
         )
@@ -38,10 +39,10 @@ def _check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...]) -
 
 def _check_smooth(method: object, problem: Problem) -> None:
     if problem.loss.smoothness == 0:
-        raise ValueError(
+        raise InputError(
             f"method = {method!r} needs a smooth loss (γ > 0); choose a smooth loss such as "
             "'smoothed_hinge', or another method such as 'adasdca+'."
-        )
+        ).about("method")
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,11 @@ class Quartz:
         """Return what the method does during one solve; an error says what does not fit."""
         if problem.fit_intercept:
             # Its averages lag behind the multipliers, which then overshoot and diverge.
-            raise ValueError(
-                f"method = {self!r} cannot fit an intercept; pass fit_intercept=False, or choose "
-                "another method such as 'adasdca+'."
-            )
+            raise InputError(
+                f"method = {self!r} cannot fit an intercept; pass ",
+                Argument("fit_intercept", False),
+                ", or choose another method such as 'adasdca+'.",
+            ).about("method")
         _check_smooth(self, problem)
         return QuartzSchedule(self.sampling, self.step == "exact")
 
@@ -177,12 +179,12 @@ class AdaSDCAPlus:
         get_rule(self.option)
         m: Any = self.m  # it may be an array, which `!=` would compare entry by entry
         if not (isinstance(m, str) and m == "auto") and not (is_number(m) and m > 1):
-            raise ValueError(
+            raise InputError(
                 f"AdaSDCAPlus: m = {self.m!r} is not allowed; "
                 "choose a finite number above 1 or 'auto'."
             )
         if not (is_number(self.epoch) and 0 < self.epoch <= LONGEST):
-            raise ValueError(
+            raise InputError(
                 f"AdaSDCAPlus: epoch = {self.epoch!r} is not allowed; "
                 f"choose a number above 0, {LONGEST} at most."
             )
@@ -203,7 +205,7 @@ class Custom:
     def __post_init__(self) -> None:
         name: object = self.name  # it may be unhashable
         if not isinstance(name, str) or name not in PICKERS:
-            raise ValueError(
+            raise InputError(
                 f"Custom: name = {self.name!r} is not registered; call "
                 "adasdca.register_method(name, function) first."
             )

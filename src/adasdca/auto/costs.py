@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from adasdca import _core
 from adasdca.auto.rates import current
 from adasdca.backends.base import Facts
 from adasdca.problem.losses import Loss
@@ -28,8 +29,6 @@ MOST_UNKNOWNS = 3000
 #: Rows a feature, least and most, whose curvature is enough for a Newton step where it changes
 #: smoothly: such steps are as many as full ones, or two more (cov1 logistic: 299 -> 200 ms).
 SAMPLE = 300, 600
-#: Columns of which a row fits into one mask, in the kernel of the Gram matrix.
-NARROW = 64
 #: Passes over the rows that conjugate gradients take for a step, if nothing better is known.
 ITERATIONS = 160.0
 
@@ -81,19 +80,9 @@ class Costs:
         facts = self.facts
         if facts.dense:
             return self.rates.dense_pair * facts.squared_length
-        # The kernel gathers the commonest columns, in tiles of eight, into dense panels. As it does
-        # (core/rows/dense_panels.hpp), take their best number: tiles in the panel's product, the
-        # panel met by other entries, pairs of those, and sorting all into place; in pairs.
-        share = facts.column_shares
-        rest = np.append(share.sum() - np.append(0.0, share.cumsum())[: len(share) : 8], 0.0)
-        tiles = np.arange(len(rest))
-        every = max(rest[0], 1e-300)
-        sorting = 4.0 * (tiles > 0)
-        if facts.d <= NARROW:
-            sorting[-1] = 1.0
-        lines = 2 * tiles * (tiles + 1) + 1.3 * rest * tiles + sorting * every
-        pairs = lines + facts.squared_length * (rest / every) ** 2
-        return self.rates.sparse_pair * float(pairs.min())
+        shares = np.ascontiguousarray(facts.column_shares)
+        pairs = _core.gram_pairs(shares, facts.squared_length, facts.d)
+        return self.rates.sparse_pair * pairs
 
     @cached_property
     def product(self) -> float:
@@ -145,9 +134,7 @@ class Costs:
             iterations = self.iterations
         prices = {"iterations": steps * iterations * self.iteration}
         if d <= MOST_UNKNOWNS:
-            prices["features"] = steps * (
-                min(active, self.sample or active) * self.gram_row + self.factor(d)
-            )
+            prices["features"] = steps * self.by_features(active)
         if active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
             # A step takes the matrix out of the known one, and two more passes.
             step = self.factor(active) + 3.0 * active**2 + self.pass_
@@ -158,6 +145,10 @@ class Costs:
             prices["rows"] = new + steps * step
         return prices
 
+    def by_features(self, active: int) -> float:
+        """Price the equations of a step by features, with so many rows of curvature."""
+        return min(active, self.sample or active) * self.gram_row + self.factor(self.facts.d)
+
     def step(self, active: int) -> float:
         """Price a Newton step beside its equations, on a set of rows with so many of curvature.
 
@@ -166,11 +157,10 @@ class Costs:
         share = min(2.0 * active / self.facts.n, 1.0)
         return 3.0 * self.rates.interpreter + share * self.pass_
 
-    @property
-    def path_step(self) -> float:
-        """A step along the central path, which all rows take part in; inf where there is none."""
+    def path_step(self, ridge: bool = True) -> float:
+        """Price a step along the central path, of all rows; inf where there is none."""
         n = self.facts.n
-        prices = self.equations(1.0, n, n)
+        prices = self.equations(1.0, n, n, ridge)
         prices.pop("iterations", None)
         # A few passes, many vectors of n numbers, and four times as much outside of kernels as a
         # Newton step.

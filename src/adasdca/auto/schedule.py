@@ -47,7 +47,7 @@ class AutoSchedule:
     ) -> None:
         self._policy = policy = policy or Policy()
         self._costs = Costs(facts, problem.loss)
-        self._intercept = problem.fit_intercept
+        self._intercept, self._gamma = problem.fit_intercept, problem.loss.smoothness
         self._tol = max(tol, 1e-15)
         self._second = SecondOrder(problem, self._costs, threads, self._tol, policy)
         self._digits = -math.log10(self._tol)
@@ -69,10 +69,15 @@ class AutoSchedule:
         self._exhausted = 0  # times in a row that it could do no more
         self._least = math.inf  # the least gap of all surveys
         # Whether second-order steps come first, whatever a survey shows.
-        rounds = self._rounds(facts.n, math.inf) if self._wide else 1
-        epoch = min(self._costs.epoch(facts.n, False, rounds), self._costs.epoch(facts.n, True))
-        step = self._costs.newton(1.0, facts.n) if self._second.quadratic else math.inf
-        self._opens = self._second.small or step < policy.quadratic_epochs * epoch
+        self._opens = self._second.small or self._one_step_pays(facts.n)
+
+    def _one_step_pays(self, n: int) -> bool:
+        """Whether the one step of a quadratic function costs less than its epochs."""
+        if not self._second.quadratic:
+            return False
+        rounds = self._rounds(n, math.inf) if self._wide else 1
+        epoch = min(self._costs.epoch(n, False, rounds), self._costs.epoch(n, True))
+        return self._costs.newton(1.0, n) < self._policy.quadratic_epochs * epoch
 
     @property
     def needs(self) -> frozenset[str]:
@@ -106,7 +111,7 @@ class AutoSchedule:
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
         adaptive = self._few_matter(survey, relative)
-        rounds = 1 if adaptive else self._rounds(n, relative)
+        rounds = self._rounds(n, relative, adaptive)
         # Surveys of wide data cost as much as epochs.
         epoch = self._costs.epoch(n, adaptive, rounds if self._wide else 1)
         if self._second_order_pays(survey, relative, epoch):
@@ -115,23 +120,25 @@ class AutoSchedule:
         self._spent += rounds * epoch
         if adaptive:
             self._last = ("adaptive", relative)
-            return ThinnedDraws("adaptive", "auto", 1.0, key, label="adaptive")
+            return ThinnedDraws("adaptive", "auto", float(rounds), key, label="adaptive")
         self._last = ("permutation", relative)
         return Permutations(rounds, key, "permutation")
 
-    def _rounds(self, n: int, relative: float) -> int:
-        """Return how many permutations to run before the next survey.
+    def _rounds(self, n: int, relative: float, adaptive: bool = False) -> int:
+        """Return how many epochs to run before the next survey.
 
         Far from the goal a survey after every one is half the cost of the epoch.
         """
         policy = self._policy
-        if n >= policy.long_order:
+        if n >= policy.long_order or (adaptive and not self._wide):
             return 1
         if self._last:
             left = policy.share_ahead * self._epochs_left(relative)
         else:
-            left = policy.first_permutations(self._digits) if self._wide else 1.0
+            left = policy.first_permutations(self._digits, self._gamma) if self._wide else 1.0
         most = policy.wide_permutations if self._wide else policy.permutations
+        if adaptive:
+            most = policy.wide_draws
         return max(round(min(left, most)), 1)
 
     def _few_matter(self, survey: Survey, relative: float) -> bool:
@@ -141,6 +148,7 @@ class AutoSchedule:
             return False
         few = survey.active > 0 and survey.spread < policy.adaptive_below
         slow = not (self._wide and self._second.smooth) or self._epochs_left(relative) > policy.slow
+        slow |= self._last is not None and self._last[0] == "adaptive"
         return few and slow and survey.n >= policy.adaptive_rows
 
     def _go_on(self, survey: Survey, relative: float, most: float = math.inf) -> SecondOrderPlan:
@@ -187,6 +195,8 @@ class AutoSchedule:
         # A dual far below the objective may rise as it likes: the relative gap is about 1.
         self._crawls = since >= policy.crawl * (2 if least > policy.saturated else 1)
         slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
+        if self._just_begun:
+            fall *= policy.after_first
         self._rate = max(fall / since, 0.0 if self._crawls else slowest)
 
     def _epochs_seen(self, relative: float) -> float:
@@ -198,6 +208,12 @@ class AutoSchedule:
         """Return the same, but no more than twice those done and 3 unless many have shown it."""
         left = self._epochs_seen(relative)
         return left if self._crawls else min(3.0 + 2.0 * self._epochs, left)
+
+    @property
+    def _just_begun(self) -> bool:
+        """Whether one epoch was done, from duals of 0, and has shown little of the rate."""
+        begun = self._marks[-1][1] < self._policy.begun
+        return self._epochs == 1 and self._second.smooth and begun
 
     def _look_at_rows(self, survey: Survey) -> None:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
@@ -220,10 +236,10 @@ class AutoSchedule:
             steps = max(math.log2(self._digits / -math.log10(relative)), 1.0)
             return steps, self._epochs_left(relative)
         if not self._last:  # nothing is known yet but what such data took before
-            left = policy.first_permutations(self._digits) if self._wide else foreseen
+            left = policy.first_permutations(self._digits, self._gamma) if self._wide else foreseen
             return policy.first_steps(self._digits, self._strain, self._second.flat), left
         left = self._epochs_left(relative)
-        if not self._wide and need > 0:
+        if not self._wide and need > 0 and not self._just_begun:
             left = self._epochs_seen(relative)
             if not self._second.smooth:
                 left = policy.blend(left, foreseen, self._epochs)
@@ -234,6 +250,14 @@ class AutoSchedule:
         steps, left = self._foretold(survey, relative)
         if self._second.quadratic:
             steps, left = 1.0, left if self._last else max(left, policy.quadratic_epochs)
+        alone = not self._ascends or self._epochs >= policy.most_epochs
+        alone |= self._still >= policy.still
+        if not (alone or self._crawls) and self._second.smooth:
+            # Where its passes alone cost more, nobody asks what the equations would (dorothea: 0.25
+            # of 12 ms).
+            least = self._costs.survey + steps * self._costs.pass_
+            if max(left * epoch, self._spent) <= least:
+                return False
         # What was spent is at least to be spent again, unless it has shown that less will do.
         again = self._digit * math.log(max(relative / self._tol, 1.0))
         price = max(self._second.cost(survey, steps), min(self._second.spent, again))
@@ -243,8 +267,7 @@ class AutoSchedule:
         tried = self._crawls and self._spent < left * epoch
         other = self._spent if self._crawls else left * epoch
         self._budget = max(policy.overrun * price, other) if pays else self._spent
-        alone = not self._ascends or self._epochs >= policy.most_epochs
-        if alone or self._still >= policy.still:
+        if alone:
             self._budget = math.inf
             return price < math.inf
         if self._spent < self._turn:

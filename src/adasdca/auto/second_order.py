@@ -7,14 +7,15 @@ import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.auto.costs import Costs
+from adasdca.auto.costs import NARROW, Costs
 from adasdca.auto.policy import Policy
-from adasdca.backends.base import Backend, Facts, RowTerm
+from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
@@ -25,14 +26,18 @@ from adasdca.newton.equations import (
     solve_by_features,
     solve_formed,
 )
-from adasdca.newton.linear import LinearObjective
+from adasdca.newton.interior import CentralPath
+from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, PATIENCE, Multipliers, best_point
-from adasdca.newton.newton import MOST_STEPS, Ending, minimise
+from adasdca.newton.multipliers import HARD, Multipliers, best_point
+from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
+
+#: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
+LEFT = 0.5
 
 
 class EquationChoice:
@@ -51,6 +56,9 @@ class EquationChoice:
         mind features of different scales.
     budget : Budget, optional
         What the steps may cost.
+    tried : bool
+        Whether the price of iterations is taken as it is foretold. Those of rounded kinks depend on
+        where these are: they are tried once, and may cost as much as the next way.
     """
 
     def __init__(
@@ -60,8 +68,10 @@ class EquationChoice:
         steps: float,
         exact: bool = False,
         budget: Budget | None = None,
+        tried: bool = True,
     ) -> None:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
+        self._tried = tried or exact
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients()
         self._expected = costs.iterations
@@ -81,11 +91,33 @@ class EquationChoice:
             if self.exact and "features" in prices:
                 prices["features"] = 0.0
             self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
-        for way in self._prices:
+        ways = list(self._prices)
+        if not self._tried:
+            ways.sort(key=lambda way: way != "iterations")
+        for way in ways:
             found = self._solve(way, term, equations, self._prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
         return self.iterations.solve(term, equations, deadline)
+
+    def afford(self, n: int) -> int:
+        """Return how many steps on n rows may be taken in one call: 0 if features are not the way.
+
+        They are, too, where their sums cost less than the interpreter does between two steps.
+        """
+        costs, d = self.costs, self.costs.facts.d
+        if d > NARROW or self.exact or self.budget.over:
+            return 0
+        if n * costs.gram_row + costs.rates.factor * d**3 > costs.rates.interpreter:
+            prices = costs.equations(self.steps, n, 0, self.ridge, self._expected)
+            if min(prices, key=prices.__getitem__) != "features":
+                return 0
+        self._once = costs.step(n) + costs.by_features(n)
+        return int(min(self.budget.left / self._once, MOST_STEPS)) + 1
+
+    def pay(self, steps: int) -> None:
+        """Pay for steps that were taken in one call."""
+        self.budget.pay(steps * self._once)
 
     def _solve(
         self,
@@ -95,18 +127,24 @@ class EquationChoice:
         prices: dict[str, float],
         deadline: float,
     ) -> Step | None:
-        if way == "rows" and not np.all(equations.diagonal):
-            return None
+        by_rows = None
+        if way == "rows":
+            if not (isinstance(term, RowEquations) and np.all(equations.diagonal)):
+                return None
+            by_rows = term.solve_by_rows
         if way != "iterations":
             once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
             self.budget.pay(once.get(way, 0.0))
-        if way == "rows":
-            return term.solve_by_rows(*equations[:4], deadline)
+        if by_rows is not None:
+            return by_rows(*equations[:4], deadline)
         if way == "features":
             return solve_by_features(term, equations, deadline)
         # Iterations may cost as much as the other ways do, and no more.
         other = min((price for name, price in prices.items() if name != way), default=math.inf)
-        most = max(other / (self.steps * self.costs.iteration), 2.0 * self._expected)
+        most = other / (self.steps * self.costs.iteration)
+        if self._tried:
+            most = max(most, 2.0 * self._expected)
+        self._tried = True
         enough = self.budget.left / self.costs.iteration
         most = min(most, enough, MOST_ITERATIONS)
         found = self.iterations.solve(term, equations, deadline, int(most) + 1)
@@ -163,7 +201,12 @@ class SecondOrder:
         self.smooth = problem.loss.smoothness > 0
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
-        self._jumped = self._hard = False
+        self._jumped = False
+        self._path: CentralPath | None = None
+        #: How far it was gone, and the steps that are expected from there.
+        self._gone: tuple[float, Any, int] | None = None
+        self._ahead: float | None = None
+        self._left: tuple[Array, float] | None = None  # where rounds were left
         self._reached: tuple[Array, float, float] | None = None  # w, b and f where steps were cut
         #: What all runs have spent, the last one, and whether its budget has ended it.
         self.spent, self.last_spent, self.cut = 0.0, 0.0, False
@@ -207,7 +250,7 @@ class SecondOrder:
         most: float = math.inf,
     ) -> None:
         """Leave the backend at the best point found."""
-        multiplier, budget = backend.multiplier, Budget(most, self.costs.path_step)
+        multiplier, budget = backend.multiplier, Budget(most, self.costs.path_step(self.kernel))
         self._run(backend, survey, tol, last, deadline, budget)
         self.spent, self.last_spent = self.spent + budget.spent, budget.spent
         self.cut = budget.over
@@ -235,12 +278,15 @@ class SecondOrder:
         self._gap = survey.gap
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else self.policy.steps_expected
-            solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget)
+            newton = self.smooth and self.plain
+            solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget, newton)
+            if self.quadratic and not self.exact:
+                solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
             if jumps and self._jump(backend, survey, deadline):
                 return
             start: Survey | None = survey
-            if self.smooth and self.plain:
+            if newton:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
                 self._rounds(backend, start, tol, last, deadline, solve, budget)
@@ -259,20 +305,31 @@ class SecondOrder:
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
         goal = min(tol, self.policy.last_gap) if last else tol
+        if self._path is None:
+            self._path = CentralPath.of(backend)
+            if self._path is not None and self._gone is not None:  # a checkpoint has brought it
+                start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
+                self._path.again(self._gone, start)
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
                 costs = Costs(facts, self.problem.loss)
-                return EquationChoice(costs, False, self.policy.steps_expected, budget=budget)
+                steps = self.policy.steps_expected
+                return EquationChoice(costs, False, steps, budget=budget, tried=False)
 
             best, ending = solve_on_features(
-                backend, self.problem, survey, goal, deadline, choice_for, budget
+                backend, self.problem, survey, goal, deadline, choice_for, budget, self._path
             )
         else:
-            self._hard |= self.smooth and self.plain
-            rounds = Multipliers(backend, self.problem, solve, self.exact, self._hard, tol, budget)
+            hard = self.smooth and self.plain
+            rounds = Multipliers(
+                backend, self.problem, solve, self.exact, self._path, hard, tol, budget
+            )
+            rounds.left = self._left
             best, ending = rounds.run(survey, goal, deadline)
-            self._hard = rounds.hard
+            self._left = rounds.left
+        if self._path is not None and self._path.begun:
+            self._gone, self._ahead = self._path.gone, self._path.steps_left(self.tol)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 
@@ -343,12 +400,12 @@ class SecondOrder:
         )
         objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
-        ending, _ = minimise(objective, lambda: 0.5 * tol * objective.value, deadline, most)
+        ending, _ = minimise(objective, Share(objective, LEFT * tol), deadline, most)
         if last and ending is Ending.REACHED:
             # A quadratic function is at its least after one step; another one mends its rounding.
             most = 1 if self.quadratic else self.policy.last_steps
-            enough = self.policy.last_bound
-            ending, _ = minimise(objective, lambda: enough * objective.value, deadline, most)
+            last_bit = Share(objective, self.policy.last_bound)
+            ending, _ = minimise(objective, last_bit, deadline, most)
             if ending is Ending.STEPS:
                 ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED
@@ -367,6 +424,8 @@ class SecondOrder:
 
     def cost(self, survey: Survey, steps: float) -> float:
         """Price so many Newton steps in nanoseconds."""
+        if self._ahead is not None:
+            return self._ahead * self.costs.path_step(self.kernel)
         n = self.costs.facts.n
         active = n
         lower, _ = self.problem.loss.domain
@@ -378,8 +437,6 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
-        if self._hard and self.costs.path_step < math.inf:
-            return 2.0 * PATIENCE * self.costs.path_step
         return self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:
@@ -391,10 +448,11 @@ class SecondOrder:
         share = moving / n
         step = 3.0 * costs.rates.interpreter + share * costs.pass_
         active = min(n, max(survey.active // 2, 1))
-        solving = min(costs.equations(1.0, active, 0, self.kernel).values())
+        iterations = policy.rounded_iterations(costs.iterations)
+        solving = min(costs.equations(1.0, active, 0, self.kernel, iterations).values())
         begin = policy.steps_begin if relative > policy.near else policy.steps_begin_near
         looks = policy.looks + policy.looks_a_decade * decades
-        free = policy.crossings * math.sqrt(min(active, d))
+        free = policy.crossings * math.sqrt(min(active, d, policy.most_crossings))
         steps = max(begin + policy.steps_a_decade * decades, free)
         return looks * costs.survey + steps * (step + solving)
 

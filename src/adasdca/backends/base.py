@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.duality.certificate import Certificate
+from adasdca.errors import InputError
 from adasdca.problem.data import CsrRows
 from adasdca.problem.problem import Problem
 
@@ -28,8 +29,10 @@ RowVector = Any
 FOREVER = 1e18
 
 
-class ScaleError(ValueError):
+class ScaleError(InputError):
     """The squares of the rows are beyond double precision."""
+
+    argument = "X"
 
 
 class Derivatives(NamedTuple):
@@ -111,16 +114,13 @@ class Preconditioned(NamedTuple):
 class RowTerm(Protocol):
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
-    Row vectors stay where the rows are: what comes back has the size of v, or is a number.
+    Row vectors stay where the rows are: what comes back has the size of v, or is a number. A term
+    may do more: see `LineSearcher`, `RowEquations`, `EquationIterator` and `ExactTerm`.
     """
 
     @property
     def balance(self) -> float:
         """Σ_i c_iβ_i."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether scores and sums are taken in twice the digits, and `settle` is there."""
 
     @property
     def curved(self) -> int:
@@ -137,8 +137,8 @@ class RowTerm(Protocol):
     def go(self, v: Array, b: float) -> None:
         """Go to a point, for its second derivatives alone."""
 
-    def place(self, v: Array, b: float, rest: tuple[Array, float] | None = None) -> Derivatives:
-        """Go to a point; where `exact`, with what its v and b have lost by rounding."""
+    def place(self, v: Array, b: float) -> Derivatives:
+        """Go to a point."""
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose a line."""
@@ -146,27 +146,8 @@ class RowTerm(Protocol):
     def slope(self, length: float) -> RowSlope:
         """Return the slope along the line."""
 
-    def search(self, rest: tuple[float, float, float], start: float) -> Any:
-        """Return the length of the step along the line, and whether it is above rounding.
-
-        NotImplemented where `slope` is all that is made there.
-
-        Parameters
-        ----------
-        rest : (value, bend, size)
-            The slope, at length 0, of what is not the rows' and has a straight one.
-        start : float
-            The slope of both at length 0.
-        """
-
     def move(self, length: float) -> Derivatives:
         """Go along the line."""
-
-    def settle(self) -> Derivatives:
-        """Go to the line's end; the duals go where the equations of the step say.
-
-        Only asked for where `exact`.
-        """
 
     def gram(
         self,
@@ -199,14 +180,69 @@ class RowTerm(Protocol):
         then keep their vectors there, and `curve` is given them.
         """
 
-    def iterate(
-        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
-    ) -> Any:
-        """Solve a step's equations by conjugate gradients where the rows are.
+    @property
+    def travel(self) -> float:
+        """Mean distance of the scores from where they began."""
 
-        Return the two unknowns, the number of iterations and whether they were enough; None if time
-        ran out, and NotImplemented where `curve` is all that is made there.
+    def duals(self) -> RowVector:
+        """Return the dual point −φ' of all rows."""
+
+
+@runtime_checkable
+class LineSearcher(Protocol):
+    """A term that searches its line itself; others are asked for slopes."""
+
+    def search(self, rest: tuple[float, float, float], start: float) -> tuple[float, bool]:
+        """Return the length of the step along the line, and whether it is above rounding.
+
+        Parameters
+        ----------
+        rest : (value, bend, size)
+            The slope, at length 0, of what is not the rows' and has a straight one.
+        start : float
+            The slope of both at length 0.
         """
+
+
+@runtime_checkable
+class Descender(Protocol):
+    """A term that takes all Newton steps in one call, where features are few."""
+
+    @property
+    def size(self) -> int:
+        """The number of its rows."""
+
+    def descend(
+        self,
+        at: tuple[Array, float, float],
+        stiff: Array,
+        free: tuple[bool, bool],
+        goal: tuple[float, float, int],
+        deadline: float,
+    ) -> tuple[int, int, Array, float, float, Derivatives]:
+        """Take Newton steps by features with a ridge penalty.
+
+        Return why they ended (0 enough is gained, 1 rounding hides the rest, 2 as many as allowed,
+        3 the time is over), how many there were, and v, b, f and the derivatives where they did.
+
+        Parameters
+        ----------
+        at : (v, b, value)
+            The point where they begin, and f there.
+        stiff : (d,) array
+            The curvature of the penalty.
+        free : (intercept, rounded)
+            Whether b is free, and whether kinks are rounded.
+        goal : (least, share, most)
+            What may be left to gain, the same as a share of the value, and the most steps.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        """
+
+
+@runtime_checkable
+class RowEquations(Protocol):
+    """A term that knows inner products of rows, which those in parts or elsewhere do not."""
 
     def solve_by_rows(
         self,
@@ -216,14 +252,32 @@ class RowTerm(Protocol):
         intercept: bool,
         deadline: float,
     ) -> tuple[Array, float] | None:
-        """Solve a step's equations in unknowns of the rows; None if that cannot be done."""
+        """Solve a step's equations in unknowns of the rows; None if rounding forbids it."""
 
-    @property
-    def travel(self) -> float:
-        """Mean distance of the scores from where they began."""
 
-    def duals(self) -> RowVector:
-        """Return the dual point −φ' of all rows."""
+@runtime_checkable
+class EquationIterator(Protocol):
+    """A term that iterates on a step's equations itself; others are asked for products."""
+
+    def iterate(
+        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
+    ) -> Any:
+        """Solve a step's equations by conjugate gradients where the rows are.
+
+        Return the two unknowns, the number of iterations and whether they were enough; None if time
+        ran out, and NotImplemented where products are faster for these rows.
+        """
+
+
+@runtime_checkable
+class ExactTerm(Protocol):
+    """A term whose scores and sums are taken in twice the digits."""
+
+    def place_exactly(self, v: Array, b: float, rest: tuple[Array, float]) -> Derivatives:
+        """Go to a point, given with what its v and b have lost by rounding."""
+
+    def settle(self) -> Derivatives:
+        """Go to the line's end; the duals go where the equations of the step say."""
 
 
 class InteriorTerm(Protocol):
@@ -363,6 +417,9 @@ class Backend(Protocol):
     def gather(self, duals: RowVector) -> Array:
         """Return a dual point as n numbers."""
 
+    def kept(self, duals: RowVector) -> Array | Callable[[], Array]:
+        """Return the same, or a function that does when somebody asks for them."""
+
     def combine(self, duals: RowVector) -> Array:
         """Return u = Σ_i c_iβ_i x_i/(λN)."""
 
@@ -389,8 +446,8 @@ class Backend(Protocol):
         reach : float, optional
             How near to a kink is near.
         exact : bool
-            Plain sums have hidden what is left: a wish for sums in twice the digits, which a
-            backend may ignore.
+            Plain sums have hidden what is left: a wish for an `ExactTerm`, which a backend may
+            ignore.
         """
 
     def interior(self) -> InteriorTerm | None:

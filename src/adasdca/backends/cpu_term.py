@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
-from adasdca.backends.base import Derivatives, Gram, Preconditioned, RowSlope
+from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
 from adasdca.problem.data import DenseRows
@@ -51,8 +50,6 @@ class CpuTerm:
         What they add to Σ c_iβ_i.
     kernel : KernelMatrix, optional
         The inner products of rows that are known.
-    exact : bool
-        Whether scores and sums are taken in twice the digits.
     """
 
     def __init__(
@@ -65,10 +62,8 @@ class CpuTerm:
         fixed: Array | None = None,
         held: float = 0.0,
         kernel: KernelMatrix | KernelPart | None = None,
-        exact: bool = False,
     ) -> None:
         self.problem, self.workspace, self.threads = problem, workspace, threads
-        self.exact = exact
         self.length, self.centre = length, centre
         self.fixed, self.held = fixed, held
         self.kernel = kernel or KernelMatrix(problem.rows, workspace)
@@ -89,13 +84,9 @@ class CpuTerm:
         self._first = self.scores
         self._sums = self._derive()
 
-    def place(self, v: Array, b: float, rest: tuple[Array, float] | None = None) -> Derivatives:
-        """Go to a point; where `exact`, with what its v and b have lost by rounding."""
+    def place(self, v: Array, b: float) -> Derivatives:
+        """Go to a point."""
         self._score(v, b)
-        if rest is not None and (rest[0].any() or rest[1]):
-            lost = _core.vector(self.workspace.n)
-            self.workspace.scores(rest[0], lost, self.threads, rest[1])
-            self.scores += lost
         self._first = self.scores
         return self._derivatives()
 
@@ -104,35 +95,10 @@ class CpuTerm:
         self.scores = self.scores + length * self.change
         return self._derivatives()
 
-    def settle(self) -> Derivatives:
-        """Go to the line's end; the duals go where the equations of the step say.
-
-        To β − φ''(z)(x·Δv + Δb), whose u is v + Δv if the step solves its equations, whatever β is.
-        Those of the scores carry the rounding of v, times φ''|x|²/(λN): here it is that of β only.
-        """
-        loss, y, weight = self.problem.loss, self.problem.y, self.problem.weight
-        slope = self.curvature
-        if weight is not None:
-            slope = np.divide(slope, weight, out=np.zeros_like(slope), where=weight > 0)
-        sign = y if loss.kind == "classification" else 1.0
-        self.beta = sign * np.clip(sign * (self.beta - slope * self.change), *loss.domain)
-        # What is below the last digit of a dual is lost: the next step is for the smallest ones.
-        curved, few = np.flatnonzero(self.curvature), 4 * (self.workspace.d + 1)
-        if len(curved) > few:
-            order = np.argpartition(np.abs(self.beta[curved]), few)
-            self.curvature[curved[order[few:]]] = 0.0
-        self._sums = 0.0, float(self.curvature.sum())
-        self.curved = int(np.count_nonzero(self.curvature))
-        u = np.empty(self.workspace.d)
-        balance = self.workspace.combine_exactly(self.beta, u, self.threads)
-        return self._with_others(u, balance)
-
     def _score(self, v: Array, b: float) -> None:
         self.scores = _core.vector(self.workspace.n)
         if not v.any():
             self.scores.fill(b)
-        elif self.exact:
-            self.workspace.exact_scores(v, b, self.scores, self.threads)
         else:
             self.workspace.scores(v, self.scores, self.threads, b)
 
@@ -150,10 +116,8 @@ class CpuTerm:
 
     def _derivatives(self) -> Derivatives:
         u = np.empty(self.workspace.d)
-        self._sums = balance, _ = self._derive(None if self.exact else u)
-        if self.exact:
-            balance = self.workspace.combine_exactly(self.beta, u, self.threads)
-        return self._with_others(u, balance)
+        self._sums = self._derive(u)
+        return self._with_others(u, self._sums[0])
 
     def _with_others(self, u: Array, balance: float) -> Derivatives:
         """Add what rows that are not here have."""
@@ -175,7 +139,7 @@ class CpuTerm:
     @property
     def travel(self) -> float:
         """Mean distance of the scores from where they began."""
-        return float(np.abs(self.scores - self._first).mean())
+        return float(np.abs(self.scores - self._first).sum()) / max(len(self.scores), 1)
 
     def duals(self) -> Array:
         """Return the dual point −φ' of all rows, those left out included."""
@@ -216,6 +180,53 @@ class CpuTerm:
             self.threads,
         )
 
+    # -- all steps at once
+
+    @property
+    def size(self) -> int:
+        """The number of rows here."""
+        return int(self.workspace.n)
+
+    def descend(
+        self,
+        at: tuple[Array, float, float],
+        stiff: Array,
+        free: tuple[bool, bool],
+        goal: tuple[float, float, int],
+        deadline: float,
+    ) -> tuple[int, int, Array, float, float, Derivatives]:
+        """Take Newton steps in one call of the core."""
+        v, b, value = at[0].copy(), *at[1:]
+        u = np.empty(self.workspace.d)
+        self._score(v, b)
+        self._first = self.scores.copy()
+        ending, steps, b, value, sums = self.workspace.newton_steps(
+            (v, u, self.scores, self.beta, self.curvature),
+            b,
+            value,
+            self.length,
+            self.centre,
+            stiff,
+            self.fixed,
+            self.held,
+            self._middle_of_rows() if free[0] else None,
+            (self.mu, STRAIGHT * self.problem.total, *free),
+            goal,
+            self.threads,
+            deadline - time.perf_counter(),
+        )
+        balance, self._mass, self.residual, self._reach, self.curved = sums
+        self._sums = balance - self.held, self._mass
+        return ending, steps, v, b, value, Derivatives(u, balance, self._mass)
+
+    def _middle_of_rows(self) -> Array | None:
+        """Return about the mean of dense rows: less it, far ones keep their differences' digits."""
+        rows = self.problem.rows
+        if self._middle is None and isinstance(rows, DenseRows):
+            every = -(-rows.shape[0] // CENTRE)
+            self._middle = rows.values[::every].mean(axis=0, dtype=np.float64)
+        return self._middle
+
     # -- the curvature
 
     def gram(
@@ -229,12 +240,7 @@ class CpuTerm:
         h, d = self._sampled(sample), self.workspace.d
         mass = float(h.sum()) if intercept else 0.0
         rows = self.problem.rows
-        centre = None
-        if mass > 0 and isinstance(rows, DenseRows):
-            # Rows less about their mean: a far one would cost the digits of their differences.
-            if self._middle is None:
-                self._middle = rows.values[:: -(-len(h) // CENTRE)].mean(axis=0, dtype=np.float64)
-            centre = self._middle
+        centre = self._middle_of_rows() if mass > 0 else None
         # Lines f of which Σ_i h_i f_i x_i comes with the matrix.
         factors = np.empty((int(mass > 0) + combined, len(h)))
         if mass > 0:
@@ -295,12 +301,6 @@ class CpuTerm:
         squares = np.empty(self.workspace.d)
         self.workspace.squares(self.curvature, squares, self.threads)
         return squares, float(self.curvature.sum())
-
-    def iterate(
-        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
-    ) -> Any:
-        """Leave iterations to whoever asks for products."""
-        return NotImplemented
 
     def solve_by_rows(
         self,

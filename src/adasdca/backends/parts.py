@@ -122,6 +122,9 @@ class PartsBackend:
     def gather(self, duals: Handle) -> Array:
         return np.concatenate(self.parts.ask("gather", duals.number))
 
+    def kept(self, duals: Handle) -> Array:
+        return self.gather(duals)
+
     def combine(self, duals: Handle) -> Array:
         return vector_of(self.parts.stream("combine", self.space, duals.number))
 

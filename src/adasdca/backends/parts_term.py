@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram, Preconditioned, RowSlope
+from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.teams import Handle, Parts, columns, sums
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 class PartsTerm:
     """A term that is a sum over parts; `RowTerm` says what each method does."""
 
-    known, exact = 0, False
+    known = 0
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class PartsTerm:
         self._note(balance, *figures)
         return Derivatives(u, self.balance, math.fsum(mass))
 
-    def place(self, v: Array, b: float, rest: Any = None) -> Derivatives:
+    def place(self, v: Array, b: float) -> Derivatives:
         self._at = v, b
         return self._take(self._parts.stream("place", self._number, v, b))
 
@@ -72,20 +72,12 @@ class PartsTerm:
     def slope(self, length: float) -> RowSlope:
         return RowSlope(*sums(self._parts.ask("slope", self._number, length)))
 
-    def search(self, rest: tuple[float, float, float], start: float) -> Any:
-        """Leave the search to whoever asks for slopes."""
-        return NotImplemented
-
     def move(self, length: float) -> Derivatives:
         (v, b), (dv, db) = self._at, self._line
         self._at = v + length * dv, b + length * db
         if self._watch is not None:
             self._watch(*self._at, None)
         return self._take(self._parts.stream("move", self._number, length))
-
-    def settle(self) -> Derivatives:
-        """Refuse: only asked for where sums are in twice the digits."""
-        raise NotImplementedError
 
     def gram(
         self,
@@ -116,23 +108,6 @@ class PartsTerm:
     def diagonal(self) -> tuple[Array, float]:
         vector, numbers = columns(self._parts.stream("diagonal", self._number))
         return vector, math.fsum(numbers)
-
-    def iterate(
-        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
-    ) -> Any:
-        """Leave iterations to whoever asks for products."""
-        return NotImplemented
-
-    def solve_by_rows(
-        self,
-        diagonal: float | Array,
-        right: Array,
-        balance: float,
-        intercept: bool,
-        deadline: float,
-    ) -> None:
-        """Return None: inner products of rows of different parts are nowhere."""
-        return
 
     def duals(self) -> Handle:
         vector = Handle(self._parts)

@@ -23,6 +23,7 @@ from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.part import Pages, Part
 from adasdca.backends.parts import PartsBackend
 from adasdca.backends.teams import LocalTeam
+from adasdca.errors import InputError
 from adasdca.problem.data import CsrRows, DenseRows, Rows, check_rows
 from adasdca.problem.problem import Problem
 
@@ -56,7 +57,7 @@ def check_limit(memory_limit: Any) -> int:
         except TypeError:
             found = None
     if found is None or found < SMALLEST:
-        raise ValueError(
+        raise InputError(
             f"memory_limit = {memory_limit!r} is not allowed; choose a number of bytes, 1 MiB at "
             "least, or a text such as '2 GB' or '512 MiB'."
         )
@@ -111,21 +112,21 @@ def as_mapped(X: Any) -> Rows:
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.flags.c_contiguous:
         rows = DenseRows(X)
     if not isinstance(rows, (DenseRows, CsrRows)):
-        raise ValueError(
+        raise InputError(
             f"X of type {type(X).__name__} does not stay on a disk; with memory_limit pass an "
             "array of numpy.load(path, mmap_mode='r'), a CSR matrix of such arrays, or the rows of "
             "a packed file (adasdca.files.open_packed)."
         )
     arrays = [rows.values] if isinstance(rows, DenseRows) else [rows.values, rows.columns]
     if any(array.size and _mapping_of(array) is None for array in arrays):
-        raise ValueError(
+        raise InputError(
             "X is in memory as a whole; with memory_limit pass an array of numpy.load(path, "
             "mmap_mode='r'), a CSR matrix of such arrays, or the rows of a packed file "
             "(adasdca.files.open_packed), or leave memory_limit out."
         )
     allowed = (np.float32, np.float64)
     if rows.values.dtype not in allowed:
-        raise ValueError(
+        raise InputError(
             f"X has dtype {rows.values.dtype}; with memory_limit nothing is converted: store "
             "float32 or float64."
         )
@@ -165,7 +166,7 @@ def block_bounds(rows: Rows, limit: int) -> list[int]:
     shares = RESIDENT + COPIED
     least = shares * SMALLEST
     if left < least:
-        raise ValueError(
+        raise InputError(
             f"memory_limit = {limit} is too little: the vectors of {n} rows and {d} features take "
             f"{kept} bytes beside the blocks; choose {kept + least} or more."
         )
@@ -196,9 +197,9 @@ def map_rows(
         try:
             found = check_rows(given)
         except ValueError as error:
-            raise ValueError(f"rows {bounds[k]} to {bounds[k + 1] - 1}: {error}") from error
+            raise InputError(f"rows {bounds[k]} to {bounds[k + 1] - 1}: {error}") from error
         if found.values.ctypes.data != part.values.ctypes.data:
-            raise ValueError(
+            raise InputError(
                 f"X: rows {bounds[k]} to {bounds[k + 1] - 1} would have to be copied; with "
                 "memory_limit store C-ordered arrays, and CSR matrices whose indices are sorted "
                 "and come once."

@@ -11,7 +11,6 @@ import typer.core
 
 import adasdca
 from adasdca import plugins
-from adasdca.backends.base import ScaleError
 from adasdca.cli.certify import certify
 from adasdca.cli.compare import compare
 from adasdca.cli.datasets import app as datasets_app
@@ -21,9 +20,10 @@ from adasdca.cli.output import complain, silence
 from adasdca.cli.pack import pack
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
-from adasdca.cli.refusals import name_value, point_to_train, refusal
+from adasdca.cli.refusals import name_value, point_to_train, refusal, refused
 from adasdca.cli.reproduce import reproduce
 from adasdca.duality.certificate import CertificateError
+from adasdca.errors import InputError
 
 CODES = """\b
 Exit codes:
@@ -48,7 +48,9 @@ class Commands(typer.core.TyperGroup):
         except typer.BadParameter as error:
             name_value(error)
             raise
-        except (CertificateError, ScaleError) as error:
+        except InputError as error:
+            raise refused(error) from error
+        except CertificateError as error:
             raise refusal(str(error), "DATA") from error
         except BrokenPipeError:  # the reader of stdout has had enough
             silence(sys.stdout)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+import adasdca
 from adasdca import plotting
-from adasdca.cli import inputs, options, race, report
-from adasdca.cli.checks import check_problem
+from adasdca.cli import inputs, options, race
 from adasdca.cli.interrupt import stoppable
-from adasdca.cli.output import emit, emit_json, plain
+from adasdca.cli.output import described, emit, emit_json, finite, plain, print_rows
 from adasdca.cli.progress import Progress
 from adasdca.cli.refusals import above_0, blame, only_finite
 
@@ -70,17 +71,77 @@ def compare(
     setting = race.Setting.of(title, table.X, y, loss=chosen, lam=lam, seed=seed)
     limits = race.Limits(tol, max_epochs, max_time)
     entrants = race.line_up(setting)
-    check_problem(table.X, y, loss=chosen, lam=setting.lam)
     with stoppable() as around:
         with Progress(tol) as progress:
             runs = race.race(table.X, y, setting, limits, entrants, progress)
         if as_json:
-            emit_json(report.as_dict(setting, limits, entrants, runs))
+            emit_json(_document(setting, limits, entrants, runs))
         else:
-            report.print_table(setting, entrants, runs)
+            _print(setting, entrants, runs)
         figure = plotting.convergence([run.curve() for run in runs], tol=tol, title=setting.title())
         plotting.save(figure, output)
         if not as_json:
             emit(f"Picture: {output}")
         if around.wished:
             raise typer.Exit(130)
+
+
+def _print(setting: race.Setting, entrants: list[race.Entrant], runs: list[race.Run]) -> None:
+    """Print a line for each method."""
+    columns = ("method", "epochs", "updates/n", "seconds", "relative gap", "status")
+    rows = []
+    done = {run.label: run for run in runs}
+    for entrant in entrants:
+        run = done.get(entrant.label)
+        if run is None:
+            words = f"left out: {entrant.excuse}" if entrant.excuse else "not run"
+            rows.append((entrant.label, "", "", "", "", words))
+        else:
+            solution = run.solution
+            rows.append(
+                (
+                    run.label,
+                    str(solution.n_epochs),
+                    f"{run.passes:.1f}",
+                    f"{run.seconds:.3f}",
+                    f"{solution.relative_gap:.1e}",
+                    solution.status.value,
+                )
+            )
+    print_rows(setting.title(), columns, rows, left=("method", "status"))
+
+
+def _document(
+    setting: race.Setting,
+    limits: race.Limits,
+    entrants: list[race.Entrant],
+    runs: list[race.Run],
+) -> dict[str, Any]:
+    """Return all that was measured, ready for JSON; a figure that is not finite is null."""
+    return {
+        "adasdca": adasdca.__version__,
+        "problem": dataclasses.asdict(setting) | {"loss": described(setting.loss)},
+        "limits": dataclasses.asdict(limits),
+        "runs": [_run(run) for run in runs],
+        "left_out": {e.label: e.excuse for e in entrants if e.excuse},
+    }
+
+
+def _run(run: race.Run) -> dict[str, Any]:
+    solution, history = run.solution, run.solution.history
+    return {
+        "label": run.label,
+        "method": described(run.method),
+        "epochs": solution.n_epochs,
+        "updates": solution.n_updates,
+        "seconds": run.seconds,
+        **{
+            name: finite(getattr(solution, name))
+            for name in ("primal", "dual", "gap", "relative_gap", "radius")
+        },
+        "status": solution.status.value,
+        "history": {
+            field.name: getattr(history, field.name).tolist()
+            for field in dataclasses.fields(history)
+        },
+    }

@@ -160,8 +160,7 @@ def fit(
     recipe.check()
     grid = search.numbers(cs, "--Cs", 0.0, np.inf)
     ratios = search.numbers(l1_ratios, "--l1-ratios", 0.0, 1.0)
-    with blame("--method"):
-        get_method(method)
+    get_method(method)
     how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
     source = inputs.read_data(inputs.chosen_data(data), how, memory_limit)
     table = source.table

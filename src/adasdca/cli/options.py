@@ -72,7 +72,14 @@ Cost = Annotated[
     typer.Option("--C", "-c", help="Its inverse, as in LIBLINEAR.", show_default="1"),
 ]
 L1Ratio = Annotated[
-    float, typer.Option("--l1-ratio", help="Share of the L1 term; 1 is the lasso.", min=0.0)
+    float,
+    typer.Option(
+        "--l1-ratio",
+        help="Share of the L1 term; 1 is the lasso.",
+        min=0.0,
+        max=1.0,
+        callback=only_finite,
+    ),
 ]
 Positive = Annotated[bool, typer.Option("--positive", help="Keep the coefficients non-negative.")]
 Intercept = Annotated[

@@ -11,7 +11,6 @@ import typer
 import adasdca
 from adasdca import paths, plotting
 from adasdca.cli import inputs, options
-from adasdca.cli.checks import check_problem
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     certificate,
@@ -87,16 +86,12 @@ def path(
     for value in C or []:
         above_0("--C", value)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
-    with blame("--method"):
-        get_method(method)
+    get_method(method)
     how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
     source = inputs.read_data(data, how)
     table, free = source.table, intercept is not False
     y = inputs.labels(table, chosen)
     classes = inputs.positives(table, y, chosen, label)
-    check_problem(
-        table.X, y, loss=chosen, lam=1.0, l1_ratio=l1_ratio, intercept=free, method=method
-    )
     results: list[tuple[Any, paths.Path]] = []
     with stoppable() as around:
         with Progress(tol) as progress:

@@ -11,22 +11,17 @@ from typing import Any
 
 import typer
 
+from adasdca.errors import Argument, InputError
 from adasdca.storage import check_writable
 
-#: What the library tells its callers, and what that is called here.
-_WORDS = tuple(
-    (re.compile(theirs), ours)
-    for theirs, ours in (
-        (r"^zero_based(?= is)|(?<=with )zero_based=True", "--zero-based"),
-        (r"(?<=(?:pass|with) )format=(?=\.)", "--format"),
-        (r"\b(beyond|where|raise|or) n_features\b", r"\1 --features"),
-        (r"^target = (?=')", "--target "),
-        (r"(?<=e\.g\. )target='(.*)'(?=\.$)", r"--target \1"),
-        (r"\((drop|missing|target)=\)", r"(--\1)"),
-        (r"\(one_hot=\)", "(--one-hot)"),
-        (r", or pass a (Loss|method) object such as .*\)(?=\.$)", ""),
-    )
-)
+#: Arguments of the library that have another name here.
+_OPTIONS = {
+    "X": "DATA",
+    "y": "DATA",
+    "n_features": "--features",
+    "lenient": "--ignore-extra",
+    "fit_intercept": "--intercept",
+}
 
 
 @contextmanager
@@ -35,10 +30,30 @@ def blame(hint: str | None = None) -> Iterator[None]:
     try:
         yield
     except (ValueError, ImportError, FileNotFoundError, IsADirectoryError) as error:
-        text = str(error)
-        for theirs, ours in _WORDS:
-            text = theirs.sub(ours, text)
-        raise refusal(text, hint) from error
+        raise refused(error, hint) from error
+
+
+def refused(error: Exception, hint: str | None = None) -> Exception:
+    """Return the error that ends a command, for one of the library's, in the words of commands."""
+    if not isinstance(error, InputError):
+        return refusal(str(error), hint)
+    if hint is None and error.argument is not None:
+        hint = _option(error.argument)
+    return refusal(error.worded(_named), hint)
+
+
+def _option(argument: str) -> str:
+    return _OPTIONS.get(argument, "--" + argument.replace("_", "-"))
+
+
+def _named(argument: Argument) -> str:
+    """Return an option as it is typed, with its value."""
+    option = _option(argument.name)
+    if argument.value is False:
+        return f"--no-{option.removeprefix('--')}"
+    if argument.value in (None, True, ...):
+        return option
+    return f"{option} {argument.value}"
 
 
 def refusal(text: str, hint: str | None = None) -> Exception:

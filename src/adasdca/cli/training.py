@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +14,8 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from adasdca.cli.checks import check_problem
 from adasdca.cli.output import certificate, plain
-from adasdca.cli.refusals import above_0, blame, refusal
+from adasdca.cli.refusals import above_0, refusal
 from adasdca.duality.certificate import Certificate
 from adasdca.estimators import (
     AdaSDCAClassifier,
@@ -184,27 +182,16 @@ def train(
         total = float(sum(weights[k] * n for k, n in zip(labels.tolist(), counts, strict=True)))
     C = 1.0 if recipe.C is None else recipe.C
     lam = 1.0 / (C * total) if recipe.lam is None else recipe.lam
-    if memory_limit is None:
-        check_problem(
-            X,
-            y,
-            loss=recipe.loss,
-            lam=lam,
-            l1_ratio=recipe.l1_ratio,
-            intercept=recipe.intercept,
-            method=recipe.method,
-        )
     C = 1.0 / (lam * total) if recipe.C is None else recipe.C
     estimator = recipe.estimator(C, weights, callback, search)
     if memory_limit is not None:
         estimator._memory_limit = memory_limit
     began = time.perf_counter()
     try:
-        # The rows have been looked at: once is enough. The status says what a warning would.
+        # The solver looks at the rows: once is enough. The status says what a warning would.
         with config_context(assume_finite=True), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            with nullcontext() if memory_limit is None else blame():
-                estimator.fit(X, y)
+            estimator.fit(X, y)
     except KeyboardInterrupt:
         if not hasattr(estimator, "certificate_"):
             raise

@@ -17,8 +17,9 @@ from adasdca.backends.teams import Handle
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._team import DaskTeam
 from adasdca.dask._worker import Task, _same_width
+from adasdca.errors import InputError
 from adasdca.problem.losses import Loss, get_loss
-from adasdca.problem.problem import Problem, check_bounds, check_number
+from adasdca.problem.problem import Problem, check_bounds, check_range, check_terms
 from adasdca.problem.regularizers import check_factors
 from adasdca.solution import Solution
 from adasdca.solver import check_threads, solve_problem
@@ -59,7 +60,7 @@ class Rows:
         """Add what the parts say."""
         kept = [team.summaries[k] for k in team.kept]
         if not kept:
-            raise ValueError("X has no rows in any block; check how the data were read.")
+            raise InputError("X has no rows in any block; check how the data were read.")
         _same_width({number: width for s in kept for number, width in s.blocks.items()})
         labels: dict[Any, float] | None = {}
         for summary in kept:
@@ -79,7 +80,7 @@ def find_client(client: Client | None) -> Client:
     try:
         return get_client()
     except ValueError as error:
-        raise ValueError(
+        raise InputError(
             "no Dask client is known; make one first, e.g. distributed.Client(), or pass client=."
         ) from error
 
@@ -98,15 +99,15 @@ def make_task(
 ) -> Task:
     """Check the arguments that are not rows."""
     loss = get_loss(loss)
-    lam = check_number("lam", lam, 0.0, math.inf, "a finite number above 0", open_low=True)
-    top = math.nextafter(1.0, 2.0)
-    l1_ratio = check_number("l1_ratio", l1_ratio, 0.0, top, "0 <= l1_ratio <= 1")
+    lam, l1_ratio = check_terms(lam, l1_ratio, fit_intercept)
     limits = check_bounds(bounds, rows.d)
+    penalties = check_factors(penalty_factors, rows.d, limits)
     total = rows.total(factors)
     if not total > 0:
-        raise ValueError("sample_weight is all zero; at least one weight must be above 0.")
+        raise InputError("sample_weight is all zero; at least one weight must be above 0.")
     if positive is None and loss.kind == "classification":
         _check_classes(rows)
+    check_range(lam, l1_ratio, total, penalties)
     problem = Problem(
         rows=no_rows(rows.d),
         y=np.empty(0),
@@ -116,7 +117,7 @@ def make_task(
         l1_ratio=l1_ratio,
         bounds=limits,
         fit_intercept=bool(fit_intercept),
-        penalty_factors=check_factors(penalty_factors, rows.d, limits),
+        penalty_factors=penalties,
         whole=total,
     )
     return Task(problem, positive, factors)
@@ -125,12 +126,12 @@ def make_task(
 def _check_classes(rows: Rows) -> None:
     if rows.labels is None or not set(rows.labels) <= {-1.0, 1.0}:
         shown = "too many" if rows.labels is None else ", ".join(map(str, sorted(rows.labels)[:5]))
-        raise ValueError(
+        raise InputError(
             f"y holds the values {shown}; a classification loss needs the labels -1 and +1."
         )
     for label in (-1.0, 1.0):
         if not rows.labels.get(label):
-            raise ValueError(
+            raise InputError(
                 f"y holds no label {label:g} of any weight; a classification loss needs both -1 "
                 "and +1."
             )

@@ -135,22 +135,52 @@ class Cloud:
     ----------
     centre : (d,) array
         The mean of some of the rows.
-    longest, reach : float
-        Upper bounds on all ‖x_i‖ and ‖x_i − m‖.
     """
 
     @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
         self.rows = products_of(X)
         self.centre = self.rows.mean_of_some(CENTRE)
-        self._lengths, self._apart = self.rows.lengths_about(self.centre)
-        self.longest = float(self._lengths.max()) + TINY
-        self.reach = float(distances(self.longest, self._apart.max(), self.centre))
 
     @cached_property
+    def _about(self) -> tuple[Array, Array]:
+        """‖x_i‖ and ‖x_i − m‖, as floating point has them."""
+        lengths, apart = self.rows.lengths_about(self.centre)
+        return lengths + TINY, apart
+
+    @cached_property
+    @np.errstate(all="ignore")
+    def _farthest(self) -> tuple[float, float]:
+        """The largest ‖x_i‖ and ‖x_i − m‖."""
+        lengths, apart = self._about
+        return float(lengths.max()), float(apart.max())
+
+    @property
+    def longest(self) -> float:
+        """Upper bound on all ‖x_i‖."""
+        return self._farthest[0]
+
+    @property
+    def reach(self) -> float:
+        """Upper bound on all ‖x_i − m‖."""
+        return float(distances(*self._farthest, self.centre))
+
+    @cached_property
+    @np.errstate(all="ignore")
     def apart(self) -> Array:
         """Upper bounds on ‖x_i − m‖."""
-        return np.asarray(distances(self._lengths + TINY, self._apart, self.centre))
+        return np.asarray(distances(*self._about, self.centre))
+
+    def _scores(self, coef: Array, intercept: float) -> Array:
+        """Return the scores; those of dense rows come with how far these are from the centre."""
+        found = self.rows.scores_about(self.centre, coef, intercept)
+        if found is None:
+            return np.asarray(self.rows.times(coef[None])[:, 0] + intercept)
+        scores, apart = found
+        # ‖x‖ ≤ ‖x − m‖ + ‖m‖, and the rounding of the two.
+        longest = 1.01 * (apart + float(np.linalg.norm(self.centre))) + TINY
+        self.__dict__.setdefault("_farthest", (longest, apart))
+        return np.asarray(scores)
 
     @np.errstate(all="ignore")
     def intercept_error(
@@ -171,7 +201,7 @@ class Cloud:
         coef, intercept, radius
             The certified model.
         """
-        scores = self.rows.times(coef[None])[:, 0] + intercept
+        scores = self._scores(coef, intercept)
         blur = float(rounding(self.longest, coef[None], intercept)[0])
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach

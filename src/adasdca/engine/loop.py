@@ -90,7 +90,7 @@ class Loop:
         best, multiplier, epoch = self._best
         if best.gap <= stop.tol * best.primal:
             status = Status.CONVERGED  # the last survey after an end from outside may say so
-        state = State(self._backend.gather(best.beta), multiplier, epoch, self._seed)
+        state = State.of(self._backend.kept(best.beta), multiplier, epoch, self._seed)
         records = [record for record, _ in self._trail]
         return Outcome(best, status, records, _phases(self._trail), self._timings, state)
 

@@ -28,6 +28,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adasdca.duality.error_bounds import Region
+from adasdca.errors import InputError
 from adasdca.estimators._device import products_with, rows_to_solve
 from adasdca.estimators._input import FLOATS, CheckedInput
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
@@ -144,7 +145,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         """Return the loss with those of the estimator's parameters that it has."""
         if isinstance(self.loss, Loss):
             if self.loss.kind != self._kind:
-                raise ValueError(
+                raise InputError(
                     f"loss = {self.loss!r} is for {self.loss.kind}; {type(self).__name__} takes "
                     f"one of {', '.join(map(repr, losses_of(self._kind)))}."
                 )
@@ -156,7 +157,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
         if math.inf == self.C:
-            raise ValueError(
+            raise InputError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."
             )
@@ -168,7 +169,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         if not self.positive:
             return self.bounds
         if self.bounds is not None:
-            raise ValueError(
+            raise InputError(
                 f"positive=True is bounds=(0, None), but bounds = {self.bounds!r} is given as "
                 "well; give one of them."
             )
@@ -302,7 +303,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         from adasdca.estimators._report import report  # what it draws with is slow to import
 
         if is_on_device(X):
-            raise ValueError(
+            raise InputError(
                 f"X, a {type(X).__name__}, is in the memory of a CUDA device, where no report "
                 "reads it; pass X.get() or X.cpu()."
             )

@@ -12,8 +12,15 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from adasdca.duality.error_bounds import Region
+from adasdca.errors import InputError
 from adasdca.estimators._base import LinearModel, LossNames
-from adasdca.estimators._device import adopt_kind, device_of, products_with, rows_to_solve
+from adasdca.estimators._device import (
+    adopt_kind,
+    device_of,
+    products_with,
+    read_at_once,
+    rows_to_solve,
+)
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
@@ -218,7 +225,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         self
         """
         began, given = time.perf_counter(), X
-        X, y = self._checked(X, y)
+        X, y = self._checked(X, y, not read_at_once(self))
         classes, codes = encoded(y)
         weight = class_weights(self, classes, codes, self._weights(sample_weight, X))
         count = len(classes)
@@ -244,7 +251,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         plain = self.l1_ratio == 0 and not bounded and self.penalty_factors is None
         possible = logistic and plain
         if self.multi_class == "multinomial" and not possible:
-            raise ValueError(
+            raise InputError(
                 "multi_class='multinomial' needs loss='logistic', l1_ratio=0, positive=False, "
                 f"bounds=None and penalty_factors=None, got loss={self.loss!r}, "
                 f"l1_ratio={self.l1_ratio!r}, positive={self.positive!r}, bounds={self.bounds!r}, "

@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 
 from adasdca.engine.interruption import interruption
+from adasdca.errors import InputError
 from adasdca.estimators._device import device_of, rows_to_split, stand_in, taken
 from adasdca.estimators._progress import logger
 from adasdca.methods import get_method
@@ -71,9 +72,9 @@ class Search:
             cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
         ratios = np.asarray(self.l1_ratios, dtype=np.float64)
         if cs.ndim != 1 or not len(cs) or not np.isfinite(cs).all() or (cs <= 0).any():
-            raise ValueError(f"Cs = {self.Cs!r} is not allowed; pass numbers above 0, or how many.")
+            raise InputError(f"Cs = {self.Cs!r} is not allowed; pass numbers above 0, or how many.")
         if ratios.ndim != 1 or not len(ratios) or not ((ratios >= 0) & (ratios <= 1)).all():
-            raise ValueError(
+            raise InputError(
                 f"l1_ratios = {self.l1_ratios!r} is not allowed; pass numbers, 0 <= l1_ratio <= 1."
             )
         return cs, ratios

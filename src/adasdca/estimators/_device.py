@@ -72,14 +72,23 @@ def checked_on_device(
 
 
 def rows_to_solve(model: Any, X: Any) -> Any:
-    """Return what solves are given: X, or a copy on the device that is made once for all."""
-    if device_of(model, X) is None or model.intercept_scaling is not None:
+    """Return what solves are given: rows that are checked once for all, or copied to the device."""
+    if device_of(model, X) is None:
+        return CheckedRows(check_rows(X)) if read_at_once(model) else X
+    if model.intercept_scaling is not None:
         return X
     return CheckedRows(copied(check_rows(X, device=True)))
 
 
+def read_at_once(model: Any) -> bool:
+    """Whether a fit reads the rows as they are in memory, and so checks them."""
+    return getattr(model, "_memory_limit", None) is None
+
+
 def rows_to_split(model: Any, X: Any) -> Any:
     """Return X, or a copy on the device that is made once, of which folds are taken."""
+    if device_of(model, X) is None:
+        return X
     rows = rows_to_solve(model, X)
     return rows.rows.matrix if isinstance(rows, CheckedRows) else X
 

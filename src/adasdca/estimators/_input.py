@@ -19,16 +19,36 @@ Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
 
 
+def _as_wanted(X: Any, y: Any) -> bool:
+    """Whether scikit-learn's checks, which take as long as a small solve, would change nothing.
+
+    That is so for plain arrays of the right kinds and shapes; whatever else there is, they judge.
+    """
+    if type(X) is not np.ndarray or type(y) is not np.ndarray:
+        return False
+    flags = X.flags
+    laid_out = X.dtype in FLOATS and X.dtype.isnative and flags.c_contiguous and flags.aligned
+    fits = X.ndim == 2 and y.ndim == 1 and len(X) == len(y) and X.size > 0
+    return laid_out and fits and y.dtype.kind in "iuf" and bool(np.isfinite(y).all())
+
+
 class CheckedInput:
     """Checks of what `fit` and `predict` are given, and the scores of rows."""
 
     coef_: Any
     intercept_: Any
 
-    def _checked(self, X: Any, y: Any, **options: Any) -> Any:
-        """Return the rows and the targets, checked."""
+    def _checked(self, X: Any, y: Any, finite: bool = True, **options: Any) -> Any:
+        """Return the rows and the targets, checked.
+
+        Whether the rows are finite is left to those who read them where that is not asked for.
+        """
         if is_on_device(X):
             return checked_on_device(self, X, y, **options)
+        if not finite and _as_wanted(X, y):
+            self.n_features_in_: int = X.shape[1]
+            vars(self).pop("feature_names_in_", None)
+            return X, y
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         with interruption() as around, around.opened():
@@ -40,6 +60,7 @@ class CheckedInput:
                 accept_large_sparse=True,
                 dtype=FLOATS,
                 order="C",
+                ensure_all_finite=finite,
                 **options,
             )
         return tuple(each if sp.issparse(each) else np.asarray(each) for each in found)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from adasdca.errors import InputError
+
 Array = NDArray[np.float64]
 
 #: Integers from the least label to the largest that are counted.
@@ -63,14 +65,14 @@ class OneAgainstOthers(Sequence[Array]):
 def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) -> Array | None:
     """Return sample weights times class weights; every class must have some weight."""
     if len(classes) < 2:
-        raise ValueError(
+        raise InputError(
             f"{type(model).__name__} needs samples of at least two classes, but y holds one class "
             f"only: {classes.tolist()[0]!r}."
         )
     mass = np.bincount(codes, weights=weight, minlength=len(classes))
     if (mass <= 0).any():
         lost = classes[mass <= 0].tolist()[0]
-        raise ValueError(
+        raise InputError(
             f"sample_weight is zero on all samples of class {lost!r}; a class needs some weight: "
             "leave its samples out instead."
         )
@@ -81,7 +83,7 @@ def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) ->
     else:
         factor = compute_class_weight(model.class_weight, classes=classes, y=classes[codes])
         if (factor <= 0).any():
-            raise ValueError(
+            raise InputError(
                 f"class_weight={model.class_weight!r} must be above 0 for every class; leave the "
                 "samples of a class out to ignore it."
             )

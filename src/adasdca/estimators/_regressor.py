@@ -14,7 +14,7 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from adasdca.estimators._base import LinearModel, LossNames
-from adasdca.estimators._device import adopt_kind, told_in_kind
+from adasdca.estimators._device import adopt_kind, read_at_once, told_in_kind
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import with_callbacks
 from adasdca.methods import Method
@@ -211,7 +211,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         self
         """
         began, given = time.perf_counter(), X
-        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
+        X, y = self._checked(X, y, not read_at_once(self), multi_output=True, y_numeric=True)
         columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
         weight = self._weights(sample_weight, X)

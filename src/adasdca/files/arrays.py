@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca.files.streams import first_bytes, seekable
-from adasdca.files.table import Table, Target
+from adasdca.files.table import Table, Target, other_width
 from adasdca.problem.data import CsrRows, check_rows
 from adasdca.storage import FileError, check_size, read_arrays
 
@@ -57,10 +57,7 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], n_features: int | No
     except (TypeError, ValueError) as error:
         raise FileError(f"{path} (it holds {found}): {error}") from error
     if n_features is not None and rows.shape[1] != n_features:
-        raise FileError(
-            f"{path} has {rows.shape[1]} features where n_features = {n_features} were asked for; "
-            "choose the file or n_features that fits."
-        )
+        raise FileError(f"{path} has {rows.shape[1]} features where ", *other_width(n_features))
     if isinstance(rows, CsrRows):
         return sp.csr_matrix((rows.values, rows.columns, rows.start), shape=rows.shape)
     return rows.values

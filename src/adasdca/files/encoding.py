@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca.errors import Argument
 from adasdca.files.columns import Choice, Columns
 from adasdca.storage import FileError
 
@@ -132,7 +133,9 @@ def _one_hot(path: Path, column: pl.Series, values: list[str], lenient: bool) ->
         raise FileError(
             f"{path}: column {column.name!r} holds {shortened(words[row])} in row {row + 1}, a "
             f"category that the model does not know ({listed(values)}); leave such rows out, or "
-            "let it count as none of them (--ignore-extra)."
+            "let it count as none of them (",
+            Argument("lenient", True),
+            ").",
         )
     rows = np.flatnonzero(known)
     ones = np.ones(len(rows))
@@ -145,9 +148,13 @@ def _check_numbers(path: Path, columns: Sequence[pl.Series], target: str | None)
     if wrong:
         shown = "; ".join(_describe(s) for s in wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
         raise FileError(
-            f"{path}: {len(wrong)} feature column(s) hold no numbers: {shown}. "
-            f"{'Name the target (target=), leave' if target is None else 'Leave'} them out "
-            "(drop=), make a feature of each category (one_hot=), or correct the values."
+            f"{path}: {len(wrong)} feature column(s) hold no numbers: {shown}. ",
+            *(() if target is not None else ("Name the target (", Argument("target", ...), "), ")),
+            f"{'Leave' if target is not None else 'leave'} them out (",
+            Argument("drop", ...),
+            "), make a feature of each category (",
+            Argument("one_hot", ...),
+            "), or correct the values.",
         )
 
 
@@ -174,7 +181,9 @@ def missing_value(path: Path, name: str, row: int | None, what: str) -> FileErro
     assert row is not None
     return FileError(
         f"{path}: column {name!r} {what} in row {row + 1} (counted from 1, names not counted); "
-        "drop such rows or fill the values first (missing=)."
+        "drop such rows or fill the values first (",
+        Argument("missing", ...),
+        ").",
     )
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.errors import Argument
 from adasdca.files.columns import Choice
 from adasdca.files.encoding import encoded, listed, missing_value, polars, shortened
 from adasdca.files.streams import seekable, strip_compression
-from adasdca.files.table import Table
+from adasdca.files.table import Table, other_width
 from adasdca.storage import FileError, check_size, guarded
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def parse_csv(
         with guarded(
             path,
             "is not a CSV file with one value per column in every line ({error}); correct it, or "
-            "say what it is with format=.",
+            "say what it is with ",
+            Argument("format", ...),
+            ".",
         ):
             first = pl.read_csv(
                 source, separator=separator, has_header=False, n_rows=1, infer_schema=False
@@ -89,8 +92,9 @@ def read_parquet(path: Path, choice: Choice, n_features: int | None) -> Table:
     source = seekable(path)
     with guarded(
         path,
-        "is not a Parquet file, or is damaged ({error}); get it again, or say what it is with "
-        "format=.",
+        "is not a Parquet file, or is damaged ({error}); get it again, or say what it is with ",
+        Argument("format", ...),
+        ".",
     ):
         # Equal values take next to no room in such a file: look at what it says before.
         lazy = pl.scan_parquet(source)
@@ -154,8 +158,8 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
     features = _features(path, frame if chosen is None else frame.drop(chosen), choice)
     if n_features is not None and features.width != n_features:
         raise FileError(
-            f"{path} has {features.width} feature columns ({listed(features.columns)}) where "
-            f"n_features = {n_features} were asked for; choose the file or n_features that fits."
+            f"{path} has {features.width} feature columns ({listed(features.columns)}) where ",
+            *other_width(n_features),
         )
     X, columns = encoded(path, features, choice, chosen)
     if choice.known is None:
@@ -189,8 +193,9 @@ def _features(path: Path, frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
         if extra and not choice.lenient:
             raise FileError(
                 f"{path} has the column {extra[0]!r} ({len(extra)} in all), which the model was "
-                "not fitted on; pass rows of the columns that the model was fitted on, or "
-                "--ignore-extra to leave the others out."
+                "not fitted on; pass rows of the columns that the model was fitted on, or ",
+                Argument("lenient", True),
+                " to leave the others out.",
             )
         return frame.select(known.names)
     for name in [*(choice.columns or ()), *(choice.drop or ())]:
@@ -221,8 +226,9 @@ def _target_column(path: Path, names: Sequence[str], choice: Choice) -> str | No
         found = [name for name in found if name not in choice.known.names]
     if len(found) > 1:
         raise FileError(
-            f"{path}: each of the columns {listed(found)} could be the target; "
-            f"choose one, e.g. target={found[0]!r}."
+            f"{path}: each of the columns {listed(found)} could be the target; choose one, e.g. ",
+            Argument("target", found[0]),
+            ".",
         )
     return found[0] if found else None
 

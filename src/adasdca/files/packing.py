@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.errors import Argument, InputError
 from adasdca.files.columns import Choice
 from adasdca.files.frames import parquet_pieces, parse_csv
 from adasdca.files.packed import (
@@ -88,17 +89,18 @@ def pack(
     """
     source, folder = Path(source), Path(path)
     if dtype not in VALUES:
-        raise ValueError(f"dtype = {dtype!r} is not allowed; choose 'float64' or 'float32'.")
+        raise InputError(f"dtype = {dtype!r} is not allowed; choose 'float64' or 'float32'.")
     kind = format or guess_format(source)
     if kind not in ("svmlight", "csv", "parquet"):
-        raise ValueError(
+        raise InputError(
             f"format = {kind!r} cannot be packed; choose 'svmlight', 'csv' or 'parquet'. An array "
             "of a .npy file needs no packing: numpy.load(path, mmap_mode='r')."
         )
     if kind == "svmlight" and isinstance(target, str):
-        raise ValueError(
-            f"target = {target!r} is for files with named columns; the lines of an svmlight file "
-            "begin with the target: leave it out."
+        raise InputError(
+            Argument("target", target),
+            " is for files with named columns; the lines of an svmlight file begin with the "
+            "target: leave it out.",
         )
     options = [kind, target, n_features, zero_based, dtype]
     done = _begin(folder, source, options)

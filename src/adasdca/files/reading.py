@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from adasdca.errors import Argument, InputError
 from adasdca.files.arrays import read_npz
 from adasdca.files.columns import MISSING, Choice, Columns
 from adasdca.files.frames import read_csv, read_parquet
@@ -107,30 +108,38 @@ def read(
     """
     path = Path(path)
     if n_features is not None and (n_features := operator.index(n_features)) < 1:
-        raise ValueError(f"n_features = {n_features} must be at least 1, or None.")
+        raise InputError(f"n_features = {n_features} must be at least 1, or None.")
     if missing not in MISSING:
-        raise ValueError(
+        raise InputError(
             f"missing = {missing!r} is unknown; choose one of {', '.join(map(repr, MISSING))}."
         )
     choice = Choice(target, columns, drop, one_hot, missing, known, lenient)
     chosen = guess_format(path) if format is None else format
     if chosen in ("svmlight", "npz") and choice.shapes:
-        raise ValueError(
-            f"columns, drop, one_hot and missing are for CSV and Parquet files, not for {chosen}; "
-            "leave them out."
+        raise InputError(
+            *_listed("columns", "drop", "one_hot", "missing"),
+            f" are for CSV and Parquet files, not for {chosen}; leave them out.",
         )
     if chosen == "svmlight":
         return read_svmlight(path, target, n_features, zero_based, guessed=format is None)
     if chosen not in FORMATS:
-        raise ValueError(
+        raise InputError(
             f"format = {format!r} is unknown; choose one of {', '.join(map(repr, FORMATS))}."
         )
     if zero_based:
-        raise ValueError(f"zero_based is for svmlight files only, not for {chosen}; leave it out.")
+        raise InputError(
+            Argument("zero_based"), f" is for svmlight files only, not for {chosen}; leave it out."
+        )
     if chosen == "npz":
         return read_npz(path, target, n_features)
     reader = {"csv": read_csv, "parquet": read_parquet}[chosen]
     return reader(path, choice, n_features)
+
+
+def _listed(*names: str) -> list[Argument | str]:
+    """Return the parts of a message that name these arguments."""
+    between = [", "] * (len(names) - 2) + [" and ", ""]
+    return [part for pair in zip(map(Argument, names), between, strict=True) for part in pair]
 
 
 def guess_format(path: Path) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from adasdca import _core
+from adasdca.errors import Argument, InputError
 from adasdca.files.streams import CHUNK, chunks, create
 from adasdca.files.table import Table, Target
 from adasdca.problem.data import CsrRows, as_doubles, check_rows
@@ -23,9 +24,10 @@ def read_svmlight(
 ) -> Table:
     """Read a text file of the form described above; `guessed` tells that nobody said it is one."""
     if isinstance(target, str):
-        raise ValueError(
-            f"target = {target!r} is for files with named columns; the lines of {path}, "
-            "an svmlight file, begin with the target: leave it out."
+        raise InputError(
+            Argument("target", target),
+            f" is for files with named columns; the lines of {path}, an svmlight file, begin with "
+            "the target: leave it out.",
         )
     reader = _core.SvmlightReader(0 if zero_based else 1, n_features)
     for piece in chunks(path):
@@ -52,16 +54,19 @@ def refusal(
     """Return the error that tells of a flaw; so many lines were read by another reader before."""
     line = before + flaw.line
     word, text = (part.decode("utf-8", "backslashreplace") for part in (flaw.word, flaw.text))
-    hint = ""
+    hint: tuple[Any, ...] = ()
     if guessed and line == 1:
-        hint = " The file was taken for svmlight text; if it is something else, pass format=."
+        taken = " The file was taken for svmlight text; if it is something else, pass "
+        hint = taken, Argument("format", ...), "."
     if "\0" in text:
         return FileError(
             f"{path}, line {line}: a zero byte, so this is no text; name a file of svmlight "
-            f"text in UTF-8, or decompress or convert this one.{hint}"
+            "text in UTF-8, or decompress or convert this one.",
+            *hint,
         )
     reason = _REASONS[flaw.part](word, n_features)
-    return FileError(f"{path}, line {line}: {reason} The line reads: {text!r}{hint}")
+    reason = (reason,) if isinstance(reason, str) else reason
+    return FileError(f"{path}, line {line}: ", *reason, f" The line reads: {text!r}", *hint)
 
 
 def _is_infinite(word: str) -> bool:
@@ -101,18 +106,23 @@ def _value(word: str, n_features: int | None) -> str:
     return f"the value in {word!r} is not a number; correct or remove it."
 
 
-_REASONS: dict[str, Callable[[str, int | None], str]] = {
+_REASONS: dict[str, Callable[[str, int | None], str | tuple[Any, ...]]] = {
     "label": _label,
     "entry": _entry,
     "value": _value,
     "qid": lambda word, _: f"{word!r} needs a whole number; write e.g. qid:7, or remove it.",
     "zero": lambda word, _: (
-        f"the index in {word!r} is 0, but the first feature is 1; "
-        "if this file counts from 0, read it with zero_based=True."
+        f"the index in {word!r} is 0, but the first feature is 1; if this file counts from 0, ",
+        "read it with ",
+        Argument("zero_based", True),
+        ".",
     ),
     "beyond": lambda word, n_features: (
-        f"the index in {word!r} is beyond n_features = {n_features}; "
-        "remove the entry, or raise n_features."
+        f"the index in {word!r} is beyond ",
+        Argument("n_features", n_features),
+        "; remove the entry, or raise ",
+        Argument("n_features"),
+        ".",
     ),
     "twice": lambda word, _: f"the index {word} comes twice; keep one entry of it, or add them up.",
 }
@@ -152,7 +162,7 @@ def write_svmlight(
     rows = check_rows(X)
     labels = as_doubles(y, "y")
     if labels.shape != rows.shape[:1] or not np.isfinite(labels).all():
-        raise ValueError(
+        raise InputError(
             f"y must hold {rows.shape[0]} finite numbers, one for each row of X; "
             f"it has shape {labels.shape}."
         )

@@ -7,10 +7,18 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from adasdca.errors import Argument
 from adasdca.files.columns import Columns
 
 #: The name of the target in a file; None: by the rules of the format; False: there is none.
 Target = str | Literal[False] | None
+
+
+def other_width(n_features: int) -> tuple[Any, ...]:
+    """Return what a message says of a number of features that a file does not have."""
+    name = "n_features"
+    asked, end = Argument(name, n_features), " that fits."
+    return asked, " were asked for; choose the file or ", Argument(name), end
 
 
 @dataclass(frozen=True, eq=False, repr=False)

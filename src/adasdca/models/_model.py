@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adasdca.files.columns import Columns
 from adasdca.problem.data import check_rows, is_number
 from adasdca.problem.losses import Loss
-from adasdca.problem.problem import check_bounds
+from adasdca.problem.problem import check_bounds, check_terms
 from adasdca.problem.products import RowProducts
 from adasdca.problem.regularizers import check_factors
 from adasdca.storage import FileError
@@ -156,13 +156,9 @@ class Model:
             raise ModelError(f"class_weight must hold {count} finite numbers above 0.")
 
     def _check_problem(self) -> None:
-        if self.lam is not None and not (is_number(self.lam) and self.lam > 0):
-            raise ModelError(f"lam = {self.lam!r} must be a finite number above 0.")
-        if not (is_number(self.l1_ratio) and 0 <= self.l1_ratio <= 1):
-            raise ModelError(f"l1_ratio = {self.l1_ratio!r} must be a number between 0 and 1.")
         if not is_number(self.bias):
             raise ModelError(f"bias = {self.bias!r} must be a finite number.")
-        for name in ("fit_intercept", "positive", "multinomial"):
+        for name in ("positive", "multinomial"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ModelError(f"{name} = {getattr(self, name)!r} must be True or False.")
         if self.multinomial and (self.loss.name != "logistic" or len(self.coef) == 1):
@@ -171,6 +167,7 @@ class Model:
                 f"{self.loss.name!r} and {len(self.coef)} row(s) of coefficients."
             )
         try:
+            check_terms(1.0 if self.lam is None else self.lam, self.l1_ratio, self.fit_intercept)
             limits = check_bounds(self.bounds, self.n_features)
             check_factors(self.penalty_factors, self.n_features, limits)
         except ValueError as error:

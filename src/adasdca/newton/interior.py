@@ -38,17 +38,14 @@ FALLING = 0.9
 FEASIBLE = 1e-12
 #: Steps in a row that do not lessen the gap, where nothing but rounding is left; and most steps.
 IDLE, MOST = 5, 100
+#: Steps that are expected from the beginning, and over how many the pace is taken.
+EXPECTED, PACE = 24.0, 6
 
 
-def follow_the_path(
-    backend: Backend,
-    rows: InteriorTerm,
-    best: Best,
-    target: float,
-    deadline: float,
-    budget: Budget | None = None,
-) -> tuple[Best, Ending]:
-    """Go along the central path; return the best point on it, or that given.
+class CentralPath:
+    """The central path of a problem, and how far it has been gone.
+
+    It may be left and gone on from where it was left.
 
     Parameters
     ----------
@@ -56,65 +53,147 @@ def follow_the_path(
         The rows.
     rows : InteriorTerm
         Their part of the method.
-    best : Best
-        The best point so far; the path begins at w = 0 and at its intercept.
-    target : float
-        The relative gap to reach.
-    deadline : float
-        When to stop, on the clock of `time.perf_counter`.
-    budget : Budget, optional
-        What the steps may cost.
     """
-    problem, budget = backend.problem, budget or Budget()
-    g, mu = problem.regularizer, problem.mu
-    lower, upper = g.bounds or (-np.inf, np.inf)
-    d = len(best.w)
-    features = Barrier(np.full(d, mu), g.curvature, 0.0, g.threshold, lower, upper)
-    b = best.b
-    mean_weight = problem.total / backend.facts.n
-    _, spread = backend.freedom(np.zeros(d), b, best.duals)
-    spread = spread or 1.0
-    tau = FIRST * mean_weight * spread
-    squares = backend.column_squares() / problem.total
-    size = SMALL * spread / np.sqrt(np.where(squares > 0, squares, 1.0) * d)
-    zero, resting = np.zeros(d), g.primal(np.zeros(d))
-    features.start(zero, zero, size, tau)
-    u = rows.start(features.s, b, tau)
-    features.start(zero, u, size, tau)
-    count = rows.count + features.count
-    least, before, idle, infeasible = math.inf, math.inf, 0, 1.0
-    for _ in range(MOST):
-        w, duals = features.s, rows.duals()
+
+    def __init__(self, backend: Backend, rows: InteriorTerm) -> None:
+        self._backend, self._rows = backend, rows
+        self._gaps: list[float] = []  # the least relative gap, point by point
+        self._steps = 0
+        self._start: tuple[float, Any] | None = None  # the intercept and the duals given at first
+
+    @classmethod
+    def of(cls, backend: Backend) -> CentralPath | None:
+        """Return the path of a backend; None if it has none."""
+        rows = backend.interior()
+        return None if rows is None else cls(backend, rows)
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was begun."""
+        return self._start is not None
+
+    @property
+    def gone(self) -> tuple[float, Any, int] | None:
+        """What `again` asks for: where it began, and the steps taken; None if it was not begun."""
+        return None if self._start is None else (*self._start, self._steps)
+
+    def again(self, gone: tuple[float, Any, int], best: Best) -> None:
+        """Take the steps of another path, which nothing but their beginning decides."""
+        b, duals, steps = gone
+        self._begin(b, duals, len(best.w))
+        self.follow(best, 0.0, math.inf, most=steps)
+
+    def steps_left(self, target: float) -> float:
+        """Return how many steps more are expected to a relative gap, at the pace of the last."""
+        if self._steps < PACE or not self._gaps[-1] < 1:
+            return max(EXPECTED - self._steps, 1.0)
+        fall = math.log(min(self._gaps[-1 - PACE], 1.0) / self._gaps[-1]) / PACE
+        need = math.log(max(self._gaps[-1] / max(target, 1e-15), 1.0))
+        return min(need / fall, MOST) if fall > 0 else MOST
+
+    def _begin(self, b: float, duals: Any, d: int) -> None:
+        """Begin at w = 0 and at an intercept; the duals tell the weight of the rows."""
+        backend, rows = self._backend, self._rows
+        problem = backend.problem
+        g, mu = problem.regularizer, problem.mu
+        lower, upper = g.bounds or (-np.inf, np.inf)
+        self._start = b, duals
+        self._features = Barrier(np.full(d, mu), g.curvature, 0.0, g.threshold, lower, upper)
+        self._b = b
+        mean_weight = problem.total / backend.facts.n
+        _, spread = backend.freedom(np.zeros(d), b, duals)
+        spread = spread or 1.0
+        tau = FIRST * mean_weight * spread
+        squares = backend.column_squares() / problem.total
+        size = SMALL * spread / np.sqrt(np.where(squares > 0, squares, 1.0) * d)
+        zero = np.zeros(d)
+        self._resting = g.primal(zero)
+        self._features.start(zero, zero, size, tau)
+        self._u = rows.start(self._features.s, self._b, tau)
+        self._features.start(zero, self._u, size, tau)
+        self._least, self._before, self._idle, self._infeasible = math.inf, math.inf, 0, 1.0
+
+    def follow(
+        self,
+        best: Best,
+        target: float,
+        deadline: float,
+        budget: Budget | None = None,
+        most: int = MOST,
+    ) -> tuple[Best, Ending]:
+        """Go on along the path; return the best point on it, or that given.
+
+        Parameters
+        ----------
+        best : Best
+            The best point so far; the path begins at its intercept.
+        target : float
+            The relative gap to reach.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        budget : Budget, optional
+            What the steps may cost. What is left of the path is gone all the same if it is
+            expected to be no longer than what lies behind: half of it would be lost otherwise.
+        most : int
+            Most steps of the whole path.
+        """
+        budget = budget or Budget()
+        if not self.begun:
+            self._begin(best.b, best.duals, len(best.w))
+        problem, rows, features = self._backend.problem, self._rows, self._features
+        while self._steps < most:
+            best, gap = self._look(best, target)
+            if best.certificate.relative_gap <= target:
+                return best, Ending.REACHED
+            short = self.steps_left(target) <= self._steps
+            if (budget.over and not short) or time.perf_counter() >= deadline:
+                return best, Ending.TIME
+            budget.pay(budget.path)
+            products = rows.products(0.0) + features.products(0.0)
+            rest = self._infeasible < FEASIBLE and products < self._least * problem.total
+            self._idle = self._idle + 1 if rest and gap > 0.9 * self._least else 0
+            self._least = min(self._least, gap)
+            hidden = best.certificate.gap <= 2.0 * best.certificate.rounding
+            if hidden or self._idle >= IDLE:
+                break
+            ending = self._step(products, deadline)
+            if ending is not None:
+                return best, ending
+        return best, Ending.EXHAUSTED
+
+    def _look(self, best: Best, target: float) -> tuple[Best, float]:
+        """Return the better of two points, that given and that of the path, and the path's gap."""
+        backend, g = self._backend, self._backend.problem.regularizer
+        w, duals = self._features.s, self._rows.duals()
         points = [w]
         if not g.is_ridge:
             # Inside of its bounds no coefficient is at rest; the dual point says which ones are.
-            points = [np.where(g.primal(u) == resting, resting, w), w]
-        w, found = _certified(backend, points, b, duals, target)
+            resting = self._resting
+            points = [np.where(g.primal(self._u) == resting, resting, w), w]
+        w, found = _certified(backend, points, self._b, duals, target)
+        relative = found.relative_gap if math.isfinite(found.gap) else math.inf
+        if len(self._gaps) == self._steps:
+            self._gaps.append(min(relative, *self._gaps[-1:], math.inf))
         if found.gap < best.certificate.gap:
-            best = Best(w, b, duals, found)
-        if best.certificate.relative_gap <= target:
-            return best, Ending.REACHED
-        if budget.over or time.perf_counter() >= deadline:
-            return best, Ending.TIME
-        budget.pay(budget.path)
-        products = rows.products(0.0) + features.products(0.0)
-        rest = infeasible < FEASIBLE and products < least * problem.total
-        idle = idle + 1 if rest and found.gap > 0.9 * least else 0
-        least = min(least, found.gap)
-        hidden = best.certificate.gap <= 2.0 * best.certificate.rounding
-        if hidden or idle >= IDLE:
-            break
+            best = Best(w, self._b, duals, found)
+        return best, found.gap
+
+    def _step(self, products: float, deadline: float) -> Ending | None:
+        """Take a step; return why the path ends here, if it does."""
+        problem, rows, features = self._backend.problem, self._rows, self._features
+        mu, ridge = problem.mu, problem.regularizer.is_ridge
+        count = rows.count + features.count
         diagonal: float | Array = mu
         aim = corrected = 0.0
         for stage in ("predictor", "corrector"):
-            features.linearise(u, aim, corrected)
+            features.linearise(self._u, aim, corrected)
             rows.linearise(aim, corrected)
             if stage == "predictor":
-                if not g.is_ridge:
+                if not ridge:
                     diagonal = mu / features.h
                 if not rows.factorise(diagonal, deadline):
                     late = time.perf_counter() >= deadline
-                    return best, Ending.TIME if late else Ending.EXHAUSTED
+                    return Ending.TIME if late else Ending.EXHAUSTED
             dw, db, most = rows.aim(diagonal * features.kappa)
             most = min(most, features.aim(dw))
             if stage == "predictor" and count > 0:
@@ -122,16 +201,17 @@ def follow_the_path(
                 left = rows.products(full) + features.products(full)
                 aim = max(left / products, 0.0) ** 3 * products / count
                 # Of a step that is cut short most is never made: all of it may lead into circles.
-                corrected = 1.0 if products < FALLING * before else full**2
+                corrected = 1.0 if products < FALLING * self._before else full**2
         length = min(NEARLY * most, 1.0)
-        before = products
+        self._before = products
         if not (np.isfinite(dw).all() and math.isfinite(db) and length > 0):
-            break
-        infeasible *= 1.0 - length  # as linear residuals do
+            return Ending.EXHAUSTED
+        self._steps += 1
+        self._infeasible *= 1.0 - length  # as linear residuals do
         features.move(length)
-        b += length * db
-        u = rows.move(length, features.s, b)
-    return best, Ending.EXHAUSTED
+        self._b += length * db
+        self._u = rows.move(length, features.s, self._b)
+        return None
 
 
 def _certified(

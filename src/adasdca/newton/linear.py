@@ -8,6 +8,7 @@ which is N·P where the penalty E is the regulariser itself.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import RowTerm
+from adasdca.backends.base import Descender, ExactTerm, LineSearcher, RowTerm
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length
-from adasdca.newton.moreau import Penalty
+from adasdca.newton.moreau import Penalty, Ridge
+from adasdca.newton.newton import Ending, Share
 
 Array = NDArray[np.float64]
 
@@ -27,7 +29,14 @@ Array = NDArray[np.float64]
 FARTHEST = 1e12
 #: Steps that a point settles in: each leaves the digits of its equations, 1e-8 at worst.
 SETTLING = 3
-#: How the equations of a step are solved.
+#: The share of what may be left to gain that the equations of a last step may leave, its root.
+LEAVING = 0.3
+#: Why steps that a term takes in one call have ended.
+ENDINGS = Ending.REACHED, Ending.EXHAUSTED, Ending.STEPS, Ending.TIME
+#: What rounding takes from a point that is not to be exact.
+NOTHING = np.zeros(0)
+#: How the equations of a step are solved. One that has `afford` and `pay` lets a term take as many
+#: steps as it can afford in one call.
 Solver = Callable[[RowTerm, Equations, float], Step | None]
 
 
@@ -81,6 +90,11 @@ class LinearObjective:
         f there, about: the price of a share of the duals.
     sample : int, optional
         So many rows may stand for all in the curvature, as long as the steps carry on.
+
+    Attributes
+    ----------
+    enough : float
+        What may be left to gain; no step has to leave less.
     """
 
     def __init__(
@@ -96,14 +110,27 @@ class LinearObjective:
         value: float = 0.0,
         sample: int | None = None,
     ) -> None:
+        self.enough = 0.0
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
+        self._exact = term if isinstance(term, ExactTerm) else None
+        self._searcher = term if isinstance(term, LineSearcher) else None
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
-        self._go(v, b, (np.zeros_like(v), 0.0))
+        rest = NOTHING if self._exact is None else np.zeros_like(v)
+        self.v, self.b, self._rest = v, b, (rest, 0.0)
+        self._placed = False
+
+    def _place(self) -> None:
+        """Let the term be where this is: before the first step, unless the term takes all."""
+        if not self._placed:
+            self._go(self.v, self.b, self._rest)
 
     def _go(self, v: Array, b: float, rest: tuple[Array, float]) -> None:
-        self.v, self.b, self._rest = v, b, rest
-        self._derivatives = self.term.place(v, b, rest if self.term.exact else None)
+        self.v, self.b, self._rest, self._placed = v, b, rest, True
+        if self._exact is None:
+            self._derivatives = self.term.place(v, b)
+        else:
+            self._derivatives = self._exact.place_exactly(v, b, rest)
         self._settle()
 
     def _ahead(self, length: float) -> tuple[Array, float, tuple[Array, float]]:
@@ -119,21 +146,24 @@ class LinearObjective:
     def _settle(self) -> None:
         """Take note of the penalty at the new point, and of what is left to gain there."""
         self._penalty = self.penalty.at(self.v)
-        self._apart = self.u - self._penalty.gradient
+        self._apart = self._derivatives.u - self._penalty.gradient
         self._lost = self._bound()
 
     @property
     def w(self) -> Array:
         """The coefficients that belong to v."""
+        self._place()
         return self._penalty.w
 
     @property
     def u(self) -> Array:
         """The dual point of the features."""
+        self._place()
         return self._derivatives.u
 
     def lost(self) -> float:
         """Return a bound on f − min f."""
+        self._place()
         return self._lost
 
     def _bound(self) -> float:
@@ -149,14 +179,18 @@ class LinearObjective:
 
     def aim(self, deadline: float) -> float | None:
         """Choose the line of the Newton step; return the slope at its beginning."""
+        self._place()
         right = self.mu * self._apart
         balance = self._derivatives.balance if self.intercept else 0.0
         # A sample that does not carry on has left out rows that matter.
         if self._lost > 0.5 * self._last:
             self.sample = None
         self._last = self._lost
+        # What is left to gain goes with the square of what is left of the right-hand side.
+        enough = LEAVING * math.sqrt(self.enough / self._lost) if self._lost > 0 else 0.0
+        stiff = self.mu * self._penalty.curvature
         equations = Equations(
-            self.mu * self._penalty.curvature, right, balance, self.intercept, self.sample
+            stiff, right, balance, self.intercept, self.sample, enough, self.value
         )
         found = self._solve(self.term, equations, deadline)
         if found is None:
@@ -179,12 +213,9 @@ class LinearObjective:
     def search(self) -> tuple[float, bool]:
         """Return the length of the step along the line, and whether it is above rounding."""
         mu, rest = self.mu, self.penalty.along(self.v, self._dv)
-        if isinstance(rest, StraightLine):
+        if self._searcher is not None and isinstance(rest, StraightLine):
             straight = mu * rest.value, mu * rest.bend, mu * rest.size
-            found: Any = self.term.search(straight, self._slope)
-            if found is not NotImplemented:
-                length, sharp = found
-                return length, sharp
+            return self._searcher.search(straight, self._slope)
 
         def slope(length: float) -> Slope:
             rows, own = self.term.slope(length), rest(length)
@@ -198,7 +229,7 @@ class LinearObjective:
         """Go along the line."""
         # The slope rises from its first value to about 0; f is positive.
         self.value = max(self.value + 0.5 * length * self._slope, 0.1 * self.value)
-        if self.term.exact:
+        if self._exact is not None:
             self._go(*self._ahead(length))
             return
         self.v = self.v + length * self._dv
@@ -206,14 +237,48 @@ class LinearObjective:
         self._derivatives = self.term.move(length)
         self._settle()
 
+    def descend(
+        self, enough: float | Callable[[], float], deadline: float, most: int
+    ) -> tuple[Ending, int] | None:
+        """Take all steps in one call of the term; None where it has none, or another way is due."""
+        term, afford = self.term, getattr(self._solve, "afford", None)
+        if not isinstance(term, Descender) or not isinstance(self.penalty, Ridge):
+            return None
+        if afford is None or self._exact is not None or self.sample is not None:
+            return None
+        if isinstance(enough, Share):
+            goal = 0.0, enough.share
+        elif callable(enough):
+            return None
+        else:
+            goal = enough, 0.0
+        allowed: int = min(most, afford(term.size))
+        if allowed == 0 or time.perf_counter() >= deadline:
+            return None
+        stiff = np.empty_like(self.v)
+        stiff[:] = self.mu * self.penalty.eta
+        at, free = (self.v, self.b, self.value), (self.intercept, self.rounded)
+        code, taken, *found = term.descend(at, stiff, free, (*goal, allowed), deadline)
+        self._placed = True
+        ending = ENDINGS[code]
+        self.v, self.b, self.value, self._derivatives = found
+        self._settle()
+        self._solve.pay(taken)  # type: ignore[attr-defined]
+        if ending is Ending.STEPS and allowed < most:
+            ending = Ending.TIME  # the budget has ended them
+        return ending, taken
+
     def points(self, deadline: float) -> Iterator[Point]:
         """Yield this point, and those that it settles at if the term is exact."""
+        self._place()
         yield self._here()
-        for _ in range(SETTLING if self.term.exact and self._derivatives.mass > 0 else 0):
+        if self._exact is None or self._derivatives.mass == 0:
+            return
+        for _ in range(SETTLING):
             if self.aim(deadline) is None:
                 return
             self.v, self.b, self._rest = self._ahead(1.0)
-            self._derivatives = self.term.settle()
+            self._derivatives = self._exact.settle()
             self._settle()
             yield self._here()
 

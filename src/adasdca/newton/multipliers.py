@@ -22,7 +22,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
-from adasdca.newton.interior import follow_the_path
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
 from adasdca.newton.newton import Ending, minimise
@@ -36,6 +36,8 @@ FIRST = 5.0
 WIDEST, NARROWEST = 4.0, 1e-7
 #: The least γ, in units of |x|²/(λN), where there are more features than equations can have.
 HIDDEN, MOST_FEATURES = 1e-10, 3000
+#: What is left to gain where a round begins after another, in units of the gap: 10 to 30 of them.
+CONSISTENT = 30.0
 #: How exactly a round is solved, in units of the gap; beyond the finest, as exactly as can be.
 SHARE, FINEST = 0.03, 1e-6
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
@@ -97,8 +99,11 @@ class Multipliers:
         How the equations of Newton steps are solved.
     exact : bool
         Whether sums are to be taken in twice the digits.
+    path : CentralPath, optional
+        The central path, where there is one.
     hard : bool
-        Whether steps have been too many already: the central path is then gone at once.
+        Whether steps have been too many already: the central path is then gone at once, as it is
+        where it was left before.
     asked : float
         The relative gap that is asked for, where rounds go on for the last digits: from there on,
         one that brings nothing is the last.
@@ -112,18 +117,22 @@ class Multipliers:
         problem: Problem,
         solve: Solver,
         exact: bool = False,
+        path: CentralPath | None = None,
         hard: bool = False,
         asked: float = 0.0,
         budget: Budget | None = None,
     ) -> None:
         self.backend, self.problem, self.solve = backend, problem, solve
-        self.exact, self.hard, self.asked = exact, hard, asked
+        self.exact, self.path, self.asked = exact, path, asked
+        self.hard = hard or (path is not None and path.begun)
         self.budget = budget or Budget()
         self.mu = problem.mu
         self.kinked = problem.loss.smoothness == 0
         self.can_round = not problem.loss.curvature_varies
         self.plain, self.units = problem.regularizer.is_quadratic, problem.regularizer.metric
-        self.mass = problem.total
+        self.mass, self.bluntest = problem.total, 0.0
+        #: Where the last steps were left, which another run may go on from.
+        self.left: tuple[Array, float] | None = None
 
     def run(self, survey: Survey, target: float, deadline: float) -> tuple[Best, Ending]:
         """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
@@ -131,8 +140,7 @@ class Multipliers:
         Where rounds are hard, along the central path; what that leaves, rounds mend.
         """
         best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
-        path = None if self.exact else self.backend.interior()
-        if path is None:
+        if self.path is None or self.exact:
             return self.rounds(best, survey.beta, target, deadline)
         ending = Ending.STEPS
         if not self.hard:
@@ -140,10 +148,7 @@ class Multipliers:
             best, ending = self.rounds(best, survey.beta, target, deadline, patience)
         if ending is Ending.STEPS:
             self.hard = True
-            if self.budget.left < 2.0 * PATIENCE * self.budget.path:
-                self.budget.most = self.budget.spent  # the rest would end in the middle of it
-                return best, Ending.TIME
-            best, ending = follow_the_path(self.backend, path, best, target, deadline, self.budget)
+            best, ending = self.path.follow(best, target, deadline, self.budget)
             if ending is Ending.EXHAUSTED:
                 best, ending = self.rounds(best, best.duals, target, deadline)
         return best, ending
@@ -176,6 +181,10 @@ class Multipliers:
         widest, floor = self._lengths(best, centre)
         blunt = self.exact and self.plain  # Newton steps have failed for digits
         length = widest if self.kinked else self._least(best) if blunt else 0.0
+        ready: LinearObjective | None = None
+        if self.kinked:
+            length, ready = self._begin(best, centre, u, length)
+            v, b = ready.v, ready.b
         rho = first = self._stiffness(length)
         reach, idle, rest, hard, dual, share = None, 0, 0, 0, best.certificate.dual, SHARE
         while True:
@@ -183,26 +192,15 @@ class Multipliers:
             enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
-            near = (v, b) if self.kinked else None
-            term = backend.term(length, centre, near, reach, self.exact)
-            objective = LinearObjective(
-                term,
-                self._penalty(u, rho),
-                self.mu,
-                problem.fit_intercept,
-                self.kinked,
-                self.solve,
-                v,
-                b,
-                problem.total * known.primal,
-            )
             enough *= problem.total
+            objective = ready or self._round(v, b, centre, u, length, rho, reach, known.primal)
+            objective.enough, ready = enough, None
             far = known.relative_gap > DIGITS
             lost = patience.lost if patience is not None and far else None
             ending, steps = minimise(objective, enough, deadline, HARD, lost)
             if ending is Ending.STOPPED:
                 return best, Ending.STEPS
-            v, b = objective.v, objective.b
+            v, b = self.left = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
@@ -250,7 +248,7 @@ class Multipliers:
             rest = rest + 1 if still else 0
             if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
-            reach = NEAR * term.travel
+            reach = NEAR * objective.term.travel
             factor = next(factor for most, factor in FACTORS if steps <= most)
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
@@ -261,6 +259,58 @@ class Multipliers:
                 rho = np.maximum(rho * ((length + smooth) / (least + smooth)), self.units)
                 length = least
             centre, u = duals, here.u
+
+    def _round(
+        self,
+        v: Array,
+        b: float,
+        centre: Any,
+        u: Array,
+        length: float,
+        rho: Array,
+        reach: float | None,
+        primal: float,
+    ) -> LinearObjective:
+        """Return what a round minimises, at the point where it begins."""
+        problem = self.problem
+        near = (v, b) if self.kinked else None
+        return LinearObjective(
+            self.backend.term(length, centre, near, reach, self.exact),
+            self._penalty(u, rho),
+            self.mu,
+            problem.fit_intercept,
+            self.kinked,
+            self.solve,
+            v,
+            b,
+            problem.total * primal,
+        )
+
+    def _begin(
+        self, best: Best, centre: Any, u: Array, length: float
+    ) -> tuple[float, LinearObjective]:
+        """Return the length of the first round, and what it minimises.
+
+        The duals of epochs may be far better than their coefficients are: sharp kinks about them
+        would be crossed again, one by one. Then the length is one at which there is as much left
+        to gain as where rounds follow each other, or the steps that were cut short are gone on.
+        """
+        known = best.certificate
+        starts = [(best.w, best.b)] + ([self.left] if self.left is not None else [])
+        allowed = CONSISTENT * known.gap * self.problem.total
+        while True:
+            rho = self._stiffness(length)
+            least = min(
+                (
+                    self._round(*start, centre, u, length, rho, None, known.primal)
+                    for start in starts
+                ),
+                key=LinearObjective.lost,
+            )
+            lost = least.lost()
+            if lost <= allowed or length >= self.bluntest or not 0 < allowed < lost < math.inf:
+                return length, least
+            length = min(length * max(math.sqrt(lost / allowed), 2.0), self.bluntest)
 
     def _lengths(self, best: Best, centre: Any) -> tuple[float, float]:
         """Return the first length and the least one; 0 for a loss that cannot be rounded."""
@@ -278,8 +328,10 @@ class Multipliers:
         if self.kinked and backend.facts.d > MOST_FEATURES:
             # Steps solve for the duals of rows: what these weigh, |x|²/(λN), must not hide γ.
             floor = max(floor, HIDDEN * self._squares / self.mu)
+        self.bluntest = length
         if spread > 0:
-            length = max(min(length, WIDEST * spread / width), floor)
+            self.bluntest = max(WIDEST * spread / width, floor)
+            length = max(min(length, self.bluntest), floor)
         self.mass = mass
         return length, floor
 

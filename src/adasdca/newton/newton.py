@@ -11,7 +11,8 @@ import enum
 import math
 import time
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 #: Steps in a row, all lost in rounding, that bring the bound no further.
 IDLE = 3
@@ -54,6 +55,18 @@ class Ending(enum.Enum):
     TIME = "the time is over"
 
 
+@dataclass(frozen=True)
+class Share:
+    """A share of an objective's value, which is enough to be left."""
+
+    objective: Any
+    share: float
+
+    def __call__(self) -> float:
+        """Return it at the point where the objective is."""
+        return float(self.share * self.objective.value)
+
+
 def minimise(
     objective: Objective,
     enough: float | Callable[[], float],
@@ -75,7 +88,14 @@ def minimise(
         Most steps.
     look : callable, optional
         Called at the beginning and after every step; where it returns True the objective is left.
+
+    An objective may have a method `descend`, which takes all steps in one call or returns None.
     """
+    descend = getattr(objective, "descend", None)
+    if descend is not None and not (look is not None and look()):
+        found: tuple[Ending, int] | None = descend(enough, deadline, most)
+        if found is not None:
+            return found
     best, idle, steps, sharp = math.inf, 0, 0, True
     while True:
         lost = objective.lost()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend, Facts
 from adasdca.newton.budget import Budget
-from adasdca.newton.interior import follow_the_path
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, Solver
 from adasdca.newton.multipliers import Multipliers, Patience
 from adasdca.newton.newton import Ending
@@ -40,6 +40,7 @@ def solve_on_features(
     deadline: float,
     solver: Callable[[Facts], Solver],
     budget: Budget,
+    path: CentralPath | None = None,
 ) -> tuple[Best, Ending]:
     """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
 
@@ -59,6 +60,8 @@ def solve_on_features(
         From facts to the way in which equations are solved.
     budget : Budget
         What steps may cost.
+    path : CentralPath, optional
+        The central path of all features, where there is one; if it was left, it is gone on first.
     """
     regularizer = problem.regularizer
     best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
@@ -66,34 +69,37 @@ def solve_on_features(
     rest = regularizer.primal(np.zeros_like(w))
     u = backend.term().place(w, b).u
     size, idle = FIRST, 0
-    path, patience = backend.interior(), Patience(budget)
+    patience = Patience(budget)
+    hard = path is not None and path.begun
     while True:
         before = best.certificate.gap
-        features = _choose(w, regularizer.primal(u), rest, size)
-        part = backend.restrict(features)
-        part.place(duals, w[features], b)
-        seen = part.survey(frozenset(), FOREVER)
-        assert seen is not None
-        goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
-        relative = min(goal / max(seen.primal, 1e-300), 1.0)
-        method = Multipliers(part, part.problem, solver(part.facts), budget=budget)
-        if path is None:
-            found, ending = method.run(seen, relative, deadline)
-        else:
-            start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
-            found, ending = method.rounds(start, seen.beta, relative, deadline, patience)
-        w = rest.copy()
-        w[features] = found.w
-        b, duals = found.b, found.duals
-        u = backend.combine(duals)
-        certificate = backend.certify(w, b, duals)
-        if certificate.gap < best.certificate.gap:
-            best = Best(w, b, duals, certificate)
-        if ending is Ending.STEPS and path is not None:
+        if not hard:
+            features = _choose(w, regularizer.primal(u), rest, size)
+            part = backend.restrict(features)
+            part.place(duals, w[features], b)
+            seen = part.survey(frozenset(), FOREVER)
+            assert seen is not None
+            goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
+            relative = min(goal / max(seen.primal, 1e-300), 1.0)
+            own = CentralPath.of(part) if path is None else None
+            method = Multipliers(part, part.problem, solver(part.facts), path=own, budget=budget)
+            if path is None:
+                found, ending = method.run(seen, relative, deadline)
+            else:
+                start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+                found, ending = method.rounds(start, seen.beta, relative, deadline, patience)
+            w = rest.copy()
+            w[features] = found.w
+            b, duals = found.b, found.duals
+            certificate = backend.certify(w, b, duals)
+            if certificate.gap < best.certificate.gap:
+                best = Best(w, b, duals, certificate)
+            hard = ending is Ending.STEPS
+        if hard and path is not None:
             # Sets are hard; all features together are not, and no set is left to be found.
-            best, ending = follow_the_path(backend, path, best, target, deadline, budget)
+            best, ending = path.follow(best, target, deadline, budget)
             path, (w, b, duals) = None, (best.w, best.b, best.duals)
-            u = backend.combine(duals)
+        hard, u = False, backend.combine(duals)
         if best.certificate.relative_gap <= target:
             return best, Ending.REACHED
         late = budget.over or time.perf_counter() >= deadline

@@ -8,10 +8,23 @@ from typing import Any
 
 import numpy as np
 
+from adasdca.errors import InputError
+
 #: What DLPack calls a CUDA device.
 CUDA = 2
-#: Bytes of a part of X that is looked through for NaN at a time.
-PART = 1 << 30
+#: Finds numbers whose exponents, under these masks, are those of NaN and infinity.
+NOT_FINITE = """
+extern "C" __global__ void not_finite(const uint2* __restrict__ x, unsigned low, unsigned high,
+                                      int* found, long long pairs) {
+    const long long stride = gridDim.x * (long long)blockDim.x;
+    bool bad = false;
+#pragma unroll 4
+    for (long long k = blockIdx.x * (long long)blockDim.x + threadIdx.x; k < pairs; k += stride) {
+        const uint2 pair = x[k];
+        bad |= (low && (pair.x & low) == low) || (pair.y & high) == high;
+    }
+    if (bad) *found = 1;
+}"""
 
 
 @dataclass(frozen=True)
@@ -44,7 +57,7 @@ class DeviceRows:
 
     def with_constant(self, value: float) -> DeviceRows:
         """Refuse: what is the user's is not copied there."""
-        raise ValueError(
+        raise InputError(
             "intercept_scaling copies X with one more column, which is not done on a device; pass "
             "intercept_scaling=None, or X in the memory of this process."
         )
@@ -102,16 +115,16 @@ def check_device_rows(X: Any) -> DeviceRows:
     else:
         matrix = values = X if isinstance(X, cupy.ndarray) else cupy.from_dlpack(X)
     if matrix.ndim != 2:
-        raise ValueError(f"X has shape {matrix.shape}; pass a matrix, a row for each sample.")
+        raise InputError(f"X has shape {matrix.shape}; pass a matrix, a row for each sample.")
     if values.dtype not in (np.float32, np.float64):
-        raise ValueError(
+        raise InputError(
             f"X is on a device and has dtype {values.dtype}; pass float32 or float64, e.g. "
             "X.astype(numpy.float32)."
         )
     if 0 in matrix.shape:
-        raise ValueError(f"X has shape {matrix.shape}; pass at least one row and one feature.")
+        raise InputError(f"X has shape {matrix.shape}; pass at least one row and one feature.")
     if not _finite(values):
-        raise ValueError(
+        raise InputError(
             "Input X contains NaN or infinity; drop such rows or fill the values first."
         )
     if matrix is values:
@@ -119,13 +132,29 @@ def check_device_rows(X: Any) -> DeviceRows:
     return DeviceRows(matrix)
 
 
+def device_targets(y: Any, n: int, kind: str) -> Any:
+    """Return targets that are on a device as doubles there; None if there is something amiss."""
+    import cupy
+
+    y = y if isinstance(y, cupy.ndarray) else cupy.from_dlpack(y)
+    if y.shape != (n,) or y.dtype.kind not in "iuf":
+        return None
+    targets = cupy.ascontiguousarray(y, dtype=np.float64)
+    if kind == "classification":
+        plus, others = int((targets == 1.0).sum()), int((targets != -1.0).sum())
+        return targets if 0 < plus == others < n else None
+    return targets if _finite(targets) else None
+
+
 def _finite(values: Any) -> bool:
-    """Look for NaN and infinity in parts: a mask of all entries may not fit."""
+    """Look for NaN and infinity, in pairs of 4 bytes: at twice the rate of CuPy's own sums."""
+    import cupy
+
     flat = values.ravel() if values.flags.c_contiguous else values.T.ravel()
-    step = PART // flat.itemsize
-    # A sum is not finite if an entry is not; the other way round only with overflow.
-    parts = (flat[first : first + step] for first in range(0, flat.size, step))
-    return all(
-        bool(np.isfinite(float(part.sum(dtype=np.float64)))) or bool(np.isfinite(part).all())
-        for part in parts
-    )
+    if flat.nbytes < 8 or flat.data.ptr % 8:
+        return bool(cupy.isfinite(flat).all())
+    masks = (0x7F800000, 0x7F800000) if flat.itemsize == 4 else (0, 0x7FF00000)
+    found, pairs = cupy.zeros(1, np.int32), flat.nbytes // 8
+    arguments = flat, *map(np.uint32, masks), found, np.int64(pairs)
+    cupy.RawKernel(NOT_FINITE, "not_finite")((2048,), (256,), arguments)
+    return not found[0] and bool(cupy.isfinite(flat[-1]))

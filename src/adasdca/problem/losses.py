@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from adasdca import _core
+from adasdca.errors import InputError, InPython
 from adasdca.problem.data import is_number
 
 Kind = Literal["classification", "regression"]
@@ -141,7 +142,7 @@ class PiecewiseQuadratic(Loss):
 
     def _check(self, name: str, valid: bool, remedy: str) -> None:
         if not valid:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__}: {name} = {getattr(self, name)!r} is not allowed; {remedy}."
             )
 
@@ -340,6 +341,10 @@ LOSSES: dict[str, type[Loss]] = {
 ALIASES = {"log_loss": "logistic", "squared_error": "squared", "absolute_error": "absolute"}
 
 
+#: Losses with their defaults; one for all, as losses do not change.
+_PLAIN: dict[type[Loss], Loss] = {}
+
+
 def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     """Return the loss of that name with those parameters; a `Loss` is returned as it is.
 
@@ -355,15 +360,18 @@ def get_loss(loss: str | Loss, **parameters: Any) -> Loss:
     if isinstance(name, str):
         name = ALIASES.get(name, name)
     if not isinstance(name, str) or name not in LOSSES:
-        raise ValueError(
-            f"loss = {loss!r} is unknown; choose one of {', '.join(map(repr, LOSSES))}, "
-            "or pass a Loss object such as SmoothedHinge(gamma=0.5)."
+        raise InputError(
+            f"loss = {loss!r} is unknown; choose one of {', '.join(map(repr, LOSSES))}",
+            InPython(", or pass a Loss object such as SmoothedHinge(gamma=0.5)"),
+            ".",
         )
     cls = LOSSES[name]
+    if not parameters:
+        return _PLAIN.get(cls) or _PLAIN.setdefault(cls, cls())
     known = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     unknown = set(parameters) - set(known)
     if unknown:
-        raise ValueError(
+        raise InputError(
             f"loss = {loss!r} has no parameter {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known) or 'none'}."
         )

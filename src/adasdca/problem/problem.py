@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.errors import InputError
 from adasdca.problem.data import (
     Rows,
     as_doubles,
@@ -26,6 +27,7 @@ from adasdca.problem.data import (
     check_weights,
     is_number,
 )
+from adasdca.problem.device_rows import device_targets, is_on_device
 from adasdca.problem.losses import Loss, get_loss
 from adasdca.problem.regularizers import Regularizer, check_factors
 
@@ -80,24 +82,15 @@ class Problem:
         fit_intercept: bool = False,
         intercept_scaling: float | None = None,
         device: bool = False,
+        stays: bool = False,
     ) -> Problem:
         """Check every argument; errors name the argument, its value and the remedy.
 
-        Rows on a CUDA device are taken where `device`, for a backend that finds them there.
+        Rows on a CUDA device are taken where `device`, for a backend that finds them there, and
+        targets that are there stay there where `stays`.
         """
         loss = get_loss(loss)
-        lam = check_number("lam", lam, 0.0, math.inf, "a finite number above 0", open_low=True)
-        l1_ratio = check_number(
-            "l1_ratio",
-            l1_ratio,
-            0.0,
-            math.nextafter(1.0, 2.0),
-            "0 <= l1_ratio <= 1",
-        )
-        if not isinstance(fit_intercept, (bool, np.bool_)):
-            raise ValueError(
-                f"fit_intercept = {fit_intercept!r} is not allowed; choose True or False."
-            )
+        lam, l1_ratio = check_terms(lam, l1_ratio, fit_intercept)
         rows = check_rows(X, device)
         n, d = rows.shape
         limits = check_bounds(bounds, d)
@@ -110,22 +103,19 @@ class Problem:
                 limits = np.append(limits[0], -math.inf), np.append(limits[1], math.inf)
             if factors is not None:
                 factors = np.append(factors, 1.0)
-        targets = check_targets(y, n, loss.kind)
+        targets = None
+        if stays and is_on_device(y) and sample_weight is None:
+            targets = device_targets(y, n, loss.kind)
+        targets = check_targets(y, n, loss.kind) if targets is None else targets
         weight = check_weights(sample_weight, n)
         if weight is not None and loss.kind == "classification":
             for label in (-1.0, 1.0):
                 if not weight[targets == label].any():
-                    raise ValueError(
+                    raise InputError(
                         f"sample_weight is 0 on all rows of class {label:g}; a classification loss "
                         "needs both classes."
                     )
-        size = lam * ((1.0 - l1_ratio) or 1.0) * (n if weight is None else float(weight.sum()))
-        if not 1e-290 < size < 1e290:
-            raise ValueError(
-                f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, "
-                "beyond double precision; choose lam nearer to 1."
-            )
-        _check_range(factors, size)
+        check_range(lam, l1_ratio, n if weight is None else float(weight.sum()), factors)
         free = bool(fit_intercept) and not constant
         return cls(rows, targets, weight, loss, lam, l1_ratio, limits, free, constant, factors)
 
@@ -179,14 +169,30 @@ class Problem:
         return float(self.rows.shape[0] if self.weight is None else math.fsum(self.weight))
 
 
-def _check_range(factors: Array | None, size: float) -> None:
-    """Refuse factors of which λN is a multiple that double precision cannot hold."""
+def check_terms(lam: Any, l1_ratio: Any, fit_intercept: Any) -> tuple[float, float]:
+    """Check what no row is needed for; return lam and l1_ratio."""
+    lam = check_number("lam", lam, 0.0, math.inf, "a finite number above 0", open_low=True)
+    top = math.nextafter(1.0, 2.0)
+    l1_ratio = check_number("l1_ratio", l1_ratio, 0.0, top, "0 <= l1_ratio <= 1")
+    if not isinstance(fit_intercept, (bool, np.bool_)):
+        raise InputError(f"fit_intercept = {fit_intercept!r} is not allowed; choose True or False.")
+    return lam, l1_ratio
+
+
+def check_range(lam: float, l1_ratio: float, total: float, factors: Array | None) -> None:
+    """Refuse λN, and multiples of it by factors, that double precision cannot hold."""
+    size = lam * ((1.0 - l1_ratio) or 1.0) * total
+    if not 1e-290 < size < 1e290:
+        raise InputError(
+            f"lam = {lam!r} times 1 - l1_ratio times the sum of the weights is {size:g}, "
+            "beyond double precision; choose lam nearer to 1."
+        )
     if factors is None:
         return
     far = np.flatnonzero((factors > 0) & ~((factors > 1e-290 / size) & (factors < 1e290 / size)))
     if len(far):
         j = int(far[0])
-        raise ValueError(
+        raise InputError(
             f"penalty_factors[{j}] = {float(factors[j])!r} times lam times 1 - l1_ratio times the "
             f"sum of the weights, {size:g}, is beyond double precision; choose a factor nearer to "
             "1."
@@ -199,7 +205,7 @@ def check_number(
     """Return a real number in [low, high) as a float."""
     ok = is_number(value) and (low < value if open_low else low <= value) and value < high
     if not ok:
-        raise ValueError(f"{name} = {value!r} is not allowed; choose {remedy}.")
+        raise InputError(f"{name} = {value!r} is not allowed; choose {remedy}.")
     return float(value)
 
 
@@ -211,7 +217,7 @@ def check_count(name: str, value: Any, least: int, most: float = math.inf) -> in
         count = least - 1
     if not least <= count <= most or isinstance(value, bool):
         end = f"{least} or more" if most == math.inf else f"{least} to {most}"
-        raise ValueError(f"{name} = {value!r} is not allowed; choose an integer of {end}.")
+        raise InputError(f"{name} = {value!r} is not allowed; choose an integer of {end}.")
     return count
 
 
@@ -226,14 +232,14 @@ def check_scaling(intercept_scaling: Any, fit_intercept: bool, dtype: np.dtype[A
         open_low=True,
     )
     if not fit_intercept:
-        raise ValueError(
+        raise InputError(
             f"intercept_scaling = {intercept_scaling!r}, but fit_intercept is False: there is no "
             "intercept to scale. Pass fit_intercept=True, or intercept_scaling=None."
         )
     with np.errstate(over="ignore", under="ignore"):
         constant = float(dtype.type(value))
     if not 0 < constant < math.inf:
-        raise ValueError(
+        raise InputError(
             f"intercept_scaling = {intercept_scaling!r} is {constant:g} in {dtype}, the dtype of "
             "X; choose a number nearer to 1."
         )
@@ -247,7 +253,7 @@ def check_bounds(bounds: Any, d: int) -> tuple[Array, Array] | None:
     try:
         low, high = bounds
     except (TypeError, ValueError) as error:
-        raise ValueError(
+        raise InputError(
             f"bounds = {bounds!r} is not a pair; pass (lower, upper), each a number, None or an "
             f"array of {d} numbers, e.g. bounds=(0, None) for non-negative coefficients."
         ) from error
@@ -255,12 +261,12 @@ def check_bounds(bounds: Any, d: int) -> tuple[Array, Array] | None:
     for name, side, default in (("lower", low, -math.inf), ("upper", high, math.inf)):
         values = as_doubles(default if side is None else side, f"bounds: the {name} bound")
         if values.ndim > 1 or (values.ndim == 1 and len(values) != d) or np.isnan(values).any():
-            raise ValueError(
+            raise InputError(
                 f"bounds: the {name} bound must be a number, None or {d} numbers without NaN, "
                 f"got {side!r}."
             )
         sides.append(np.ascontiguousarray(np.broadcast_to(values, (d,))))
     lower, upper = sides
     if (lower > upper).any() or np.isposinf(lower).any() or np.isneginf(upper).any():
-        raise ValueError(f"bounds = {bounds!r}: the lower bound must not be above the upper one.")
+        raise InputError(f"bounds = {bounds!r}: the lower bound must not be above the upper one.")
     return lower, upper

@@ -130,6 +130,16 @@ class RowProducts:
             _core.squares_about(np.ascontiguousarray(X), centre, squares, apart)
         return np.sqrt(squares, out=squares), np.sqrt(apart, out=apart)
 
+    def scores_about(self, centre: Array, w: Array, b: float) -> tuple[Array, float] | None:
+        """Return X w + b and the largest ‖x_i − m‖ in one pass; None for sparse rows."""
+        if self._sparse:
+            return None
+        self.passes += 1
+        scores = _core.vector(self.shape[0])
+        rows = np.ascontiguousarray(self._X)
+        square = _core.scores_about(rows, centre, np.ascontiguousarray(w), float(b), scores)
+        return scores, float(np.sqrt(square))
+
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""
         return self.lengths_about(np.zeros(self.shape[1]))[0]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.errors import InputError
 from adasdca.problem.data import as_doubles
 
 Array = NDArray[np.float64]
@@ -142,14 +143,14 @@ def check_factors(factors: Any, d: int, bounds: Bounds | None) -> Array | None:
     name = "penalty_factors"
     values = np.ascontiguousarray(as_doubles(factors, name))
     if values.shape != (d,):
-        raise ValueError(
+        raise InputError(
             f"{name} has shape {values.shape}, but X has {d} columns: pass {d} numbers, one for "
             "each feature."
         )
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
         j = int(bad[0])
-        raise ValueError(
+        raise InputError(
             f"{name}[{j}] = {float(values[j])!r} is not allowed; choose a finite number, 0 or "
             "more. To keep a feature out, leave its column out of X."
         )
@@ -157,7 +158,7 @@ def check_factors(factors: Any, d: int, bounds: Bounds | None) -> Array | None:
     free = np.flatnonzero((values == 0) & ~(np.isfinite(lower) & np.isfinite(upper)))
     if len(free):
         j = int(free[0])
-        raise ValueError(
+        raise InputError(
             f"{name}[{j}] = 0 leaves feature {j} without a penalty, and its bounds are "
             f"({lower[j]:g}, {upper[j]:g}): no gap can be certified then. Give it finite bounds on "
             "both sides (bounds of solve, path and certify), or a small factor such as 1e-6; for a "

@@ -7,6 +7,9 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+from adasdca.errors import InputError
 
 #: Bytes that any file may become in memory.
 FREE = 1 << 30
@@ -14,13 +17,15 @@ FREE = 1 << 30
 EXPANSION = 200
 
 
-class FileError(ValueError):
+class FileError(InputError):
     """A file that cannot be used; the message names the file, the place in it, and a remedy."""
 
 
 @contextmanager
-def guarded(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
+def guarded(path: str | os.PathLike[str], remedy: str, *more: Any) -> Iterator[None]:
     """Report whatever a reader of others raises over damaged contents as `FileError`.
+
+    Its parts are the remedy, in which {error} is what the reader said, and what more there is.
 
     Such readers raise nearly anything; around calls of them only. Trouble of the disk stays an
     OSError.
@@ -37,7 +42,7 @@ def guarded(path: str | os.PathLike[str], remedy: str) -> Iterator[None]:
         if disk or not (panic or isinstance(error, Exception)):
             raise
         words = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise FileError(f"{os.fspath(path)} {remedy.format(error=words)}") from error
+        raise FileError(f"{os.fspath(path)} {remedy.format(error=words)}", *more) from error
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:

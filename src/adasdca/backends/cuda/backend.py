@@ -8,6 +8,7 @@ second-order steps.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
@@ -43,12 +44,10 @@ class DeviceBackend:
         self.xp, self.mu = passes.xp, problem.mu
         kinked = problem.loss.smoothness == 0
         n, d = products.shape
-        ones = self.xp.ones(n)
-        self._weight = passes.weighted(ones)
-        centre = products.combine(self._weight) / problem.total
-        self.at = WeightedRows(products, passes, centre, self.mu, problem.total)
+        self._weight = passes.weighted(self.xp.ones(n))
         metric = np.broadcast_to(np.asarray(problem.regularizer.metric, np.float64), d)
-        squares = products.row_squares(1.0 / metric)
+        total, squares = products.begin(self._weight, 1.0 / metric)
+        self.at = WeightedRows(products, passes, total / problem.total, self.mu, problem.total)
         self._curvature = passes.weighted(squares) / self.mu
         if not math.isfinite(float(self._curvature.max())):
             raise ScaleError(
@@ -73,6 +72,7 @@ class DeviceBackend:
         self.certifier = Certifier(problem, products, passes, self.xp.sqrt(squares))
         self.multiplier, self.b = 0.0, 0.0
         self.w, self.beta = np.zeros(d), self.xp.zeros(n)
+        self._none = self.beta  # the duals of which u is known to be 0
         self._placed = True  # the duals are worth a certificate of their own
         self._known: tuple[Array, Any] = self.w, self.xp.zeros(n)
 
@@ -104,6 +104,9 @@ class DeviceBackend:
     def gather(self, duals: Any) -> Array:
         return self.products.from_device(duals)
 
+    def kept(self, duals: Any) -> Callable[[], Array]:
+        return lambda: np.asarray(to_host(duals))
+
     def scatter(self, beta: Array) -> Any:
         """Return n numbers as a dual point."""
         return self.products.to_device(beta)
@@ -123,7 +126,7 @@ class DeviceBackend:
         return self._known[1]
 
     def combine(self, duals: Any) -> Array:
-        return self.at.combine(duals)
+        return np.zeros(self.products.shape[1]) if duals is self._none else self.at.combine(duals)
 
     def column_squares(self) -> Array:
         return np.asarray(to_host(self.products.squares(self._weight)))
@@ -211,6 +214,8 @@ class DeviceBackend:
     def _balanced(self, duals: Any) -> Any:
         """Scale the heavier side of a dual point down until Σ c_iβ_i = 0."""
         up, down = self.passes.sides(duals)
+        if up == down:
+            return duals
         lighter = min(up, down)
         return duals * self.xp.where(duals > 0, lighter / (up or 1.0), lighter / (down or 1.0))
 

@@ -50,6 +50,9 @@ class ProductsHere:
         squares = self._products.row_squares(np.ones(self.shape[1]))
         return np.sqrt(self._products.from_device(squares))
 
+    def scores_about(self, centre: Array, w: Array, b: float) -> None:
+        """Leave these to `times` and `lengths_about`."""
+
     def lengths_about(self, centre: Array) -> tuple[Array, Array]:
         """Return ‖x_i‖ and ‖x_i − m‖ for a centre m."""
         lengths = self.norms()

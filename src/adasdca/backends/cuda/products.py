@@ -47,11 +47,15 @@ class Products(Protocol):
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
         """Return Σ_i r_i x_i, and r_i = h_i (x_i·v + shift)."""
 
-    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+    def iterate(self, system: System, few: Few, wait: int, deadline: float, most: int) -> Any:
         """Solve a system by conjugate gradients where the rows are; None if time ran out.
 
-        NotImplemented where products alone are made there.
+        After so many iterations `few` is asked for rows that do as well. NotImplemented where
+        products alone are made there.
         """
+
+    def begin(self, r: Any, factors: Array) -> tuple[Any, Any]:
+        """Return Σ_i r_i x_i, and Σ_j f_j x_ij² of all rows: what a solve asks first."""
 
     def squares(self, h: Any) -> Any:
         """Return Σ_i h_i x_ij² for every feature."""

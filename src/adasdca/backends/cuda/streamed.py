@@ -74,9 +74,13 @@ class StreamedRows:
         whole = self._xp.ascontiguousarray
         return sum(rows.combine_of(whole(r[:, part]), squared) for part, rows in self._parts())
 
-    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+    def iterate(self, system: System, few: Few, wait: int, deadline: float, most: int) -> Any:
         """Leave iterations to whoever asks for products."""
         return NotImplemented
+
+    def begin(self, r: Any, factors: Array) -> tuple[Any, Any]:
+        found = [rows.begin(r[part], factors) for part, rows in self._parts()]
+        return sum(each for each, _ in found), self._xp.concatenate([each for _, each in found])
 
     def squares(self, h: Any) -> Any:
         return sum(rows.squares(h[part]) for part, rows in self._parts())

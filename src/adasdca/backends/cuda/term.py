@@ -24,8 +24,9 @@ SAMPLE = 200
 #: Rows with curvature a feature from which on a Gram matrix is not made of all.
 MANY = 800
 #: Rows with curvature are copied for products with their matrix where they are at most this share,
-#: and after so many products, which is about what the copy takes.
-SCARCE, PRODUCTS = 0.3, 4
+#: and after so many products, which is about what the copy takes; at once below the smaller share,
+#: where it takes no more than one or two.
+SCARCE, PRODUCTS, EARLY = 0.3, 4, 0.1
 #: Matrices of fewer features are factorised in this process, and made of all rows.
 SMALL = 256
 
@@ -53,7 +54,7 @@ class DeviceTerm:
     the latter are not taken again.
     """
 
-    exact, known = False, 0
+    known = 0
 
     def __init__(
         self, at: WeightedRows, length: float, centre: Any, known: tuple[Array, Any]
@@ -70,7 +71,7 @@ class DeviceTerm:
         self._first = scores
         self._derive(scores, None, 0.0)
 
-    def place(self, v: Array, b: float, rest: Any = None) -> Derivatives:
+    def place(self, v: Array, b: float) -> Derivatives:
         self.go(v, b)
         return self._derivatives()
 
@@ -81,10 +82,6 @@ class DeviceTerm:
         # The sum at the end of the whole step has come with the line.
         u = np.asarray(to_host(self._ahead)) / self._at.mu
         return Derivatives(u, self.here.balance, self.here.mass)
-
-    def settle(self) -> Derivatives:
-        """Refuse: sums are not in twice the digits."""
-        raise NotImplementedError("this term is not exact")
 
     def _derive(self, scores: Any, change: Any, step: float) -> None:
         here = self._at.passes.derive(scores, change, step, self.centre, self.length)
@@ -131,10 +128,6 @@ class DeviceTerm:
         )
         # The rounding of a score of a steep row is many times that of its dual.
         return RowSlope(-value, bend, size + here.reach * math.sqrt(here.mass * bend))
-
-    def search(self, rest: tuple[float, float, float], start: float) -> Any:
-        """Leave the search to whoever asks for slopes."""
-        return NotImplemented
 
     # -- the curvature
 
@@ -189,18 +182,18 @@ class DeviceTerm:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
         self._asked += 1
         if self._asked == PRODUCTS:
-            self._curved_rows = self._few()
+            self._few()
         rows, h = self._curved_rows or (self._at.products, self.here.h)
         found, image = rows.curve(h, p, q)
         return (to_host(found) if isinstance(p, np.ndarray) else found), float(image.sum())
 
     def _few(self) -> tuple[Products, Any] | None:
         """Copy the rows with curvature, where these are few."""
-        if not 0 < self.curved <= SCARCE * self._at.products.shape[0]:
-            return None
-        index = self.here.h.nonzero()[0]
-        rows = self._at.products.take_rows(index)
-        return None if rows is None else (rows, self.here.h[index])
+        if self._curved_rows is None and 0 < self.curved <= SCARCE * self._at.products.shape[0]:
+            index = self.here.h.nonzero()[0]
+            rows = self._at.products.take_rows(index)
+            self._curved_rows = None if rows is None else (rows, self.here.h[index])
+        return self._curved_rows
 
     def iterate(
         self, equations: Preconditioned, accuracy: float, deadline: float, most: int
@@ -209,22 +202,15 @@ class DeviceTerm:
         own, scale, right, balance, mass, free = equations
         own = own + self._at.passes.xp.zeros_like(scale)
         system = System(self.here.h, own, scale, right, balance, mass, free, accuracy)
-        return self._at.products.iterate(system, self._few, deadline, most)
+        wait = 0 if self._curved_rows else PRODUCTS
+        return self._at.products.iterate(system, self._few, wait, deadline, most)
 
     def diagonal(self) -> tuple[Any, float]:
         """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""
-        return self._at.products.squares(self.here.h), self.here.mass
-
-    def solve_by_rows(
-        self,
-        diagonal: float | Array,
-        right: Array,
-        balance: float,
-        intercept: bool,
-        deadline: float,
-    ) -> tuple[Array, float] | None:
-        """Return None: equations are solved by features or by conjugate gradients."""
-        return None
+        if self.curved <= EARLY * self._at.products.shape[0]:
+            self._few()
+        rows, h = self._curved_rows or (self._at.products, self.here.h)
+        return rows.squares(h), self.here.mass
 
 
 def _matrix(values: Any) -> Any:

@@ -12,34 +12,48 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.backends.base import Facts
 from adasdca.backends.cuda.facts import DeviceFacts
-from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, real
+from adasdca.backends.cuda.kernels.compiled import NULL, THREADS, blocks_for, real
 from adasdca.backends.cuda.kernels.epochs import CudaBatches
 from adasdca.backends.cuda.kernels.rows import CudaRows, width_for
 from adasdca.backends.cuda.products import MiniBatches
 
-#: Entries of a column that are added before their sum is added to others.
-SEGMENT = 1024
+#: Entries of a column that a thread adds, before the sums of all its threads are added.
+ENTRIES = 32
+#: Numbers from which on a vector is long: about an eighth of the cache that all entries go through.
+LONG = 1 << 20
 
 
 class CudaCsr(CudaRows):
-    """Rows of a CSR matrix of cupyx, with a copy by columns."""
+    """Rows of a CSR matrix of cupyx, with a copy by columns.
+
+    Those that are not `whole` are there for products only.
+    """
 
     _centred = "centred_sparse"
+    facts: Facts
+    chain: int
+    chain_of: int
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Any, whole: bool = True) -> None:
         self.matrix = matrix
-        self.shape = matrix.shape
+        self.shape = n, d = matrix.shape
         self._real = real(matrix.dtype)
         self._start = matrix.indptr.astype(np.int64)
         self._entries = self._start, matrix.indices, matrix.data
-        self.sizes = cp.diff(self._start).astype(np.float64)
-        self._width = width_for(matrix.nnz / max(matrix.shape[0], 1) / 3.0)
+        self._width = width_for(matrix.nnz / max(n, 1) / 3.0)
         columns = matrix.tocsc()
         self._columns = columns.indices, columns.data
         ends = columns.indptr.astype(np.int64)
         counts = cp.diff(ends)
-        n, d = matrix.shape
-        self.facts: Facts = DeviceFacts(
+        self._segment_width = width_for(matrix.nnz / max(d, 1) / 4.0)
+        segment = ENTRIES * self._segment_width
+        self._lay_out(ends, cp.maximum(-(-counts // segment), 1), segment)
+        if not whole:
+            return
+        self.sizes = cp.diff(self._start).astype(np.float64)
+        more = int(cp.diff(self._first).max()) // 32 + 16
+        self.chain, self.chain_of = ENTRIES + more, segment + more
+        self.facts = DeviceFacts(
             n,
             d,
             matrix.nnz,
@@ -49,36 +63,58 @@ class CudaCsr(CudaRows):
             counts.get().astype(np.float64),
             ascends=True,
         )
-        parts = -(-counts // SEGMENT)
+
+    def _lay_out(self, ends: Any, parts: Any, segment: int) -> None:
+        """Cut columns into so many segments; sums of those that are cut have a place of their own.
+
+        Sums of segments are out[slot], and those from out[d] on are added up for the columns `cut`.
+        """
+        d = len(parts)
         self._first = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(parts)])
         number = cp.arange(int(self._first[-1]))
         column = cp.searchsorted(self._first[1:], number, side="right")
-        begin = ends[column] + SEGMENT * (number - self._first[column])
+        begin = ends[column] + segment * (number - self._first[column])
         self._begin = cp.concatenate([begin, ends[-1:]])
-        self._segment_width = width_for(matrix.nnz / max(len(number), 1) / 4.0)
-        more = int(parts.max()) // 32 + 16
-        self.chain, self.chain_of = -(-SEGMENT // self._segment_width) + more, SEGMENT + more
+        among = parts[column] > 1
+        places = d - 1 + cp.cumsum(among)
+        self._slot = cp.where(among, places, column).astype(np.int32)
+        cut = cp.flatnonzero(parts > 1)
+        self._cut = cut.astype(np.int32)
+        self._cut_first = cp.concatenate([cp.zeros(1, np.int64), cp.cumsum(parts[cut])])
+        self._places = len(number) + len(cut)
+
+    def _run(
+        self,
+        start: Any,
+        entries: tuple[Any, ...],
+        x: Any,
+        shift: float,
+        out: Any,
+        slot: Any,
+        width: int,
+        squared: int,
+    ) -> None:
+        """Multiply segments of entries by the numbers of x that belong to them."""
+        _core.check()
+        count = len(start) - 1
+        numbers = np.int64(count), np.int32(width), np.int32(squared), np.int32(len(x) >= LONG)
+        arguments = start, *entries, x, np.float64(shift), out, slot, *numbers
+        self._kernel("segment_dot")(blocks_for(count * width), (THREADS,), arguments)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
-        _core.check()
-        n = self.shape[0]
-        out = cp.empty(n)
-        numbers = np.int64(n), np.int32(self._width), np.int32(squared)
-        arguments = *self._entries, cp.asarray(x), np.float64(shift), out, *numbers
-        self._kernel("segment_dot")(blocks_for(n * self._width), (THREADS,), arguments)
+        start, *entries = self._entries
+        out, x = cp.empty(self.shape[0]), cp.asarray(x)
+        self._run(start, tuple(entries), x, shift, out, NULL, self._width, squared)
         return out
 
     def _combine(self, r: Any, squared: int) -> Any:
-        _core.check()
-        d, count = self.shape[1], len(self._begin) - 1
-        parts, out = cp.empty(count), cp.empty(d)
-        numbers = np.int64(count), np.int32(self._segment_width), np.int32(squared)
-        arguments = self._begin, *self._columns, r, np.float64(0.0), parts, *numbers
-        blocks = blocks_for(count * self._segment_width)
-        self._kernel("segment_dot")(blocks, (THREADS,), arguments)
-        sums = self._first, parts, out, np.int64(d)
-        self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
-        return out
+        d, out = self.shape[1], cp.empty(self._places)
+        width = self._segment_width
+        self._run(self._begin, self._columns, r, 0.0, out, self._slot, width, squared)
+        if len(self._cut):
+            sums = self._cut_first, out[d:], out, self._cut, np.int64(len(self._cut))
+            self._kernel("segment_sum")(blocks_for(32 * len(self._cut)), (THREADS,), sums)
+        return out[:d]
 
     def _dots(self, start: Any, index: Any, values: Any, x: Any, squared: bool) -> Any:
         """Return sums of segments of entries with rows of x, a column each."""
@@ -99,7 +135,7 @@ class CudaCsr(CudaRows):
         index, values = self._columns
         parts = self._dots(self._begin, index, values, cp.ascontiguousarray(r.T), squared)
         for part, line in zip(parts, out, strict=True):
-            sums = self._first, part, line, np.int64(d)
+            sums = self._first, part, line, NULL, np.int64(d)
             self._kernel("segment_sum")(blocks_for(32 * d), (THREADS,), sums)
         return out
 
@@ -108,7 +144,7 @@ class CudaCsr(CudaRows):
         return CudaBatches(self._entries, self._width, passes, point, height)
 
     def take_rows(self, index: Any) -> CudaCsr:
-        return CudaCsr(self.matrix[index])
+        return CudaCsr(self.matrix[index], whole=False)
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaCsr:
         return CudaCsr(self.matrix[:, cp.asarray(features)].tocsr())

@@ -29,6 +29,8 @@ PARTS, LEAST = 4096, 256
 NARROW = 64
 #: Rows of a group there that are loaded ahead, in fours.
 GROUPS = 2
+#: What two products at once are for; `fused.cu` says what each is.
+MODES = "LINE", "CURVE", "COMBINE", "SCORES", "SQUARES"
 #: Bytes of a row that a thread holds in two products at once.
 REGISTERS = 128
 
@@ -98,7 +100,7 @@ class CudaDense(CudaRows):
         out = cp.empty((self._fused_blocks, d))
         defined = ("THREADS=256", "MARGIN=0", "LOGISTIC=0"), (NULL, NULL, *4 * (np.float64(0.0),))
         definitions, rows = defined if passes is None else (passes.definitions, passes.rows())
-        modes = [f"{each}={int(each == mode)}" for each in ("LINE", "CURVE", "COMBINE", "SCORES")]
+        modes = [f"{each}={int(each == mode)}" for each in MODES]
         shape = f"WIDTH={width}", f"PER={per}"
         made = kernel("fused", "fused", self._real, *modes, *shape, *definitions)
         numbers = np.int64(n), np.int32(d)
@@ -123,6 +125,13 @@ class CudaDense(CudaRows):
         line = cp.asarray(v), np.float64(shift), scores, or_null(centre), np.float64(length)
         return image, self._fused("LINE", line, passes, image)
 
+    def begin(self, r: Any, factors: Any) -> tuple[Any, Any]:
+        if self._fuses is None:
+            return super().begin(r, factors)
+        image = cp.empty(self.shape[0])
+        line = cp.asarray(factors), np.float64(0.0), r, NULL, np.float64(0.0)
+        return self._fused("SQUARES", line, None, image), image
+
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
         if self._fuses is None:
             return super().curve(h, v, shift)
@@ -130,11 +139,11 @@ class CudaDense(CudaRows):
         line = cp.asarray(v), np.float64(shift), h, NULL, np.float64(0.0)
         return self._fused("CURVE", line, None, image), image
 
-    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+    def iterate(self, system: System, few: Few, wait: int, deadline: float, most: int) -> Any:
         """Solve a system by conjugate gradients, if its products are not made in one read of X."""
         if self._fuses is not None:
             return NotImplemented
-        return super().iterate(system, few, deadline, most)
+        return super().iterate(system, few, wait, deadline, most)
 
     def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); of few features, always of all rows."""

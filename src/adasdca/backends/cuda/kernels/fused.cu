@@ -2,7 +2,8 @@
 //   LINE:    c times -phi' at score_i + (x_i.v + shift), the end of a Newton step,
 //   CURVE:   h_i (x_i.v + shift), a product with the matrix of a step,
 //   COMBINE: given, and there is no first product,
-//   SCORES:  of no interest, and there is no second product.
+//   SCORES:  of no interest, and there is no second product,
+//   SQUARES: given, and the first product is with the squares of x_i.
 // WIDTH threads have a row, PER columns each; the next row is loaded while one is worked on.
 #include "losses.cuh"
 
@@ -46,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #else
         double dot = 0;
 #pragma unroll
-        for (int k = 0; k < PER; ++k) dot += x[k] * at[lane + k * WIDTH];
+        for (int k = 0; k < PER; ++k) dot += (SQUARES ? x[k] * x[k] : x[k]) * at[lane + k * WIDTH];
 #pragma unroll
         for (int o = WIDTH / 2; o > 0; o /= 2) dot += __shfl_xor_sync(mask, dot, o, WIDTH);
         dot += shift;
@@ -57,6 +58,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         const double r = weight * sign * own;
         if (lane == 0) image[i] = dot;
 #elif SCORES
+        if (lane == 0) image[i] = dot;
+#elif SQUARES
+        const double r = given[i];
         if (lane == 0) image[i] = dot;
 #else
         const double r = given[i] * dot;

@@ -11,16 +11,19 @@ import numpy as np
 from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, kernel
 from adasdca.backends.cuda.products import Few, Iterated, System
 
-#: So many iterations are looked at one by one, as they are of all rows; then every so many of them.
+#: So many iterations are looked at one by one while they are of all rows; else every so many.
 LOOK = 8
 #: Numbers of a state, and the places of those that are read here.
 STATE, ENERGY, GOAL, STOPPED, TAKEN, Y = 7, 0, 1, 2, 3, 6
 
 
-def iterate(rows: Any, system: System, few: Few, deadline: float, most: int) -> Iterated | None:
+def iterate(
+    rows: Any, system: System, few: Few, wait: int, deadline: float, most: int
+) -> Iterated | None:
     """Solve a system with the matrix of these rows; None if time ran out.
 
-    After some iterations `few` is called: it returns rows, and their curvatures, that do as well.
+    After so many iterations `few` is called: it returns rows, and their curvatures, that do as
+    well.
     """
     own, scale, h = system.own, system.scale, system.h
     d, free = len(scale), system.free
@@ -34,16 +37,16 @@ def iterate(rows: Any, system: System, few: Few, deadline: float, most: int) -> 
     states[0] = cp.asarray(first)
     grid = (min(THREADS, *blocks_for(d)),)
     bends, energies, images = (cp.empty(THREADS) for _ in range(3))
-    size, here = np.int64(d), first
+    size, here, whole = np.int64(d), first, True
     for taken in range(most):
-        if taken < LOOK or taken % LOOK == 0:
+        if taken % LOOK == 0 or (whole and taken < LOOK):
             here = states[taken % 2].get()
             if here[STOPPED] or here[ENERGY] <= here[GOAL]:
                 break
             if time.perf_counter() >= deadline:
                 return None
-        if taken == LOOK:
-            rows, h = few() or (rows, h)
+        if taken == wait and (found_few := few()) is not None:
+            (rows, h), whole = found_few, False
         state, following = states[taken % 2], states[(taken + 1) % 2]
         image = rows._dot(p, 0.0, 0)
         n = len(image)

@@ -52,7 +52,8 @@ class CudaPasses:
 
     def __init__(self, problem: Problem) -> None:
         loss = problem.loss
-        self.y = upload(problem.y)
+        y: Any = problem.y
+        self.y = y if isinstance(y, cp.ndarray) else upload(y)
         self.c = None if problem.weight is None else upload(problem.weight)
         self.n = len(self.y)
         numbers = loss.smoothness, loss.dead_zone, *loss.domain

@@ -57,9 +57,12 @@ class CudaRows:
     def combine_of(self, r: Any, squared: bool = False) -> Any:
         return cp.stack([self._combine(each, int(squared)) for each in r])
 
-    def iterate(self, system: System, few: Few, deadline: float, most: int) -> Any:
+    def iterate(self, system: System, few: Few, wait: int, deadline: float, most: int) -> Any:
         """Solve a system by conjugate gradients; None if time ran out."""
-        return iterate(self, system, few, deadline, most)
+        return iterate(self, system, few, wait, deadline, most)
+
+    def begin(self, r: Any, factors: Array) -> tuple[Any, Any]:
+        return self._combine(r, 0), self._dot(factors, 0.0, 1)
 
     def squares(self, h: Any) -> Any:
         return self._combine(h, 1)
