@@ -7,6 +7,7 @@ import _thread
 import copy
 import json
 import os
+import pkgutil
 import signal
 import threading
 import time
@@ -398,9 +399,9 @@ def test_workers_stop_with_the_whole(act, monkeypatch):
     check_fitted(model, y)
 
 
-def pressing(module, monkeypatch):
-    """Press Ctrl-C after every solve of a module; return a list with an entry a solve begun."""
-    begun = []
+def pressing(function, monkeypatch):
+    """Press Ctrl-C after every solve by this function; return a list with an entry a solve begun."""
+    begun, solve = [], pkgutil.resolve_name(f"adasdca.{function}")
 
     def pressed(*args, **options):
         begun.append(args)
@@ -408,12 +409,12 @@ def pressing(module, monkeypatch):
         press()
         return found
 
-    monkeypatch.setattr(f"adasdca.{module}.solve", pressed)
+    monkeypatch.setattr(f"adasdca.{function}", pressed)
     return begun
 
 
 def test_no_class_is_begun_after_ctrl_c(monkeypatch):
-    begun = pressing("estimators._solves", monkeypatch)
+    begun = pressing("estimators._solves.solve", monkeypatch)
     model = AdaSDCAClassifier(loss="hinge", tol=1e-2)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, CLASSES)
@@ -423,7 +424,7 @@ def test_no_class_is_begun_after_ctrl_c(monkeypatch):
 
 
 def test_no_strength_is_begun_after_ctrl_c(monkeypatch):
-    begun = pressing("paths", monkeypatch)
+    begun = pressing("paths.solve_problem", monkeypatch)
     found = path(X, SIGNS, loss="squared_hinge", Cs=[0.1, 1.0, 10.0], tol=1e-2, random_state=0)
     assert len(begun) == len(found) == 1
     assert found.solutions[0].converged

@@ -55,7 +55,10 @@ def test_classifiers_predict_the_same_both_ways(labels, solver, bias, liblinear,
     theirs = trained(liblinear, X, y, f"-s {CLASSIFIERS[solver]} -B {bias}", tmp_path / "theirs")
     expected, values = answers(liblinear, theirs, X)
     ours = models.load(tmp_path / "theirs")
-    np.testing.assert_array_equal(ours.predict(X), expected)
+    # Two classes can have the same score, that of a margin, but for its last digits.
+    best = np.sort(np.atleast_2d(ours.decision(X).T), axis=0)
+    clear = np.ones(len(X), bool) if len(best) == 1 else best[-1] - best[-2] > 1e-9
+    np.testing.assert_array_equal(ours.predict(X)[clear], np.array(expected)[clear])
     np.testing.assert_allclose(np.abs(ours.decision(X)), np.abs(values), rtol=1e-12, atol=1e-15)
     assert ours.provenance["solver_type"] == solver
     assert ours.lam is None

@@ -88,7 +88,7 @@ MUTATIONS = (
              "certificates_exactly certificate"),
     Mutation("adasdca/backends/cpu.py", "found.primal, found.gap, found.rounding,",
              "found.primal, found.gap - found.rounding, found.rounding,", "certificates_exactly"),
-    Mutation("adasdca/newton/linear.py", "rest if self.term.exact else None", "None",
+    Mutation("adasdca/newton/linear.py", "place_exactly(v, b, rest)", "place_exactly(v, b, (0 * v, 0.0))",
              "oracle::test_solves_go_on_to_what_can_be_certified"),
     Mutation("adasdca/auto/second_order.py", "(not self.cut and survey.gap >= self._gap)",
              "self.exhausted", "oracle::test_solves_go_on_to_what_can_be_certified"),
