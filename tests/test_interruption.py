@@ -400,7 +400,7 @@ def test_workers_stop_with_the_whole(act, monkeypatch):
 
 
 def pressing(function, monkeypatch):
-    """Press Ctrl-C after every solve by this function; return a list with an entry a solve begun."""
+    """Press Ctrl-C after every solve by a function; return a list with an entry a solve begun."""
     begun, solve = [], pkgutil.resolve_name(f"adasdca.{function}")
 
     def pressed(*args, **options):
