@@ -1,5 +1,7 @@
 """Which way a step's equations are solved, and by how many threads."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,6 +16,7 @@ from adasdca.backends.facts import RowFacts
 from adasdca.newton.equations import Equations
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
+from injection import at_line, lines_of
 
 
 @pytest.mark.parametrize(
@@ -58,6 +61,30 @@ def test_one_thread_for_lapack_whoever_leaves_first():
         assert all(library.num_threads == 1 for library in _controller().lib_controllers)
         second.__exit__(None, None, None)
         assert counts() == before
+
+
+def test_one_thread_for_lapack_after_ctrl_c():
+    """Wherever it comes, the next ones have one thread again, and leave what they found."""
+    from threadpoolctl import threadpool_limits
+
+    def use():
+        with one_thread():
+            pass
+
+    def press():
+        raise KeyboardInterrupt
+
+    def counts():
+        return {library.num_threads for library in _controller().lib_controllers}
+
+    for line in {each for each in lines_of(use) if each.function == "one_thread"}:
+        with suppress(KeyboardInterrupt):
+            at_line(use, line, 1, press)
+        with threadpool_limits(2, user_api="blas"):
+            before = counts()
+            with one_thread():
+                assert counts() == {1}, line
+            assert counts() == before, line
 
 
 @pytest.mark.parametrize(("price", "way"), [(1e3, "iterations"), (1e-3, "features")])

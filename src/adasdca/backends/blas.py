@@ -7,6 +7,7 @@ with one, and the bits of its result depend on their number.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -35,25 +36,42 @@ def _controller() -> Any:
     return ThreadpoolController().select(user_api="blas")
 
 
+class _User:
+    """Somebody who wants one thread; forgotten with the frame that holds it."""
+
+
 _lock = threading.Lock()
-_users: list[Any] = []
+#: Weak, so that one whose end was cut off by Ctrl-C does not stay.
+_users: weakref.WeakSet[_User] = weakref.WeakSet()
+_limits: list[Any] = []
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Limit BLAS and LAPACK to one thread; solves in several threads may overlap in any order."""
-    with _lock:
-        limit = None if _users else _controller().limit(limits=1)
-        _users.append(limit)
+    user = _User()
     try:
+        with _lock:
+            # The first to come sets the limit, the last to go lifts it.
+            if not len(_users):
+                libraries = _controller()
+                if any(each.num_threads > 1 for each in libraries.lib_controllers):
+                    _limits.clear()  # one that Ctrl-C has left is no longer in force
+                _lift()
+                _limits.append(libraries.limit(limits=1))
+            _users.add(user)
         yield
     finally:
         with _lock:
-            # The first to come holds the limit, the last to go lifts it.
-            if len(_users) == 1:
-                _users.pop().restore_original_limits()
-            else:
-                _users.pop()
+            _users.discard(user)
+            if not len(_users):
+                _lift()
+
+
+def _lift() -> None:
+    """Restore what was before the limit, if there is one."""
+    while _limits:
+        _limits.pop().restore_original_limits()
 
 
 def available_threads() -> int:
