@@ -60,33 +60,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture to be drawn, and what it shows.
+    """A picture to be drawn, and what it shows."""
 
-    Attributes
-    ----------
-    name : str
-        File name without suffix.
-    experiment : str
-        Where its runs come from.
-    caption : str
-        What it shows, and which figures of the paper it stands for.
-    paint : callable
-        Draws it into an empty figure.
-    size : (float, float)
-        Inches.
-    problem : (str, str)
-        Data set and loss; empty if it shows several.
-    panels : tuple of Panel
-        The curves of gaps in it.
-    """
-
-    name: str
-    experiment: str
-    caption: str
-    paint: Callable[[Figure], None]
-    size: tuple[float, float]
-    problem: Problem = ("", "")
-    panels: tuple[Panel, ...] = ()
+    name: str  #: File name without suffix.
+    experiment: str  #: Where its runs come from.
+    caption: str  #: What it shows, and which figures of the paper it stands for.
+    paint: Callable[[Figure], None]  #: Draws it into an empty figure.
+    size: tuple[float, float]  #: Inches.
+    problem: Problem = ("", "")  #: Data set and loss; empty if it shows several.
+    panels: tuple[Panel, ...] = ()  #: The curves of gaps in it.
 
 
 def pictures(results: Results) -> list[Picture]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -50,9 +50,7 @@ SHORT = {
 Judged = Mapping[str, tuple[Claim, list[Case]]]
 
 
-def write(
-    results: Results, folder: Path, see: Callable[[Picture], None] = lambda picture: None
-) -> list[Path]:
+def write(results: Results, folder: Path) -> list[Path]:
     """Draw all pictures and write the page as `index.html` and `index.md`; return the files."""
     judged = {claim.name: (claim, claim.cases(results)) for claim in (*CLAIMS, *QUESTIONS)}
     drawn = {topic: topic_pictures(topic, results, judged) for topic in (*PAPER, *OURS)}
@@ -61,16 +59,11 @@ def write(
         path = folder / FOLDER / f"{picture.name}.svg"
         draw(picture, path)
         files.append(path)
-        see(picture)
     blocks = assemble(results, drawn, judged)
-    for name, text in (
-        ("index.md", as_markdown(blocks)),
-        ("index.html", as_html(blocks, folder)),
-    ):
-        path = folder / name
-        write_whole(path, text)
-        files.append(path)
-    return files
+    pages = {"index.md": as_markdown(blocks), "index.html": as_html(blocks, folder)}
+    for name, text in pages.items():
+        write_whole(folder / name, text)
+    return files + [folder / name for name in pages]
 
 
 def topic_pictures(topic: Topic, results: Results, judged: Judged) -> list[Picture]:
@@ -99,8 +92,8 @@ def assemble(
                 _lines(PAPER, judged), {name: cases for name, (_, cases) in judged.items()}
             )
         ),
-        _glance("what the paper says", PAPER, judged),
-        _glance("what we asked beyond it", OURS, judged),
+        Glance("what the paper says", tuple(_lines(PAPER, judged))),
+        Glance("what we asked beyond it", tuple(_lines(OURS, judged))),
         Paragraph(words.FINDINGS),
         Paragraph(words.OPENING),
     ]
@@ -133,10 +126,6 @@ def _lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
         verdict = words.sentence([case for _, _, cases in parts for case in cases])
         lines.append(Line(verdict, topic.title, chips, "; ".join(why)))
     return lines
-
-
-def _glance(title: str, topics: Sequence[Topic], judged: Judged) -> Glance:
-    return Glance(title, tuple(_lines(topics, judged)))
 
 
 def _section(

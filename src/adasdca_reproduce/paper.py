@@ -65,6 +65,7 @@ _I_BEFORE_II: tuple[tuple[Measure, tuple[Explanation, ...]], ...] = (
 CLAIMS: tuple[Claim, ...] = (
     Costs(
         "epoch-costs",
+        "table1",
         quote="One epoch computational cost of different algorithms (Table 1)",
         reading="The time of an epoch grows with no larger exponent of n, and none of nnz, than "
         "the paper's formula, fitted at the same sizes in the same way, up to 0.2 for caches that "
@@ -87,6 +88,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Shapes(
         "data-sets",
+        "table2",
         quote="Dimensions and nonzeros of the datasets (Table 2)",
         reading="d, n and the density agree with the paper to its digits.",
         explanations=(
@@ -256,6 +258,7 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         OfVisits(
             f"large-m-repeats-{option}",
+            "theory",
             f"In the median epoch of option {option} with m = 50, at most 5 % of the draws go to a "
             "row that was drawn before.",
             with_m(option, "50"),
@@ -282,6 +285,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     OfVisits(
         "residues-fall",
+        "theory",
         "Of the rows that the median epoch of option I visits, more than half end it with a "
         "smaller residue.",
         "option I",
@@ -292,6 +296,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     OfVisits(
         "probabilities-follow",
+        "theory",
         "At the end of the median epoch of option I, the probabilities as divided by m = 2 are "
         "nearer to those of the new residues, in total variation, than those of its beginning.",
         "option I",
@@ -303,6 +308,7 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         OfRates(
             f"bound-{name}",
+            "theory",
             f"The gap of {words} stays below the bound after every epoch: means over the seeds.",
             name,
             losses,
@@ -328,6 +334,7 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         OfRates(
             f"rate-{name}",
+            "theory",
             f"The rate of {words} is at no survey below that of importance sampling.",
             name,
             losses,

@@ -109,6 +109,7 @@ QUESTIONS: tuple[Claim, ...] = (
     *(
         OfRates(
             f"tells-{method}",
+            "theory",
             f"When the relative gap of {words} arrives at 1e-6, or its run ends, its bound is "
             "below the gap of the beginning.",
             method,

@@ -39,26 +39,21 @@ def execute(task: Task, jobs: int = 1) -> Record:
     """Make a run and return all that is to be stored of it."""
     X, y = problems.problem(task.data, task.protocol.rows)
     n, d = X.shape
-    record: Record = {
-        "experiment": task.experiment,
-        "data": task.data,
-        "loss": task.loss,
-        "method": task.method,
-        "seed": task.seed,
-        "protocol": task.protocol.as_dict(),
-        "n": n,
-        "d": d,
-        "nnz": int(X.nnz),
-    }
-    record |= {"status": "described"} if task.method == SHAPE else _made(task, X, y)
-    return record | {
-        "jobs": jobs,
-        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
-        "versions": versions(),
-        "machine": machine(),
-        "commit": commit(),
-        "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
-    }
+    made: Record = {"status": "described"} if task.method == SHAPE else _made(task, X, y)
+    shape = {"n": n, "d": d, "nnz": int(X.nnz)}
+    return (
+        task.as_dict()
+        | shape
+        | made
+        | {
+            "jobs": jobs,
+            "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+            "versions": versions(),
+            "machine": machine(),
+            "commit": commit(),
+            "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
+        }
+    )
 
 
 def _made(task: Task, X: Any, y: Any) -> Record:
@@ -84,7 +79,7 @@ def _made(task: Task, X: Any, y: Any) -> Record:
 def pending(todo: Sequence[Task], stored: Sequence[Record]) -> list[Task]:
     """Return the tasks that no stored run answers; a failed run answers none."""
     done = {identity(record) for record in stored if record["status"] != "failed"}
-    return [task for task in todo if task.identity not in done]
+    return [task for task in todo if identity(task.as_dict()) not in done]
 
 
 def run(
@@ -173,16 +168,8 @@ def _safely(task: Task, jobs: int) -> Record:
     except Interrupted:
         raise
     except Exception as error:
-        return {
-            "experiment": task.experiment,
-            "data": task.data,
-            "loss": task.loss,
-            "method": task.method,
-            "seed": task.seed,
-            "protocol": task.protocol.as_dict(),
-            "status": "failed",
-            "error": f"{type(error).__name__}: {error}",
-        }
+        words = f"{type(error).__name__}: {error}"
+        return task.as_dict() | {"status": "failed", "error": words}
 
 
 def _outcome(solution: Solution) -> Record:

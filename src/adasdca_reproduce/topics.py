@@ -7,24 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, eq=False)
 class Topic:
-    """What a section of the page is about.
+    """What a section of the page is about."""
 
-    Attributes
-    ----------
-    name : str
-        For files.
-    title : str
-        Its heading, and its line on the first screen.
-    readings : dict
-        Names of the claims that are judged here, by what tells them apart in a word or two.
-    experiments : tuple of str
-        The experiments that are described and pictured here.
-    """
-
-    name: str
-    title: str
+    name: str  #: For files.
+    title: str  #: Its heading, and its line on the first screen.
+    #: Names of the claims that are judged here, by what tells them apart in a word or two.
     readings: dict[str, str]
-    experiments: tuple[str, ...] = ()
+    experiments: tuple[str, ...] = ()  #: The experiments that are described and pictured here.
 
 
 _M_READINGS = {"m = 10": "m-10", "m = 50": "m-50", "best m": "m-best"}
