@@ -23,6 +23,9 @@ import typer
 
 from adasdca.storage import write_whole
 
+#: The numbers of a certificate.
+FIGURES = ("primal", "dual", "gap", "relative_gap", "radius")
+
 
 class _Voice:
     """Whether people are told things."""
@@ -71,7 +74,7 @@ def silence(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def emit_json(document: dict[str, Any]) -> None:
+def emit_json(document: Any) -> None:
     """Write one JSON document on one line."""
     emit(json.dumps(document, allow_nan=False))
 
@@ -110,12 +113,8 @@ def print_rows(
 
 
 def certificate(point: Any, label: Any = None) -> dict[str, Any]:
-    """Return the certificate of a point, ready for JSON; `label` names its class if there are many.
-
-    `point` has primal, dual, gap, relative_gap and radius.
-    """
-    names = ("primal", "dual", "gap", "relative_gap", "radius")
-    return {"class": label, **{name: finite(getattr(point, name)) for name in names}}
+    """Return the certificate of a point, ready for JSON; `label` names its class if any."""
+    return {"class": label, **{name: finite(getattr(point, name)) for name in FIGURES}}
 
 
 def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list[str]:
