@@ -121,15 +121,9 @@ class CertifiedFit:
         starts = self._starts(len(targets), X.shape[0])
         solutions, lams = [], []
         for k, (each, weight) in enumerate(zip(targets, weights, strict=True)):
-            problem: dict[str, Any] = {
-                "loss": objective.loss,
-                "lam": self._lam(objective, X, each, weight, k),
-                "l1_ratio": objective.l1_ratio if objective.penalised(k) else 0.0,
-                "bounds": objective.bounds,
-                "sample_weight": weight,
-                "fit_intercept": objective.fit_intercept,
-                "intercept_scaling": objective.intercept_scaling,
-            }
+            problem = objective.problem(self._lam(objective, X, each, weight, k), weight)
+            if not objective.penalised(k):
+                problem["l1_ratio"] = 0.0
             solution = solve(
                 X,
                 each,
