@@ -253,7 +253,7 @@ def test_methods_of_plugins_join_the_comparison(command, forgetful, tmp_path):
 
 
 def test_the_command_goes_on_where_it_was_and_draws_again(command, tmp_path):
-    arguments = ["--only", "m", "--quick", "--budget", "0.02", "--output", "here"]
+    arguments = ["--only", "samplers", "--quick", "--budget", "0.02", "--output", "here"]
     first = command(*arguments)
     assert first.exit_code == 0, first.output
     assert "Left out, not here: dorothea" in first.stderr
@@ -261,19 +261,19 @@ def test_the_command_goes_on_where_it_was_and_draws_again(command, tmp_path):
     assert "\x1b" not in first.stderr
     lines = (tmp_path / "here" / "runs.jsonl").read_bytes()
     second = command(*arguments)
-    assert "0 runs, 24 stored already" in second.stderr
+    assert "0 runs, 4 stored already" in second.stderr
     assert (tmp_path / "here" / "runs.jsonl").read_bytes() == lines
     (tmp_path / "here" / "index.html").unlink()
     third = command("--figures-only", "--output", "here", "--json")
     assert third.exit_code == 0
-    assert json.loads(third.stdout)["runs"] == 24
+    assert json.loads(third.stdout)["runs"] == 4
     assert third.stderr == ""
     assert (tmp_path / "here" / "index.html").is_file()
 
 
 def test_times_are_announced_as_they_usually_are_and_at_most(command):
-    ended = command("--only", "m", "--quick", "--budget", "0.02")
-    assert "24 runs; usually about 1 s, at most 1 s." in ended.stderr.splitlines()
+    ended = command("--only", "samplers", "--quick", "--budget", "0.02")
+    assert "4 runs; usually about 1 s, at most 1 s." in ended.stderr.splitlines()
     whole = grid.tasks(grid.Scope(quick=True))
     assert grid.usual_seconds(whole, 1) < 120  # "about a minute" of the help
     assert grid.usual_seconds(whole, 1) < grid.most_seconds(whole, 1)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adasdca import plotting
 from adasdca.plotting import COLORS, METHODS, Look, series
 from adasdca.storage import write_whole
 from adasdca_reproduce.experiments import EXPERIMENTS, LOSSES, MS, with_m
@@ -255,9 +256,6 @@ def _draw_costs(figure: Figure, results: Results) -> None:
 
 
 def tidy(axes: Axes) -> None:
-    """Leave two sides and a light grid."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    """Leave two sides, a light grid and no minor ticks."""
+    plotting.tidy(axes)
     axes.minorticks_off()
-    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.6)
-    axes.set_axisbelow(True)

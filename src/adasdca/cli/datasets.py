@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import rich.console
 import rich.progress
 import typer
 
 from adasdca import datasets
 from adasdca.cli import options
-from adasdca.cli.output import complain, emit, emit_json, print_rows
+from adasdca.cli.output import bars, complain, emit, emit_json, print_rows
 from adasdca.cli.refusals import blame, only_finite, refusal
 
 app = typer.Typer(
@@ -132,20 +131,17 @@ def fetch(
 @contextlib.contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show on a terminal how much has arrived."""
-    console = rich.console.Console(stderr=True)
-    bars = rich.progress.Progress(
+    shown = bars(
         rich.progress.TextColumn("{task.description}"),
         rich.progress.BarColumn(),
         rich.progress.DownloadColumn(),
         rich.progress.TransferSpeedColumn(),
-        console=console,
-        disable=not console.is_terminal,
         transient=True,
     )
-    with bars:
-        task = bars.add_task(name, total=None)
+    with shown:
+        task = shown.add_task(name, total=None)
         try:
-            yield lambda done, total: bars.update(task, completed=done, total=total)
+            yield lambda done, total: shown.update(task, completed=done, total=total)
         except KeyboardInterrupt:
             complain("What has arrived is kept; the same command goes on from there.")
             raise

@@ -18,6 +18,7 @@ from typing import Any, TextIO
 import numpy as np
 import rich.box
 import rich.console
+import rich.progress
 import rich.table
 import typer
 
@@ -167,6 +168,17 @@ def keep(contents: bytes, path: Path) -> Kept:
         f"give them to `base64 -d > {path}`.",
         base64.b64encode(contents).decode("ascii"),
     )
+
+
+def bars(
+    *columns: rich.progress.ProgressColumn,
+    console: rich.console.Console | None = None,
+    **settings: Any,
+) -> rich.progress.Progress:
+    """Return bars on stderr that are seen on a terminal only, and not with --quiet."""
+    console = console or rich.console.Console(stderr=True)
+    hidden = not console.is_terminal or _Voice.quiet
+    return rich.progress.Progress(*columns, console=console, disable=hidden, **settings)
 
 
 @contextlib.contextmanager
