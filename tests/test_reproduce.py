@@ -19,11 +19,10 @@ from adasdca_reproduce import grid, page, runner
 from adasdca_reproduce.experiments import EXPERIMENTS, METHODS
 from adasdca_reproduce.figures import pictures
 from adasdca_reproduce.machine import commit
-from adasdca_reproduce.paper import CLAIMS
-from adasdca_reproduce.questions import QUESTIONS
+from adasdca_reproduce.paper import CLAIMS, PAPER
+from adasdca_reproduce.questions import OURS, QUESTIONS
 from adasdca_reproduce.results import Results
 from adasdca_reproduce.store import Store, compress
-from adasdca_reproduce.topics import OURS, PAPER
 from adasdca_reproduce.verdicts import Verdict
 
 TINY = grid.Scope(
@@ -153,7 +152,7 @@ def test_the_page_is_a_function_of_the_stored_runs(done, tmp_path):
 def test_every_figure_is_on_the_page_and_nothing_else_is_needed(done):
     folder, _ = done
     results = Results(Store(folder).read()[0])
-    judged = {c.name: (c, c.cases(results)) for c in (*CLAIMS, *QUESTIONS)}
+    judged = page.judge(results)
     drawn = [p for t in (*PAPER, *OURS) for p in page.topic_pictures(t, results, judged)]
     assert {p.name for p in pictures(results)} < {p.name for p in drawn}
     assert {p.experiment for p in pictures(results)} == set(TINY.only) - {"table2"}
@@ -191,10 +190,9 @@ def test_findings_come_first_then_claims_then_settings(done):
 
 
 def test_every_claim_has_one_place_on_the_page():
-    places = [name for topic in (*PAPER, *OURS) for name in topic.readings.values()]
-    assert sorted(places) == sorted(claim.name for claim in (*CLAIMS, *QUESTIONS))
-    paper = {name for topic in PAPER for name in topic.readings.values()}
-    assert paper == {claim.name for claim in CLAIMS}
+    names = [claim.name for claim in (*CLAIMS, *QUESTIONS)]
+    assert len(set(names)) == len(names)
+    assert all(bool(claim.quote) == (claim in CLAIMS) for claim in (*CLAIMS, *QUESTIONS))
     shown = [name for topic in (*PAPER, *OURS) for name in topic.experiments]
     assert sorted(shown) == sorted(EXPERIMENTS)
 

@@ -62,6 +62,16 @@ class Claim(ABC):
         """Judge it in every case that was run."""
 
 
+@dataclass(frozen=True, eq=False)
+class Topic:
+    """A section of the page: a sentence, and the ways in which it can be read."""
+
+    name: str  #: For files.
+    title: str  #: Its heading, and its line on the first screen.
+    readings: dict[str, Claim]  #: The claims that are judged here, by a word or two for each.
+    experiments: tuple[str, ...] = ()  #: The experiments that are described and pictured here.
+
+
 @dataclass(frozen=True)
 class First(Claim):
     """A method needs less than others, on every problem at every gap."""

@@ -196,11 +196,10 @@ def _duration(seconds: float) -> str:
 
 
 def _report(results: Results, store: Store, output: Path, files: list[Path], as_json: bool) -> None:
-    from adasdca_reproduce.paper import CLAIMS
-    from adasdca_reproduce.questions import QUESTIONS
+    from adasdca_reproduce.page import judge
     from adasdca_reproduce.verdicts import summary
 
-    judged = {claim.name: claim.cases(results) for claim in (*CLAIMS, *QUESTIONS)}
+    judged = judge(results)
     if as_json:
         document = {
             "runs": len(results.records),
@@ -210,10 +209,10 @@ def _report(results: Results, store: Store, output: Path, files: list[Path], as_
         }
         emit_json(document)
         return
-    for claim in (*CLAIMS, *QUESTIONS):
-        counts = summary(judged[claim.name])
+    for name, cases in judged.items():
+        counts = summary(cases)
         if counts.total:
-            emit(f"{claim.name}: {counts}")
+            emit(f"{name}: {counts}")
     if files:
         emit(f"Page: {output / 'index.html'}")
 
