@@ -100,6 +100,11 @@ class Experiment:
     quick_budget: float = 3.0  #: Most seconds of a run in a quick run.
     watched: bool = False  #: Whether the runs are watched from inside, see `watching`.
 
+    @property
+    def data(self) -> list[str]:
+        """The data sets on which some method takes part."""
+        return list(dict.fromkeys([*self.budgets, *(d for c in self.costs.values() for d in c)]))
+
     def budget(self, data: str, method: str) -> float | None:
         """Return the seconds of a run, None if the method does not take part on these data."""
         if method in self.costs:

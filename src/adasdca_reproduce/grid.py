@@ -121,8 +121,7 @@ def _of_experiment(e: Experiment, scope: Scope) -> list[Task]:
     open_to_plugins = e.name == "methods"
     methods = (*e.methods, *(scope.more_methods if open_to_plugins else ()))
     losses = (*e.losses, *(scope.more_losses if open_to_plugins else ()))
-    names = list(dict.fromkeys([*e.budgets, *(d for costs in e.costs.values() for d in costs)]))
-    names += scope.more_data if open_to_plugins else ()
+    names = (*e.data, *(scope.more_data if open_to_plugins else ()))
     found = []
     for data in names:
         if data in DATA and data not in scope.available:
