@@ -39,16 +39,7 @@ MOST_COARSE = 8
 class FinerDuals:
     """Finds the duals with the smallest gap for a given w.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem; its regulariser has an L2 term.
-    workspace : Workspace
-        The same, laid out for the kernels.
-    curvature, weight : (n,) arrays
-        c|x|²/(λN) of the rows, and the sample weights.
-    threads : int
-        Threads for passes over the rows.
+    The regulariser of the problem has an L2 term. `curvature` is c|x|²/(λN) of the rows.
     """
 
     def __init__(
@@ -73,14 +64,7 @@ class FinerDuals:
     ) -> tuple[_core.Certified, Array]:
         """Return duals near those given with a smaller gap, if any, and their certificate.
 
-        Parameters
-        ----------
-        w, b : (d,) array, float
-            The primal point.
-        beta : (n,) array
-            The duals.
-        found : Certified
-            Their certificate.
+        `found` is the certificate of the primal point w, b and the duals given.
         """
         regularizer, eased = self.problem.regularizer, 1.0
         for _ in range(ROUNDS):

@@ -33,23 +33,12 @@ TINY = 1e-150
 
 @dataclass(frozen=True)
 class Region:
-    """Bounds on the distance of k certified models from the exact ones.
+    """Bounds on the distance of k certified models from the exact ones."""
 
-    Attributes
-    ----------
-    radius : (k,) array
-        Radius of the coefficients.
-    slack : (k,) array
-        Error of the intercept at the centre.
-    centre : (d,) array or None
-        The centre; None: the origin.
-    constant : float
-        The constant feature whose coefficient is a penalised intercept; 0 for none.
-    """
-
-    radius: Array
-    slack: Array
-    centre: Array | None = None
+    radius: Array  #: (k,), radius of the coefficients.
+    slack: Array  #: (k,), error of the intercept at the centre.
+    centre: Array | None = None  #: (d,), the centre; None: the origin.
+    #: The constant feature whose coefficient is a penalised intercept; 0 for none.
     constant: float = 0.0
 
     @classmethod
@@ -63,16 +52,8 @@ class Region:
     ) -> Region:
         """Return the region of models with intercepts that are not penalised.
 
-        Parameters
-        ----------
-        solutions : list of Solution
-            The certified models.
-        X : (n, d) array, CSR matrix, or products with such
-            The training rows.
-        targets : list of (n,) arrays
-            The targets, one vector a model.
-        weight, loss
-            The sample weights and the loss.
+        `X`, an array, a CSR matrix, or products with such, has the training rows. There is a vector
+        of targets for each of the certified `solutions`.
         """
         rows = CentredRows(X)
         slack = [
@@ -101,20 +82,9 @@ class Region:
 
     @np.errstate(all="ignore")  # overflow is an infinite error
     def errors(self, X: Any, coef: Array, intercept: Array) -> Array:
-        """Return how far scores of the exact models can be from those of these, rounding included.
+        """Bound the errors of the scores of k models on n rows, rounding included: an (n, k) array.
 
-        Parameters
-        ----------
-        X : (n, d) array, CSR matrix, or products with such
-            Rows.
-        coef : (k, d) array
-            Coefficients of these models.
-        intercept : (k,) array
-            Their intercepts.
-
-        Returns
-        -------
-        (n, k) array
+        `coef` is (k, d), `intercept` is (k,).
         """
         rows = products_of(X)
         if self.centre is None:
@@ -186,15 +156,7 @@ class CentredRows:
         intercept: float,
         radius: float,
     ) -> float:
-        """Return a bound on the error of the intercept at the centre, for every optimum.
-
-        Parameters
-        ----------
-        targets, weight, loss
-            The problem.
-        coef, intercept, radius
-            The certified model.
-        """
+        """Bound the error of the intercept of a certified model at the centre."""
         scores = self._scores(coef, intercept)
         blur = float(rounding(self.longest, coef[None], intercept)[0])
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))

@@ -33,27 +33,13 @@ SWEEPS = 100
 
 
 class Movable(NamedTuple):
-    """Rows whose duals can move a little either way.
+    """Rows whose duals can move a little either way."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Their indices, those of the finest moves first.
-    start : array
-        Their duals, at a distance `room` from the ends of their domain.
-    unit : array
-        Moves are multiples of this.
-    room : array
-        The longest moves.
-    free : int
-        The number of those, the first ones, that were not moved away from an end.
-    """
-
-    rows: Index
-    start: Array
-    unit: Array
-    room: Array
-    free: int
+    rows: Index  #: Their indices, those of the finest moves first.
+    start: Array  #: Their duals, at a distance `room` from the ends of their domain.
+    unit: Array  #: Moves are multiples of this.
+    room: Array  #: The longest moves.
+    free: int  #: The number of those, the first ones, that were not moved away from an end.
 
     def first(self, count: int) -> Movable:
         """Return the first ones."""
