@@ -92,23 +92,9 @@ def run(
 ) -> list[Record]:
     """Make the runs, store each when it is over, and return them.
 
-    Parameters
-    ----------
-    todo : sequence of Task
-        The runs, in the order in which one process begins them; several begin with the longest.
-    store : Store
-        Where they go. This process alone writes.
-    jobs : int
-        Number of processes; with 1 the runs are made in this one.
-    plugins : sequence of str
-        Files that every process imports first.
-    see : callable
-        Called with each task and its record.
-
-    Raises
-    ------
-    Interrupted
-        After Ctrl-C; all that was over is stored.
+    One process makes them in this order; several `jobs` begin with the longest, and import the
+    files `plugins` first. This process alone writes. `see` is called with each task and its record.
+    Ctrl-C raises `Interrupted`; all that was over is stored.
     """
     made = []
     results = _here(todo) if jobs == 1 else _elsewhere(todo, jobs, plugins)
