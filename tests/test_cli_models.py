@@ -1,5 +1,6 @@
 """`adasdca predict` and `adasdca certify`: models against data."""
 
+import gzip
 import json
 
 import numpy as np
@@ -178,6 +179,14 @@ def test_a_fit_certifies_again(loss, options, fit, folder, capsys):
     assert here["primal"] == pytest.approx(there["primal"], rel=1e-9)
     assert here["dual"] <= there["primal"] * (1 + 1e-12)
     assert here["relative_gap"] < 1e-2
+    assert "SHA-256" not in done.stderr
+
+
+def test_the_same_rows_are_known_again_in_a_compressed_file(fit, folder, tmp_path, capsys):
+    packed = tmp_path / "same.svm.gz"
+    packed.write_bytes(gzip.compress((folder / "cancer.svm").read_bytes()))
+    done = call(capsys, "certify", fit("cancer.svm"), packed)
+    assert done.returncode == 0, done.stderr
     assert "SHA-256" not in done.stderr
 
 

@@ -15,7 +15,7 @@ import adasdca.multinomial.equations
 import adasdca.problem.products
 from adasdca import Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
-from adasdca.multinomial.intercept import flow
+from adasdca.multinomial.intercept import solve_laplacian
 from adasdca.multinomial.margins import Multinomial
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
@@ -339,7 +339,7 @@ def test_flow_solves_graded_laplacians():
     hessian = np.diag(coupling.sum(axis=1)) - coupling
     right = rng.normal(size=6)
     right -= right.mean()
-    found = flow(coupling, right)
+    found = solve_laplacian(coupling, right)
     np.testing.assert_allclose(hessian @ found.step, right, rtol=1e-12, atol=1e-14)
     assert found.energy == pytest.approx(right @ found.step)
     assert found.exact
@@ -347,16 +347,16 @@ def test_flow_solves_graded_laplacians():
     coupling[:3, 3:] *= 1e-30
     coupling[3:, :3] *= 1e-30
     right = np.array([1.0, -2.0, 1.0 + 2**-50, -(2**-50), 0.0, 0.0])
-    found = flow(coupling, right)
+    found = solve_laplacian(coupling, right)
     across = found.step[:3].mean() - found.step[3:].mean()
     assert across == pytest.approx(2**-50 / coupling[:3, 3:].sum(), rel=0.5)
-    cut = flow(coupling, right, 10.0)
+    cut = solve_laplacian(coupling, right, 10.0)
     assert not cut.exact
     assert np.ptp(cut.step) <= 40.0
     assert cut.step @ right > 0
     # And two that do not know of each other at all.
     coupling[:3, 3:] = coupling[3:, :3] = 0.0
-    assert not flow(coupling, right, 10.0).exact
+    assert not solve_laplacian(coupling, right, 10.0).exact
 
 
 def test_margins_keep_the_digits_of_sure_rows():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca.backends.cpu import LocalBackend
-from adasdca.duality.error_bounds import Cloud
+from adasdca.duality.error_bounds import CentredRows
 from adasdca.problem.losses import Squared
 from adasdca.problem.problem import Problem
 from adasdca.problem.products import RowProducts
@@ -94,11 +94,11 @@ def test_scores_come_with_the_farthest_row(n, dtype):
     assert apart == pytest.approx(np.linalg.norm(exact - centre, axis=1).max(), rel=1e-12)
     assert RowProducts(sp.csr_array(X)).scores_about(centre, w, 0.25) is None
     error = [
-        Cloud(rows).intercept_error(y, None, Squared(), w, 0.25, 1e-3)
+        CentredRows(rows).intercept_error(y, None, Squared(), w, 0.25, 1e-3)
         for rows in (X, sp.csr_array(X))
     ]
     assert error[0] == pytest.approx(error[1], rel=1e-6)
-    cloud = Cloud(X)
+    cloud = CentredRows(X)
     cloud.intercept_error(y, None, Squared(), w, 0.25, 1e-3)
     assert cloud.longest >= np.linalg.norm(exact, axis=1).max()
     assert cloud.reach >= np.linalg.norm(exact - cloud.centre, axis=1).max()

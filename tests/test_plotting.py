@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from adasdca import ConvergenceDisplay, plotting
-from adasdca.cli import race
+from adasdca.cli import compare
 from adasdca.solution import History, Record
 from adasdca_reproduce import figures
 
@@ -30,7 +30,7 @@ def test_methods_are_told_apart_without_colours():
 
 
 def test_every_picture_of_methods_has_their_look():
-    assert race.METHODS.keys() <= plotting.METHODS.keys()
+    assert compare.METHODS.keys() <= plotting.METHODS.keys()
     for option in ("I", "II"):
         look = plotting.METHODS[f"adasdca+ ({option})"]
         assert figures.STYLES[f"option {option}"] == look.line

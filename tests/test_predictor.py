@@ -1,4 +1,4 @@
-"""Solutions along lam: what is foretold, and what known curvature is good for."""
+"""Solutions along lam: the predictor, and the corrector."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import adasdca
 import adasdca.predictor
 from adasdca import AdaSDCAClassifierCV, AdaSDCARegressorCV
 from adasdca.methods import Auto, get_method
-from adasdca.predictor import POWERS, Along, Forecast, Track
+from adasdca.predictor import POWERS, AutoWithCorrector, Forecast, Track
 from adasdca.problem.losses import LOSSES
 from adasdca.solution import Guess, State
 from bundled import cancer, diabetes
@@ -15,7 +15,7 @@ from bundled import cancer, diabetes
 
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("degree", [0, 1, 2])
-def test_what_goes_with_a_power_of_lam_is_foretold(p, degree):
+def test_what_goes_with_a_power_of_lam_is_extrapolated_exactly(p, degree):
     lams = 10.0 ** -np.array([0.0, 0.3, 0.5, 0.9, 1.2, 1.6])
     rng = np.random.default_rng(degree)
     polynomials = rng.normal(size=(degree + 1, 4))
@@ -33,14 +33,14 @@ def test_what_goes_with_a_power_of_lam_is_foretold(p, degree):
 
 
 @pytest.mark.parametrize("name", ["hinge", "logistic", "epsilon_insensitive"])
-def test_duals_that_are_foretold_are_allowed(name):
+def test_predicted_duals_are_in_the_domain(name):
     loss = LOSSES[name]()
     rng = np.random.default_rng(0)
     lower, upper = loss.domain
     sign = rng.choice([-1.0, 1.0], 50) if lower == 0 else np.ones(50)
     track = Track(loss, (50, 100), 1.0, Auto())
     assert isinstance(track.method, Auto)
-    assert not isinstance(track.method, Along)
+    assert not isinstance(track.method, AutoWithCorrector)
     for lam in (1.0, 0.5, 0.1):
         beta = sign * rng.uniform(lower, upper, 50)
         track.learn(lam, np.zeros(100), 0.0, State(beta, 0.0, 1, 0))
@@ -58,7 +58,7 @@ def test_a_guess_is_corrected_by_curvature_of_another_lam(loss, fit_intercept):
     problem = {"loss": loss, "fit_intercept": fit_intercept, "tol": 1e-4, "random_state": 0}
     lams = [0.02, 0.018]
     first, exact = (adasdca.solve(X, y, lam=lam, **{**problem, "tol": 1e-10}) for lam in lams)
-    method = Along()
+    method = AutoWithCorrector()
     for lam, start in zip(lams, (exact, first), strict=True):
         guess = Guess(start.coef, start.intercept)
         sol = adasdca.solve(X, y, lam=lam, warm_start=guess, method=method, **problem)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import astuple
 
 import pytest
 from typer.testing import CliRunner
@@ -18,11 +19,10 @@ from adasdca_reproduce import grid, page, runner
 from adasdca_reproduce.experiments import EXPERIMENTS, METHODS
 from adasdca_reproduce.figures import pictures
 from adasdca_reproduce.machine import commit
-from adasdca_reproduce.paper import CLAIMS
-from adasdca_reproduce.questions import QUESTIONS
+from adasdca_reproduce.paper import CLAIMS, PAPER
+from adasdca_reproduce.questions import OURS, QUESTIONS
 from adasdca_reproduce.results import Results
 from adasdca_reproduce.store import Store, compress
-from adasdca_reproduce.topics import OURS, PAPER
 from adasdca_reproduce.verdicts import Verdict
 
 TINY = grid.Scope(
@@ -74,9 +74,8 @@ def test_every_task_is_one_line_with_its_history(done):
     records = [json.loads(line) for line in lines]
     assert len(records) == len(todo)
     for record, task in zip(records, todo, strict=True):
-        assert (record["experiment"], record["data"], record["loss"]) == task.key[:3]
-        assert (record["method"], record["seed"]) == task.key[3:]
-        assert {"versions", "machine", "commit", "date", "protocol"} <= record.keys()
+        assert task.as_dict().items() <= record.items()
+        assert {"versions", "machine", "commit", "date"} <= record.keys()
         if task.experiment == "table2":
             continue
         history = record["history"]
@@ -153,7 +152,7 @@ def test_the_page_is_a_function_of_the_stored_runs(done, tmp_path):
 def test_every_figure_is_on_the_page_and_nothing_else_is_needed(done):
     folder, _ = done
     results = Results(Store(folder).read()[0])
-    judged = {c.name: (c, c.cases(results)) for c in (*CLAIMS, *QUESTIONS)}
+    judged = page.judge(results)
     drawn = [p for t in (*PAPER, *OURS) for p in page.topic_pictures(t, results, judged)]
     assert {p.name for p in pictures(results)} < {p.name for p in drawn}
     assert {p.experiment for p in pictures(results)} == set(TINY.only) - {"table2"}
@@ -191,10 +190,9 @@ def test_findings_come_first_then_claims_then_settings(done):
 
 
 def test_every_claim_has_one_place_on_the_page():
-    places = [name for topic in (*PAPER, *OURS) for name in topic.readings.values()]
-    assert sorted(places) == sorted(claim.name for claim in (*CLAIMS, *QUESTIONS))
-    paper = {name for topic in PAPER for name in topic.readings.values()}
-    assert paper == {claim.name for claim in CLAIMS}
+    names = [claim.name for claim in (*CLAIMS, *QUESTIONS)]
+    assert len(set(names)) == len(names)
+    assert all(bool(claim.quote) == (claim in CLAIMS) for claim in (*CLAIMS, *QUESTIONS))
     shown = [name for topic in (*PAPER, *OURS) for name in topic.experiments]
     assert sorted(shown) == sorted(EXPERIMENTS)
 
@@ -218,17 +216,17 @@ def test_an_early_end_has_every_method():
     seeds = [task.seed for task in grid.tasks(grid.Scope())]
     assert seeds == sorted(seeds)
     assert sum(task.experiment == "table2" for task in grid.tasks(grid.Scope(seeds=3))) == 5
-    first = {task.key[:4] for task in grid.tasks(grid.Scope()) if task.seed == 0}
-    assert first == {task.key[:4] for task in grid.tasks(grid.Scope())}
+    todo = grid.tasks(grid.Scope())
+    assert {astuple(t)[:4] for t in todo if t.seed == 0} == {astuple(t)[:4] for t in todo}
 
 
 def test_the_grid_is_that_of_the_experiments():
     todo = grid.tasks(grid.Scope())
-    assert len({task.identity for task in todo}) == len(todo)
+    assert len(set(todo)) == len(todo)
     assert {task.experiment for task in todo} == set(EXPERIMENTS)
     full = [t for t in todo if t.experiment == "full" and t.method == "adasdca" and t.seed == 0]
     assert sorted(t.data for t in full) == ["dorothea", "ijcnn1", "mushrooms", "w8a"]
-    comparison = {t.key[1:4] for t in todo if t.experiment == "methods"}
+    comparison = {astuple(t)[1:4] for t in todo if t.experiment == "methods"}
     assert len(comparison) == 5 * 2 * 6
     # On two cores, every run to the end of its budget.
     assert grid.most_seconds(todo, 2) < 3 * 3600
@@ -253,7 +251,7 @@ def test_methods_of_plugins_join_the_comparison(command, forgetful, tmp_path):
 
 
 def test_the_command_goes_on_where_it_was_and_draws_again(command, tmp_path):
-    arguments = ["--only", "m", "--quick", "--budget", "0.02", "--output", "here"]
+    arguments = ["--only", "samplers", "--quick", "--budget", "0.02", "--output", "here"]
     first = command(*arguments)
     assert first.exit_code == 0, first.output
     assert "Left out, not here: dorothea" in first.stderr
@@ -261,19 +259,19 @@ def test_the_command_goes_on_where_it_was_and_draws_again(command, tmp_path):
     assert "\x1b" not in first.stderr
     lines = (tmp_path / "here" / "runs.jsonl").read_bytes()
     second = command(*arguments)
-    assert "0 runs, 24 stored already" in second.stderr
+    assert "0 runs, 4 stored already" in second.stderr
     assert (tmp_path / "here" / "runs.jsonl").read_bytes() == lines
     (tmp_path / "here" / "index.html").unlink()
     third = command("--figures-only", "--output", "here", "--json")
     assert third.exit_code == 0
-    assert json.loads(third.stdout)["runs"] == 24
+    assert json.loads(third.stdout)["runs"] == 4
     assert third.stderr == ""
     assert (tmp_path / "here" / "index.html").is_file()
 
 
 def test_times_are_announced_as_they_usually_are_and_at_most(command):
-    ended = command("--only", "m", "--quick", "--budget", "0.02")
-    assert "24 runs; usually about 1 s, at most 1 s." in ended.stderr.splitlines()
+    ended = command("--only", "samplers", "--quick", "--budget", "0.02")
+    assert "4 runs; usually about 1 s, at most 1 s." in ended.stderr.splitlines()
     whole = grid.tasks(grid.Scope(quick=True))
     assert grid.usual_seconds(whole, 1) < 120  # "about a minute" of the help
     assert grid.usual_seconds(whole, 1) < grid.most_seconds(whole, 1)

@@ -20,12 +20,11 @@ from typing import Any
 from adasdca_reproduce import words
 from adasdca_reproduce.figures import NAMES, THEOREMS
 from adasdca_reproduce.inside import PRECISE, TARGET
-from adasdca_reproduce.paper import CLAIMS
-from adasdca_reproduce.questions import QUESTIONS
+from adasdca_reproduce.paper import PAPER
+from adasdca_reproduce.questions import OURS
 from adasdca_reproduce.rates import rates as of_method
 from adasdca_reproduce.results import Results
 from adasdca_reproduce.store import Store
-from adasdca_reproduce.topics import OURS, PAPER
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTE = ROOT / "docs" / "note" / "note.tex"
@@ -105,11 +104,9 @@ def stored() -> Results:
 
 def claims() -> str:
     """Return how often each claim holds, by the ways to read it."""
-    results = stored()
-    cases = {claim.name: claim.cases(results) for claim in (*CLAIMS, *QUESTIONS)}
-    rows = []
+    results, rows = stored(), []
     for topic in (*PAPER, *OURS):
-        found = {label: cases[name] for label, name in topic.readings.items()}
+        found = {label: claim.cases(results) for label, claim in topic.readings.items()}
         counts = [f"{label}: {words.count(c)}" for label, c in found.items() if words.count(c)]
         verdict = words.sentence([case for some in found.values() for case in some])
         rows.append([topic.title, verdict.strip("✓✗~ "), "; ".join(counts)])

@@ -1,4 +1,4 @@
-"""`path`: solutions along the regularisation, each from a forecast by the last ones."""
+"""`path`: solutions along the regularisation, each from an extrapolation of the last ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 STRETCH = 10
 #: Screening pays if at most this share of the stored values is left.
 WORTHWHILE = 0.6
-#: An end from outside waits for a certificate of the whole problem if that takes fewer seconds.
+#: A solve that is stopped waits for a certificate of the whole problem if it takes fewer seconds.
 QUICK = 0.1
 
 
@@ -156,7 +156,7 @@ def path(
     n_threads: int = 1,
     backend: str | None = None,
 ) -> Path:
-    """Solve along C, each time from a forecast by the last solutions, with safe screening.
+    """Solve along C, each time from an extrapolation of the last solutions, with safe screening.
 
     Parameters
     ----------
@@ -200,11 +200,11 @@ def path(
         device=backend == "cuda",
     )
     grid, threads = _check_grid(Cs), check_threads(n_threads)
-    # A penalised intercept is a coefficient like others, until the solutions are told.
+    # A penalised intercept is a coefficient like the others until the solutions are returned.
     posed = replace(problem, constant=0.0)
     make: Callable[[Problem], Backend] = partial(LocalBackend, n_threads=threads)
     if backend is not None:
-        make = get_backend(backend)  # an unknown one is told before anything is copied
+        make = get_backend(backend)  # an unknown name is refused before anything is copied
         posed, screen = replace(posed, rows=copied(problem.rows)), False
     options: dict[str, Any] = {
         "method": method,
@@ -293,10 +293,10 @@ def _check_grid(Cs: Any) -> Array:
 
 
 class Descent:
-    """The solve for one lam: epochs in growing stretches, screening in between.
+    """The solve for one lam: stretches of epochs with screening between them.
 
-    A stretch of `STRETCH` epochs costs several times what screening does, so easy problems never
-    pay for it, and hard ones little: each stretch is twice as long as the last.
+    The first stretch has `STRETCH` epochs, several times the cost of screening, so easy problems
+    are never screened. Each stretch is twice as long as the last.
     """
 
     def __init__(
@@ -348,7 +348,7 @@ class Descent:
         return replace(state, beta=beta)
 
     def _cut(self, solution: Solution) -> Solution:
-        """Return what there is after an end from outside, on a part of the problem."""
+        """Return the result of a solve that was stopped on a part of the problem."""
         assert self._last is not None
         spent, looks = self._last.timings, len(self._last.history)
         if spent["setup"] + spent["survey"] / looks > QUICK:

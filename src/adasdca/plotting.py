@@ -159,7 +159,9 @@ def convergence(
     by_epoch.set_ylabel("relative duality gap")
     by_time.set_xlabel("seconds")
     for axes in (by_epoch, by_time):
-        _tidy(axes, tol)
+        tidy(axes)
+        if tol:
+            axes.axhline(tol, color="black", linewidth=0.6)
     by_epoch.set_xlim(left=0)
     handles, labels = by_epoch.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False)
@@ -186,7 +188,7 @@ def residuals(
     shape.hist(errors, bins=40, orientation="horizontal", color=COLORS["sky"])
     shape.set_xlabel("rows")
     for axes in (cloud, shape):
-        _tidy(axes, None)
+        tidy(axes)
         axes.axhline(0.0, color="black", linewidth=0.6)
     return figure
 
@@ -201,7 +203,7 @@ def calibration(said: NDArray[np.float64], seen: NDArray[np.float64]) -> Figure:
     axes.plot([low, 1.0], [low, 1.0], color="0.5", linestyle=":", label="as often as it says")
     axes.plot(said, seen, color=COLORS["blue"], marker="s", markersize=4.5, label="the model")
     axes.set(xlabel="probability of the predicted class", ylabel="share of them that is right")
-    _tidy(axes, None)
+    tidy(axes)
     axes.legend(frameon=False)
     return figure
 
@@ -227,7 +229,7 @@ def coefficient_paths(
     for axes, (title, Cs, coefs) in zip(grid.flat, panels, strict=False):
         lines = draw_coefficients(axes, Cs, coefs, names)
         finish_path(axes)
-        _tidy(axes, None)
+        tidy(axes)
         axes.set_title(title, fontsize="medium")
         if names is not None:  # beside the ends of the lines, in their order
             named = [line for line in lines if line.get_label() in map(str, names)]
@@ -262,7 +264,7 @@ def score_path(
         axes.fill_between(Cs, mean - deviation, mean + deviation, color=style["color"], alpha=0.15)
     axes.axvline(best, color="0.3", linestyle=":", linewidth=1.0, label=f"C = {best:.3g}")
     axes.set_ylabel(ylabel)
-    _tidy(axes, None)
+    tidy(axes)
     finish_path(axes)
     return figure
 
@@ -308,10 +310,9 @@ def check_path(path: Path) -> None:
         raise ValueError(f"{path} cannot be written: its folder does not exist; make it first.")
 
 
-def _tidy(axes: Axes, tol: float | None) -> None:
+def tidy(axes: Axes) -> None:
+    """Leave two sides and a light grid."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.grid(True, which="major", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
-    if tol:
-        axes.axhline(tol, color="black", linewidth=0.6)

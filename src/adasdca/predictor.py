@@ -1,7 +1,7 @@
-"""Solutions along lam: the next one is foretold, and corrected by curvature that is known.
+"""Numerical continuation in lam: a predictor, and a corrector with the curvature of earlier points.
 
-A predictor and a corrector, as methods that trace a curve have them. (E. Allgower and K. Georg,
-Introduction to Numerical Continuation Methods, 1990.)
+The predictor extrapolates the last solutions. The corrector takes Newton steps with a matrix that
+was formed before. (E. Allgower and K. Georg, Introduction to Numerical Continuation Methods, 1990.)
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from adasdca.solution import Guess, State
 
 Array = NDArray[np.float64]
 
-#: Points that a forecast looks back on.
+#: Points that are extrapolated, at most.
 MOST_POINTS = 4
-#: Powers of λ that coefficients go with.
+#: Powers p of λ for which λᵖx is extrapolated.
 POWERS = (1.0, 0.5, 0.0)
 #: A guess is corrected if its relative gap is below this.
 NEAR = 0.3
 #: Features up to which curvature is kept as a matrix.
 MOST_FEATURES = 600
-#: Steps that one matrix serves at one lam.
+#: Steps with one matrix at one lam.
 SERVES = 3
-#: Steps of a correction at most.
+#: Most steps of a correction.
 STEPS = 8
 
 
 class Forecast:
-    """Foretells the point for the next lam from those before.
+    """Extrapolates the solutions along lam.
 
-    λᵖx is a polynomial in log λ, about, through the last points: for coefficients with p = 1 where
-    they are small and grow with C, with p = 0 where they hardly change any more. Of several such
-    guesses, by `powers` p, the kind is taken that would have been nearest to the last point. The
-    last `free` numbers of a point, intercepts, have p = 0.
+    λᵖx is interpolated by a polynomial in log λ. Coefficients have p = 1 where they are small and
+    grow with C, and p = 0 where they hardly change any more. Of all `powers` p and degrees, the
+    combination with the smallest error at the last point is used. The last `free` numbers of a
+    point, intercepts, have p = 0.
     """
 
     def __init__(self, powers: tuple[float, ...], free: int = 1) -> None:
@@ -60,7 +60,7 @@ class Forecast:
         self._kind = self._kinds[0]
 
     def learn(self, lam: float, point: Array) -> None:
-        """Take note of a point."""
+        """Add a point."""
         if self._points:
             kinds = [kind for kind in self._kinds if kind[1] <= len(self._points)]
             errors = self._guesses(lam, kinds) - point
@@ -69,7 +69,7 @@ class Forecast:
         self._points = [*self._points, point][-MOST_POINTS:]
 
     def guess(self, lam: float) -> Array | None:
-        """Return a guess at the next point; None before the first one."""
+        """Extrapolate to the next lam; None before the first point."""
         return self._guesses(lam, [self._kind])[0] if self._points else None
 
     def _guesses(self, lam: float, kinds: list[tuple[float, int]]) -> Array:
@@ -90,7 +90,7 @@ class Forecast:
 
 
 class Track:
-    """Where to begin for the next μ = λN, and by which method.
+    """The starting point for the next μ = λN, and the method.
 
     `curvature` is that of the penalty; None if it is not quadratic.
     """
@@ -104,14 +104,14 @@ class Track:
     ) -> None:
         (n, d), self._domain = shape, loss.domain
         self._curvature, self._straight = curvature, loss.is_quadratic
-        # Newton steps by features: what they need of the curvature is kept.
+        # Newton steps by features: the matrix of one lam serves the next.
         self._primal = (
             type(method) is Auto
             and loss.smoothness > 0
             and curvature is not None
             and d <= min(n, MOST_FEATURES)
         )
-        self.method: Method = Along() if self._primal else method
+        self.method: Method = AutoWithCorrector() if self._primal else method
         self._forecast = Forecast(POWERS if self._primal else (0.0,))
         self._last: State | None = None
 
@@ -123,7 +123,7 @@ class Track:
         if self._primal:
             return self._solved(mu) or Guess(point[:-1], float(point[-1]))
         beta, (lower, upper) = point[:-1], self._domain
-        # Duals that the conjugate of the loss allows; those of classification have a sign.
+        # Into the domain of the conjugate; duals of classification have a sign.
         sign = np.sign(last.beta) if lower == 0 else 1.0
         beta = np.asarray(sign * np.clip(sign * beta, lower, upper))
         return State(beta, float(point[-1]), last.epoch, last.seed)
@@ -133,7 +133,7 @@ class Track:
 
         With XᵀR = μw at the last μ, (Σ x_i x_iᵀ + μ'e) Δw = (μ − μ') e w.
         """
-        formed = self.method.chord.formed if isinstance(self.method, Along) else None
+        formed = self.method.chord.formed if isinstance(self.method, AutoWithCorrector) else None
         before, coef, intercept = self._model
         if not self._straight or formed is None or len(formed.matrix) != len(coef):
             return None
@@ -144,7 +144,7 @@ class Track:
         return Guess(coef + dv, intercept + db)
 
     def learn(self, mu: float, coef: Array, intercept: float, state: State) -> None:
-        """Take note of a solution."""
+        """Add a solution."""
         self._last, self._model = state, (mu, coef, intercept)
         ends = (coef, intercept) if self._primal else (state.beta, state.multiplier)
         self._forecast.learn(mu, np.append(*ends))
@@ -152,13 +152,13 @@ class Track:
 
 @dataclass
 class Chord:
-    """Solves the equations of steps with the curvature of an earlier point, while it serves."""
+    """The chord method: steps with the matrix of an earlier point, formed anew after a few."""
 
     formed: Gram | None = None
     _left: int = 0
 
     def begin(self, quadratic: bool) -> None:
-        """Begin with another lam."""
+        """Begin with the next lam."""
         self._left = STEPS if quadratic else SERVES
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
@@ -174,19 +174,19 @@ class Chord:
 
 
 @dataclass(frozen=True)
-class Along(Auto):
-    """`auto` from a guess, which it corrects with what curvature it knows."""
+class AutoWithCorrector(Auto):
+    """`auto` from a predicted point, which is corrected first."""
 
     chord: Chord = field(default_factory=Chord)
 
     def schedule(self, problem: Problem, facts: Facts, tol: float, threads: int) -> Schedule:
         """Return what the method does during one solve."""
         auto = super().schedule(problem, facts, tol, threads)
-        return AlongSchedule(auto, problem, tol, self.chord)
+        return CorrectorSchedule(auto, problem, tol, self.chord)
 
 
-class AlongSchedule:
-    """A correction, then what `auto` does."""
+class CorrectorSchedule:
+    """A correction, then the schedule of `auto`."""
 
     def __init__(self, auto: Any, problem: Problem, tol: float, chord: Chord) -> None:
         self._auto, self._problem, self._tol, self._chord = auto, problem, tol, chord

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.duality.error_bounds import Cloud
+from adasdca.duality.error_bounds import CentredRows
 from adasdca.problem.problem import Problem
 from adasdca.problem.products import RowProducts
 from adasdca.solution import Solution
@@ -32,9 +32,9 @@ def idle_rows(problem: Problem, X: Any, solution: Solution) -> Mask:
     """Return which rows have β = 0 at every optimum."""
     rows = RowProducts(X)
     if problem.fit_intercept:
-        cloud, model = Cloud(X), (solution.coef, solution.intercept, solution.radius)
-        slack = cloud.intercept_error(problem.y, problem.weight, problem.loss, *model)
-        errors = cloud.apart * solution.radius + slack
+        centred, model = CentredRows(X), (solution.coef, solution.intercept, solution.radius)
+        slack = centred.intercept_error(problem.y, problem.weight, problem.loss, *model)
+        errors = centred.distances * solution.radius + slack
     else:
         errors = rows.norms() * solution.radius
     scores = rows.times(solution.coef[None])[:, 0] + solution.intercept

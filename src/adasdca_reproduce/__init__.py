@@ -5,6 +5,6 @@ Needs the extra `adasdca[cli]`. One way through:
     experiments ─► grid (tasks) ─► runner ─► store (JSON lines) ─► results ─► figures, claims
                                   watching                          rates          └─► page
 
-Everything right of the store is a function of the stored lines alone. `topics` has the sections of
-the page, `paper` and `questions` the claims that are judged in them.
+Everything right of the store is a function of the stored lines alone. `paper` and `questions` have
+the sections of the page with the claims that are judged in them.
 """

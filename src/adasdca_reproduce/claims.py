@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Literal
 
 from adasdca_reproduce import tables
 from adasdca_reproduce.experiments import with_m
@@ -26,25 +27,14 @@ MACHINE_PRECISION = GAPS[-1]
 
 @dataclass(frozen=True)
 class Explanation:
-    """Words for a verdict, shown only where the stored results have given it.
+    """Words for a verdict, shown only where the stored results have given it."""
 
-    Attributes
-    ----------
-    text : str
-        The explanation. It states no number: those are computed.
-    verdict : Verdict
-        When to show it.
-    data, loss : str or None
-        Where; None for anywhere.
-    short : str
-        The same in a few words.
-    """
-
-    text: str
+    text: str  #: It states no number: those are computed.
     verdict: Verdict = Verdict.FAILS
+    #: Where; None for anywhere.
     data: str | None = None
     loss: str | None = None
-    short: str = ""
+    short: str = ""  #: The same in a few words.
 
     def applies(self, cases: list[Case]) -> bool:
         """Whether one of the cases is as described."""
@@ -56,69 +46,41 @@ class Explanation:
         )
 
 
-class Claim(Protocol):
-    """A sentence of the paper, or a question of ours, that results can be held against.
+@dataclass(frozen=True)
+class Claim(ABC):
+    """A sentence of the paper, or a question of ours, that results can be held against."""
 
-    Attributes
-    ----------
-    name, experiment : str
-        Its own name and the experiment that decides it.
-    quote : str
-        The paper's words; empty for a question that the paper does not put.
-    reading : str
-        What is judged here.
-    explanations : tuple of Explanation
-        Words for what may come out.
-    """
+    name: str
+    experiment: str  #: The experiment that decides it.
+    reading: str  #: What is judged here.
+    #: The paper's words; empty for a question that the paper does not put.
+    quote: str = field(default="", kw_only=True)
+    explanations: tuple[Explanation, ...] = field(default=(), kw_only=True)
 
-    @property
-    def name(self) -> str:
-        """A short name."""
-
-    @property
-    def experiment(self) -> str:
-        """The experiment that decides it."""
-
-    @property
-    def quote(self) -> str:
-        """The paper's words, or nothing."""
-
-    @property
-    def reading(self) -> str:
-        """What is judged."""
-
-    @property
-    def explanations(self) -> tuple[Explanation, ...]:
-        """Words for what may come out."""
-
+    @abstractmethod
     def cases(self, results: Results) -> list[Case]:
         """Judge it in every case that was run."""
 
 
+@dataclass(frozen=True, eq=False)
+class Topic:
+    """A section of the page: a sentence, and the ways in which it can be read."""
+
+    name: str  #: For files.
+    title: str  #: Its heading, and its line on the first screen.
+    readings: dict[str, Claim]  #: The claims that are judged here, by a word or two for each.
+    experiments: tuple[str, ...] = ()  #: The experiments that are described and pictured here.
+
+
 @dataclass(frozen=True)
-class First:
-    """A method needs less than others, on every problem at every gap.
+class First(Claim):
+    """A method needs less than others, on every problem at every gap."""
 
-    Attributes
-    ----------
-    claimant : str or tuple of str
-        The method; of several the best on each problem at each gap.
-    rivals : tuple of str
-        The others.
-    rivals_of : str
-        The experiment in which the others were run; that of the claimant unless given.
-    """
-
-    name: str
-    experiment: str
-    reading: str
-    claimant: str | tuple[str, ...]
+    claimant: str | tuple[str, ...]  #: Of several methods the best on each problem at each gap.
     rivals: tuple[str, ...]
     measure: Measure
-    quote: str = ""
     strict: bool = True
-    explanations: tuple[Explanation, ...] = ()
-    rivals_of: str = ""
+    rivals_of: str = ""  #: The experiment of the rivals; that of the claimant unless given.
 
     @property
     def claimants(self) -> tuple[str, ...]:
@@ -152,16 +114,11 @@ class First:
 
 
 @dataclass(frozen=True)
-class Alike:
+class Alike(Claim):
     """Two methods, perhaps of two experiments, need the same up to what seeds do."""
 
-    name: str
-    experiment: str
-    reading: str
     pair: tuple[str, str]
     measure: Measure
-    quote: str = ""
-    explanations: tuple[Explanation, ...] = ()
     other_of: str = ""
 
     def cases(self, results: Results) -> list[Case]:
@@ -184,18 +141,13 @@ class Alike:
 
 
 @dataclass(frozen=True)
-class Within:
+class Within(Claim):
     """A method reaches a gap within so many seconds on one problem."""
 
-    name: str
-    experiment: str
-    reading: str
     claimant: str
     problem: Problem
     seconds: float
-    quote: str = ""
     gap: float = MACHINE_PRECISION
-    explanations: tuple[Explanation, ...] = ()
 
     def cases(self, results: Results) -> list[Case]:
         """Judge it on its problem."""
@@ -213,18 +165,13 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Greatest:
+class Greatest(Claim):
     """The difference of two methods, or their ratio, is greatest on one problem."""
 
-    name: str
-    experiment: str
-    reading: str
     pair: tuple[str, str]
     problem: Problem
     measure: Measure
     kind: Literal["ratio", "difference"] = "ratio"
-    quote: str = ""
-    explanations: tuple[Explanation, ...] = ()
 
     def cases(self, results: Results) -> list[Case]:
         """Judge it at every gap, among the problems where both methods reached it."""
@@ -250,16 +197,11 @@ class Greatest:
 
 
 @dataclass(frozen=True)
-class Depends:
+class Depends(Claim):
     """No single m is the best everywhere."""
 
-    name: str
-    experiment: str
-    reading: str
     option: str
     choices: tuple[str, ...]
-    quote: str = ""
-    explanations: tuple[Explanation, ...] = ()
 
     def cases(self, results: Results) -> list[Case]:
         """Judge it at every gap, over all problems."""
@@ -294,15 +236,10 @@ class Depends:
 
 
 @dataclass(frozen=True)
-class Costs:
+class Costs(Claim):
     """The time of an epoch grows no faster than Table 1 says, with n and with nnz by themselves."""
 
-    name: str
-    reading: str
     slack: float
-    experiment: str = "table1"
-    quote: str = ""
-    explanations: tuple[Explanation, ...] = ()
 
     def cases(self, results: Results) -> list[Case]:
         """Judge it for every method, which stands in the place of the data."""
@@ -317,14 +254,8 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Shapes:
+class Shapes(Claim):
     """The data sets have the sizes and densities of the paper's Table 2."""
-
-    name: str
-    reading: str
-    experiment: str = "table2"
-    quote: str = ""
-    explanations: tuple[Explanation, ...] = ()
 
     def cases(self, results: Results) -> list[Case]:
         """Judge it for every data set."""

@@ -80,43 +80,30 @@ def method_of(label: str) -> Method:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A grid of runs: data sets × losses × methods × seeds.
+    """A grid of runs: data sets × losses × methods × seeds."""
 
-    Attributes
-    ----------
-    name, title : str
-        For `--only`, and for people.
-    budgets : dict
-        Seconds of a run, by data set.
-    losses, methods : tuple of str
-        Names and labels; each data set gets all of them.
-    seeds, quick_seeds : int
-        Number of seeds, and of those in a quick run.
-    max_epochs : int
-        Most epochs of a run.
-    costs : dict
-        Budgets of methods that need more time than the others, by method and data set; where a
-        method is listed, it takes part on these data sets alone.
-    quick : tuple of str
-        Data sets of a quick run.
-    quick_budget : float
-        Most seconds of a run in a quick run.
-    watched : bool
-        Whether the runs are watched from inside, see `watching`.
-    """
-
+    #: For `--only`, and for people.
     name: str
     title: str
-    budgets: dict[str, float]
+    budgets: dict[str, float]  #: Seconds of a run, by data set.
     methods: tuple[str, ...]
+    #: Names and labels; each data set gets all of them.
     losses: tuple[str, ...] = LOSSES
+    #: Number of seeds, and of those in a quick run.
     seeds: int = 3
     quick_seeds: int = 1
-    max_epochs: int = 100_000
+    max_epochs: int = 100_000  #: Most epochs of a run.
+    #: Budgets of methods that need more time than the others, by method and data set; where a
+    #: method is listed, it takes part on these data sets alone.
     costs: dict[str, dict[str, float]] = field(default_factory=dict)
-    quick: tuple[str, ...] = ("mushrooms", "dorothea", "ijcnn1")
-    quick_budget: float = 3.0
-    watched: bool = False
+    quick: tuple[str, ...] = ("mushrooms", "dorothea", "ijcnn1")  #: Data sets of a quick run.
+    quick_budget: float = 3.0  #: Most seconds of a run in a quick run.
+    watched: bool = False  #: Whether the runs are watched from inside, see `watching`.
+
+    @property
+    def data(self) -> list[str]:
+        """The data sets on which some method takes part."""
+        return list(dict.fromkeys([*self.budgets, *(d for c in self.costs.values() for d in c)]))
 
     def budget(self, data: str, method: str) -> float | None:
         """Return the seconds of a run, None if the method does not take part on these data."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adasdca import plotting
 from adasdca.plotting import COLORS, METHODS, Look, series
 from adasdca.storage import write_whole
 from adasdca_reproduce.experiments import EXPERIMENTS, LOSSES, MS, with_m
@@ -60,33 +61,15 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture to be drawn, and what it shows.
+    """A picture to be drawn, and what it shows."""
 
-    Attributes
-    ----------
-    name : str
-        File name without suffix.
-    experiment : str
-        Where its runs come from.
-    caption : str
-        What it shows, and which figures of the paper it stands for.
-    paint : callable
-        Draws it into an empty figure.
-    size : (float, float)
-        Inches.
-    problem : (str, str)
-        Data set and loss; empty if it shows several.
-    panels : tuple of Panel
-        The curves of gaps in it.
-    """
-
-    name: str
-    experiment: str
-    caption: str
-    paint: Callable[[Figure], None]
-    size: tuple[float, float]
-    problem: Problem = ("", "")
-    panels: tuple[Panel, ...] = ()
+    name: str  #: File name without suffix.
+    experiment: str  #: Where its runs come from.
+    caption: str  #: What it shows, and which figures of the paper it stands for.
+    paint: Callable[[Figure], None]  #: Draws it into an empty figure.
+    size: tuple[float, float]  #: Inches.
+    problem: Problem = ("", "")  #: Data set and loss; empty if it shows several.
+    panels: tuple[Panel, ...] = ()  #: The curves of gaps in it.
 
 
 def pictures(results: Results) -> list[Picture]:
@@ -273,9 +256,6 @@ def _draw_costs(figure: Figure, results: Results) -> None:
 
 
 def tidy(axes: Axes) -> None:
-    """Leave two sides and a light grid."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    """Leave two sides, a light grid and no minor ticks."""
+    plotting.tidy(axes)
     axes.minorticks_off()
-    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.6)
-    axes.set_axisbelow(True)

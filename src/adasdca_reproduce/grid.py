@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from adasdca_reproduce.experiments import DATA, EXPERIMENTS, SHAPE, Experiment
-
-Key = tuple[str, str, str, str, int]
+from adasdca_reproduce.store import KEY, Record
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a run is made, beside its key; runs of different protocols are different runs.
+    """How a run is made, beside its key; runs of different protocols are different runs."""
 
-    Attributes
-    ----------
-    budget : float
-        Most seconds.
-    max_epochs : int
-        Most epochs.
-    rows : int or None
-        The first so many rows of the data, in a fixed random order; None for all in theirs.
-    """
-
-    budget: float
-    max_epochs: int
+    budget: float  #: Most seconds.
+    max_epochs: int  #: Most epochs.
+    #: The first so many rows of the data, in a fixed random order; None for all in theirs.
     rows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -54,45 +43,23 @@ class Task:
     seed: int
     protocol: Protocol
 
-    @property
-    def key(self) -> Key:
-        """What the run is called."""
-        return self.experiment, self.data, self.loss, self.method, self.seed
-
-    @property
-    def identity(self) -> str:
-        """Key and protocol in one string, the same as `store.identity` of the stored run."""
-        return json.dumps([*self.key, self.protocol.as_dict()], sort_keys=True)
+    def as_dict(self) -> Record:
+        """Return what a stored run says of its task."""
+        named = {name: getattr(self, name) for name in KEY}
+        return named | {"protocol": self.protocol.as_dict()}
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Which part of the experiments to run.
+    """Which part of the experiments to run."""
 
-    Attributes
-    ----------
-    only : tuple of str
-        Names of experiments; empty for all.
-    available : tuple of str
-        Data sets that can be loaded.
-    quick : bool
-        The representative subset, with short budgets.
-    seeds : int or None
-        Number of seeds, None for that of the experiment.
-    budget : float or None
-        Seconds of a run, None for those of the experiment.
-    rows : int or None
-        See `Protocol`.
-    more_methods, more_losses, more_data : tuple of str
-        Labels and names that plug-ins registered; they join the comparison of the methods.
-    """
-
-    only: tuple[str, ...] = ()
-    available: tuple[str, ...] = DATA
-    quick: bool = False
-    seeds: int | None = None
-    budget: float | None = None
-    rows: int | None = None
+    only: tuple[str, ...] = ()  #: Names of experiments; empty for all.
+    available: tuple[str, ...] = DATA  #: Data sets that can be loaded.
+    quick: bool = False  #: The representative subset, with short budgets.
+    seeds: int | None = None  #: Number of seeds, None for that of the experiment.
+    budget: float | None = None  #: Seconds of a run, None for those of the experiment.
+    rows: int | None = None  #: See `Protocol`.
+    #: Labels and names that plug-ins registered; they join the comparison of the methods.
     more_methods: tuple[str, ...] = ()
     more_losses: tuple[str, ...] = ()
     more_data: tuple[str, ...] = ()
@@ -154,8 +121,7 @@ def _of_experiment(e: Experiment, scope: Scope) -> list[Task]:
     open_to_plugins = e.name == "methods"
     methods = (*e.methods, *(scope.more_methods if open_to_plugins else ()))
     losses = (*e.losses, *(scope.more_losses if open_to_plugins else ()))
-    names = list(dict.fromkeys([*e.budgets, *(d for costs in e.costs.values() for d in costs)]))
-    names += scope.more_data if open_to_plugins else ()
+    names = (*e.data, *(scope.more_data if open_to_plugins else ()))
     found = []
     for data in names:
         if data in DATA and data not in scope.available:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from adasdca_reproduce.claims import Explanation
-from adasdca_reproduce.rates import EXPERIMENT, Rates, rates, watched
+from adasdca_reproduce.claims import Claim
+from adasdca_reproduce.rates import Rates, rates, watched
 from adasdca_reproduce.results import Results
 from adasdca_reproduce.store import Record
 from adasdca_reproduce.verdicts import Case, Verdict
@@ -21,30 +21,15 @@ TARGET, SMALL = 1e-6, 0.05
 
 
 @dataclass(frozen=True)
-class OfRates:
-    """A sentence on gaps and rates beside the theory, judged on every problem.
+class OfRates(Claim):
+    """A sentence on gaps and rates beside the theory, judged on every problem."""
 
-    Attributes
-    ----------
-    method : str
-        The method.
-    losses : tuple of str
-        The losses that its theorem covers.
-    judge : callable
-        From `Rates` to whether it holds, and the numbers behind that.
-    """
-
-    name: str
-    reading: str
     method: str
-    losses: tuple[str, ...]
-    judge: Callable[[Rates], tuple[bool, str]]
-    quote: str = ""
-    experiment: str = EXPERIMENT
-    explanations: tuple[Explanation, ...] = ()
+    losses: tuple[str, ...]  #: The losses that its theorem covers.
+    judge: Callable[[Rates], tuple[bool, str]]  #: Whether it holds, and the numbers behind that.
 
     def cases(self, results: Results) -> list[Case]:
-        """Judge it on every problem that was run."""
+        """Judge it in every case that was run."""
         found = []
         for problem in results.problems(self.experiment):
             if problem[1] in self.losses:
@@ -55,27 +40,15 @@ class OfRates:
 
 
 @dataclass(frozen=True)
-class OfVisits:
-    """A sentence on the epochs of a method, judged on every problem by medians.
+class OfVisits(Claim):
+    """A sentence on the epochs of a method, judged on every problem by medians."""
 
-    Attributes
-    ----------
-    method : str
-        The method.
-    judge : callable
-        From the figures of all epochs (see `watching`) to whether it holds, and the numbers.
-    """
-
-    name: str
-    reading: str
     method: str
+    #: From the figures of all epochs (see `watching`) to whether it holds, and the numbers.
     judge: Callable[[list[dict[str, Any]]], tuple[bool, str]]
-    quote: str = ""
-    experiment: str = EXPERIMENT
-    explanations: tuple[Explanation, ...] = ()
 
     def cases(self, results: Results) -> list[Case]:
-        """Judge it on every problem that was run."""
+        """Judge it in every case that was run."""
         found = []
         for problem in results.problems(self.experiment):
             epochs = [e for r in watched(results, problem, self.method) for e in epochs_of(r)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from adasdca.storage import write_whole
 from adasdca_reproduce import dots, words
-from adasdca_reproduce.claims import GAPS, Claim
+from adasdca_reproduce.claims import GAPS, Topic
 from adasdca_reproduce.document import (
     Block,
     Details,
@@ -26,8 +26,8 @@ from adasdca_reproduce.document import (
 )
 from adasdca_reproduce.experiments import MS, with_m
 from adasdca_reproduce.figures import NAMES, Picture, draw, pictures
-from adasdca_reproduce.paper import CLAIMS
-from adasdca_reproduce.questions import QUESTIONS
+from adasdca_reproduce.paper import PAPER
+from adasdca_reproduce.questions import OURS
 from adasdca_reproduce.results import Measure, Problem, Results
 from adasdca_reproduce.tables import (
     PAPER_COSTS,
@@ -37,7 +37,6 @@ from adasdca_reproduce.tables import (
     m_ratios,
     shapes,
 )
-from adasdca_reproduce.topics import OURS, PAPER, Topic
 from adasdca_reproduce.verdicts import Case, Verdict, shown
 
 FOLDER = "figures"
@@ -47,36 +46,36 @@ SHORT = {
     Verdict.OPEN: "open",
     Verdict.MISSING: "not run",
 }
-Judged = Mapping[str, tuple[Claim, list[Case]]]
+#: The cases of every claim, by its name.
+Judged = Mapping[str, list[Case]]
 
 
-def write(
-    results: Results, folder: Path, see: Callable[[Picture], None] = lambda picture: None
-) -> list[Path]:
+def write(results: Results, folder: Path) -> list[Path]:
     """Draw all pictures and write the page as `index.html` and `index.md`; return the files."""
-    judged = {claim.name: (claim, claim.cases(results)) for claim in (*CLAIMS, *QUESTIONS)}
+    judged = judge(results)
     drawn = {topic: topic_pictures(topic, results, judged) for topic in (*PAPER, *OURS)}
     files = []
     for picture in (p for found in drawn.values() for p in found):
         path = folder / FOLDER / f"{picture.name}.svg"
         draw(picture, path)
         files.append(path)
-        see(picture)
     blocks = assemble(results, drawn, judged)
-    for name, text in (
-        ("index.md", as_markdown(blocks)),
-        ("index.html", as_html(blocks, folder)),
-    ):
-        path = folder / name
-        write_whole(path, text)
-        files.append(path)
-    return files
+    pages = {"index.md": as_markdown(blocks), "index.html": as_html(blocks, folder)}
+    for name, text in pages.items():
+        write_whole(folder / name, text)
+    return files + [folder / name for name in pages]
+
+
+def judge(results: Results) -> Judged:
+    """Judge all claims of the paper, and all questions of ours."""
+    topics = (*PAPER, *OURS)
+    return {c.name: c.cases(results) for topic in topics for c in topic.readings.values()}
 
 
 def topic_pictures(topic: Topic, results: Results, judged: Judged) -> list[Picture]:
     """Return the pictures of a section: its claims at a glance, then those of its experiments."""
     found = []
-    readings = {label: judged[name][1] for label, name in topic.readings.items()}
+    readings = {label: judged[claim.name] for label, claim in topic.readings.items()}
     readings = {label: cases for label, cases in readings.items() if dots.draws(cases)}
     if readings:
         paint = partial(dots.draw_ratios, readings=readings)
@@ -94,13 +93,9 @@ def assemble(
     """Return the page: what was found, then the claims, then how the runs were made."""
     blocks: list[Block] = [
         Heading(1, "The paper's experiments, run again"),
-        Paragraph(
-            words.finding(
-                _lines(PAPER, judged), {name: cases for name, (_, cases) in judged.items()}
-            )
-        ),
-        _glance("what the paper says", PAPER, judged),
-        _glance("what we asked beyond it", OURS, judged),
+        Paragraph(words.finding(_lines(PAPER, judged), judged)),
+        Glance("what the paper says", tuple(_lines(PAPER, judged))),
+        Glance("what we asked beyond it", tuple(_lines(OURS, judged))),
         Paragraph(words.FINDINGS),
         Paragraph(words.OPENING),
     ]
@@ -118,16 +113,16 @@ def _lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
     """Return a line for each topic that was run: what came out, and in a few words why not."""
     lines = []
     for topic in topics:
-        readings = {label: judged[name] for label, name in topic.readings.items()}
-        parts = [(words.count(cases), label, cases) for label, (_, cases) in readings.items()]
+        readings = {label: judged[claim.name] for label, claim in topic.readings.items()}
+        parts = [(words.count(cases), label, cases) for label, cases in readings.items()]
         parts = [part for part in parts if part[0]]
         if not parts:
             continue
         why = dict.fromkeys(
             e.short
-            for claim, cases in readings.values()
+            for claim in topic.readings.values()
             for e in claim.explanations
-            if e.short and e.applies([case for case in cases if case.decided])
+            if e.short and e.applies([case for case in judged[claim.name] if case.decided])
         )
         chips = tuple(f"{words.sign(cases)} {label}: {count}" for count, label, cases in parts)
         verdict = words.sentence([case for _, _, cases in parts for case in cases])
@@ -135,15 +130,11 @@ def _lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
     return lines
 
 
-def _glance(title: str, topics: Sequence[Topic], judged: Judged) -> Glance:
-    return Glance(title, tuple(_lines(topics, judged)))
-
-
 def _section(
     topic: Topic, results: Results, drawn: Sequence[Picture], judged: Judged
 ) -> list[Block]:
     """Return a claim: the paper's words, what is judged, why, and the pictures."""
-    mine = [(label, *judged[name]) for label, name in topic.readings.items()]
+    mine = [(label, claim, judged[claim.name]) for label, claim in topic.readings.items()]
     if not drawn and not any(words.count(cases) for _, _, cases in mine):
         return []
     blocks: list[Block] = [Heading(2, topic.title)]

@@ -17,25 +17,15 @@ EXPERIMENT = "theory"
 
 @dataclass(frozen=True)
 class Rates:
-    """A method on a problem, survey by survey, up to the end of the shortest of its runs.
+    """A method on a problem, survey by survey, up to the end of the shortest of its runs."""
 
-    Attributes
-    ----------
-    epochs : (k,) array
-        Updates over n.
-    gap : (k,) array
-        Mean relative gap over the seeds, (P − D)/P at the optimal P.
-    ratio : (k,) array
-        θ̃_t/θ_*: the mean of θ over the seeds weighted by the gap, over the rate of importance
-        sampling.
-    bound : (k,) array
-        What the theorem for the method says of `gap`. Between surveys θ̃ is interpolated in its
-        logarithm.
-    """
-
-    epochs: Array
-    gap: Array
+    epochs: Array  #: Updates over n.
+    gap: Array  #: Mean relative gap over the seeds, (P − D)/P at the optimal P.
+    #: θ̃_t/θ_*: the mean of θ over the seeds weighted by the gap, over the rate of importance
+    #: sampling.
     ratio: Array
+    #: What the theorem for the method says of `gap`. Between surveys θ̃ is interpolated in its
+    #: logarithm.
     bound: Array
 
 

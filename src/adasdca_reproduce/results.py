@@ -28,21 +28,15 @@ FLOOR = 1e-17
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its relative gap from survey to survey.
+    """One run: its relative gap from survey to survey."""
 
-    Attributes
-    ----------
-    epochs, seconds, own, gap : (k,) array
-        Updates over n, time since the call, the same without surveys that the method has no use
-        for, and the least (P − D)/P so far.
-    ended : bool
-        Whether it went to its end, the limits of double precision; False if the budget cut it off.
-    """
-
+    #: Updates over n, time since the call, the same without surveys that the method has no use for,
+    #: and the least (P − D)/P so far.
     epochs: Array
     seconds: Array
     own: Array
     gap: Array
+    #: Whether it went to its end, the limits of double precision; False if the budget cut it off.
     ended: bool
 
     @classmethod
@@ -98,18 +92,12 @@ def _is_blind(method: str) -> bool:
 
 @dataclass(frozen=True)
 class Need:
-    """Epochs or seconds that a method needs to a gap, over its seeds.
+    """Epochs or seconds that a method needs to a gap, over its seeds."""
 
-    Attributes
-    ----------
-    low, high : float
-        Bounds of the median, equal unless too many runs were cut off by their budget.
-    least, greatest : float
-        Range over the seeds; `greatest` is infinite if a run did not reach the gap.
-    """
-
+    #: Bounds of the median, equal unless too many runs were cut off by their budget.
     low: float
     high: float
+    #: Range over the seeds; `greatest` is infinite if a run did not reach the gap.
     least: float
     greatest: float
 

@@ -39,26 +39,21 @@ def execute(task: Task, jobs: int = 1) -> Record:
     """Make a run and return all that is to be stored of it."""
     X, y = problems.problem(task.data, task.protocol.rows)
     n, d = X.shape
-    record: Record = {
-        "experiment": task.experiment,
-        "data": task.data,
-        "loss": task.loss,
-        "method": task.method,
-        "seed": task.seed,
-        "protocol": task.protocol.as_dict(),
-        "n": n,
-        "d": d,
-        "nnz": int(X.nnz),
-    }
-    record |= {"status": "described"} if task.method == SHAPE else _made(task, X, y)
-    return record | {
-        "jobs": jobs,
-        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
-        "versions": versions(),
-        "machine": machine(),
-        "commit": commit(),
-        "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
-    }
+    made: Record = {"status": "described"} if task.method == SHAPE else _made(task, X, y)
+    shape = {"n": n, "d": d, "nnz": int(X.nnz)}
+    return (
+        task.as_dict()
+        | shape
+        | made
+        | {
+            "jobs": jobs,
+            "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+            "versions": versions(),
+            "machine": machine(),
+            "commit": commit(),
+            "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
+        }
+    )
 
 
 def _made(task: Task, X: Any, y: Any) -> Record:
@@ -84,7 +79,7 @@ def _made(task: Task, X: Any, y: Any) -> Record:
 def pending(todo: Sequence[Task], stored: Sequence[Record]) -> list[Task]:
     """Return the tasks that no stored run answers; a failed run answers none."""
     done = {identity(record) for record in stored if record["status"] != "failed"}
-    return [task for task in todo if task.identity not in done]
+    return [task for task in todo if identity(task.as_dict()) not in done]
 
 
 def run(
@@ -97,23 +92,9 @@ def run(
 ) -> list[Record]:
     """Make the runs, store each when it is over, and return them.
 
-    Parameters
-    ----------
-    todo : sequence of Task
-        The runs, in the order in which one process begins them; several begin with the longest.
-    store : Store
-        Where they go. This process alone writes.
-    jobs : int
-        Number of processes; with 1 the runs are made in this one.
-    plugins : sequence of str
-        Files that every process imports first.
-    see : callable
-        Called with each task and its record.
-
-    Raises
-    ------
-    Interrupted
-        After Ctrl-C; all that was over is stored.
+    One process makes them in this order; several `jobs` begin with the longest, and import the
+    files `plugins` first. This process alone writes. `see` is called with each task and its record.
+    Ctrl-C raises `Interrupted`; all that was over is stored.
     """
     made = []
     results = _here(todo) if jobs == 1 else _elsewhere(todo, jobs, plugins)
@@ -173,16 +154,8 @@ def _safely(task: Task, jobs: int) -> Record:
     except Interrupted:
         raise
     except Exception as error:
-        return {
-            "experiment": task.experiment,
-            "data": task.data,
-            "loss": task.loss,
-            "method": task.method,
-            "seed": task.seed,
-            "protocol": task.protocol.as_dict(),
-            "status": "failed",
-            "error": f"{type(error).__name__}: {error}",
-        }
+        words = f"{type(error).__name__}: {error}"
+        return task.as_dict() | {"status": "failed", "error": words}
 
 
 def _outcome(solution: Solution) -> Record:

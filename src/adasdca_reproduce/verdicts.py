@@ -21,30 +21,19 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Case:
-    """A claim on one problem at one gap (None where a claim has no gap).
-
-    Attributes
-    ----------
-    close : bool
-        Whether the ranges over the seeds overlap, so that another set of seeds, or another hour of
-        the machine, may turn the verdict.
-    tied : bool
-        Whether the medians are the same.
-    note : str
-        The numbers behind the verdict.
-    brief : str
-        The same in the least space: what the claim is about, against the best of the others.
-    ratio : float or None
-        The first of these two numbers over the second, 0 or infinite if only one is known.
-    """
+    """A claim on one problem at one gap (None where a claim has no gap)."""
 
     problem: Problem
     gap: float | None
     verdict: Verdict
+    #: Whether the ranges over the seeds overlap, so that another set of seeds, or another hour of
+    #: the machine, may turn the verdict.
     close: bool = False
-    tied: bool = False
-    note: str = ""
+    tied: bool = False  #: Whether the medians are the same.
+    note: str = ""  #: The numbers behind the verdict.
+    #: The same in the least space: what the claim is about, against the best of the others.
     brief: str = ""
+    #: The first of these two numbers over the second, 0 or infinite if only one is known.
     ratio: float | None = None
 
     @property

@@ -127,12 +127,12 @@ def _visits(method: Method, rows: NDArray[np.int32], before: Any, after: Any) ->
     if isinstance(method, AdaSDCAPlus) and method.option == "I":
         assert not isinstance(method.m, str)
         thinned = before.adaptive * method.m ** -times.astype(np.float64)
-        found["moved"] = _apart(before.adaptive, after.adaptive)
-        found["left"] = _apart(thinned, after.adaptive)
+        found["moved"] = _total_variation(before.adaptive, after.adaptive)
+        found["left"] = _total_variation(thinned, after.adaptive)
     return found
 
 
-def _apart(one: Array, two: Array) -> float | None:
+def _total_variation(one: Array, two: Array) -> float | None:
     """Return the total variation between two distributions, given as weights."""
     if not (one.any() and two.any()):
         return None

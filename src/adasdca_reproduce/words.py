@@ -211,7 +211,7 @@ def not_run(results: Results) -> list[str]:
     for name, e in EXPERIMENTS.items():
         asked = [
             (data, loss, method)
-            for data in dict.fromkeys([*e.budgets, *(d for c in e.costs.values() for d in c)])
+            for data in e.data
             for loss in e.losses
             for method in e.methods
             if e.budget(data, method) is not None

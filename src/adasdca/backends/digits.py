@@ -1,4 +1,7 @@
-"""Duals of rows in this process, moved by last digits until u is as near to w as it can be."""
+"""Duals of rows in this process, moved by units in the last place until u is close to w.
+
+The method is that of `duality/lattice.py`.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +20,26 @@ from adasdca.problem.problem import Problem
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: Rounds: the goal of each is what the one before has left of the gap elsewhere.
+#: Rounds; the goal of each is a fraction of the rest of the gap after the last one.
 ROUNDS = 6
-#: The share of the gap that u may be off by, and that from which on it is worth a round.
+#: Fractions of the gap: that allowed to ‖u − w‖², and that from which on a round is worth its cost.
 SHARE, WORTH = 1e-3, 0.1
-#: The least gap in units of P, below which nobody would see it, and of itself while u hides it.
+#: The least rest of the gap, relative to P, and relative to the gap.
 LEAST, HIDDEN = 1e-13, 1e-12
-#: How much more they may cost after a round that has led nowhere.
+#: By this factor moves may cost more after a round without success.
 EASED = 100.0
-#: Rows that move: some, and more for each feature that last digits of duals are too coarse for.
+#: Rows that move: a number of them, and more for each coarse feature.
 ROWS, ROWS_EACH = 8, 4
-#: A feature is coarse if a move is more than this share of the goal there.
+#: A feature is coarse if a move changes it by more than this fraction of the goal.
 VISIBLE = 1e-3
-#: No more features than these: to reduce a basis of so many vectors takes hundredths of a second.
+#: Most coarse features: to reduce such a basis takes hundredths of a second.
 MOST_COARSE = 8
 
 
 class FinerDuals:
-    """The duals of a problem that prove most for a w.
+    """Finds the duals with the smallest gap for a given w.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem; its regulariser has an L2 term.
-    workspace : Workspace
-        The same, laid out for the kernels.
-    curvature, weight : (n,) arrays
-        c|x|²/(λN) of the rows, and the sample weights.
-    threads : int
-        Threads for passes over the rows.
+    The regulariser of the problem has an L2 term. `curvature` is c|x|²/(λN) of the rows.
     """
 
     def __init__(
@@ -58,7 +52,7 @@ class FinerDuals:
     ) -> None:
         self.problem, self.workspace, self.weight = problem, workspace, weight
         self.threads = threads
-        #: How far u moves with a dual, in the norm of the regulariser.
+        #: Change of u per unit of a dual, in the norm of the regulariser.
         self.length = np.sqrt(np.maximum(curvature, 0.0) * weight / problem.mu)
         lower, upper = problem.loss.domain
         flipped = problem.loss.kind == "classification" and problem.y < 0
@@ -68,16 +62,9 @@ class FinerDuals:
     def near(
         self, w: Array, b: float, beta: Array, found: _core.Certified
     ) -> tuple[_core.Certified, Array]:
-        """Return duals near those given whose gap is less, if there are any, and what they prove.
+        """Return duals near those given with a smaller gap, if any, and their certificate.
 
-        Parameters
-        ----------
-        w, b : (d,) array, float
-            The primal point.
-        beta : (n,) array
-            The duals.
-        found : Certified
-            What they prove.
+        `found` is the certificate of the primal point w, b and the duals given.
         """
         regularizer, eased = self.problem.regularizer, 1.0
         for _ in range(ROUNDS):
@@ -95,23 +82,23 @@ class FinerDuals:
             if moved is not None and better is not None and better.gap < found.gap:
                 beta, found, eased = moved, better, 1.0
             else:
-                eased *= EASED  # rows that may move farther can do more
+                eased *= EASED  # longer moves reach more
         return found, beta
 
     def _off(self, w: Array, beta: Array) -> tuple[Array, float]:
-        """Return how far u is from the slopes of the regulariser at w, and Σ c_iβ_i."""
+        """Return u less the nearest subgradient of the regulariser at w, and Σ c_iβ_i."""
         u, regularizer = np.empty(len(w)), self.problem.regularizer
         balance = self.workspace.combine_exactly(beta, u, self.threads)
         return (u - regularizer.nearest_slope(w, u)) / np.sqrt(regularizer.metric), balance
 
     def _moved(self, w: Array, b: float, beta: Array, off: float, share: float) -> Array | None:
-        """Return duals of which u makes about that share of P of the gap; None if none can move."""
+        """Return duals for which ‖u − w‖² adds about `share` to the gap; None if none can move."""
         problem, weight = self.problem, self.weight
         goal = math.sqrt(2.0 * share / problem.regularizer.scale)
         reach = self._reach(w, b, beta, share)
         chosen = movable(beta, self.low, self.high, self.length, reach, off, goal)
         chosen = chosen.first(ROWS + ROWS_EACH * MOST_COARSE)
-        # In units of 1/(λN): without weights and factors these numbers are not rounded.
+        # Multiplied by λN: without weights and penalty factors these numbers are exact.
         goal *= problem.mu
         factor = np.broadcast_to(np.sqrt(problem.regularizer.metric), len(w))
         masses = weight[chosen.rows] * chosen.unit
@@ -126,7 +113,7 @@ class FinerDuals:
         moved[chosen.rows] = chosen.start
         rest, balance = self._off(w, moved)
         rest = problem.mu * rest[coarse]
-        if problem.fit_intercept:  # Σ c_iβ_i is 0 to the last digit, or nothing is won
+        if problem.fit_intercept:  # Σ c_iβ_i must be 0 to the last digit
             dear = 4.0 * goal / masses.min()
             moves = np.column_stack([moves, dear * masses])
             rest = np.append(rest, dear * balance)
@@ -138,7 +125,7 @@ class FinerDuals:
         return evened(moved, weight, self._off(w, moved)[1]) if problem.fit_intercept else moved
 
     def _coarse(self, rows: Index, masses: Array, enough: Array) -> tuple[Index, Array]:
-        """Return the features that a move of one of these rows is seen in, and the rows there."""
+        """Return the coarse features, and the columns of these rows."""
         taken = self.problem.rows.take(rows)
         if isinstance(taken, DenseRows):
             values = taken.values.astype(np.float64)
@@ -150,7 +137,7 @@ class FinerDuals:
         return coarse, matrix[:, coarse].toarray()
 
     def _reach(self, w: Array, b: float, beta: Array, share: float) -> Array:
-        """Return how far a dual may move for that share of P: κδ + ½γδ² is what it costs a row.
+        """Return how far a dual may move at the cost `share`: κδ + ½γδ² for a row.
 
         κ is at most the residual, and 0 for a dual of a smooth loss inside of its domain.
         """

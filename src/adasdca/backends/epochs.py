@@ -27,36 +27,16 @@ Rows = NDArray[np.int32]
 
 @dataclass
 class RowFigures:
-    """What the probabilities of rows are made from.
+    """What the probabilities of rows are made from."""
 
-    Attributes
-    ----------
-    curvature : (n,) array
-        q_i.
-    weight : (n,) array
-        Sample weights c_i.
-    gamma : float
-        Smoothness of the loss.
-    adaptive : (n,) array or None
-        The adaptive weights of the last survey.
-    """
-
-    curvature: Array
-    weight: Array
-    gamma: float
-    adaptive: Array | None = None
+    curvature: Array  #: q_i.
+    weight: Array  #: Sample weights c_i.
+    gamma: float  #: Smoothness of the loss.
+    adaptive: Array | None = None  #: The adaptive weights of the last survey.
 
 
 class CpuEpochs:
-    """Draws the rows of epochs and visits them.
-
-    Parameters
-    ----------
-    workspace : Workspace
-        The rows.
-    figures : RowFigures
-        What their probabilities are made from.
-    """
+    """Draws the rows of epochs and visits them."""
 
     def __init__(self, workspace: _core.Workspace, figures: RowFigures) -> None:
         self.workspace, self.figures = workspace, figures

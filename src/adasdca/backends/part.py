@@ -1,7 +1,7 @@
 """One part of the rows, and the sums over it that a solve with its rows in parts asks for.
 
-A part keeps vectors of its rows under numbers that the asker chooses, so that they stay where the
-rows are. What goes in and comes out are vectors of d numbers and single numbers: a part may be in
+A part stores vectors of its rows under numbers that the caller chooses, so that they stay where the
+rows are. Arguments and results are vectors of d numbers and single numbers: a part may be in
 another process.
 """
 
@@ -23,7 +23,7 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-#: Commands that go through the rows, but for those on a term.
+#: Commands that pass over the rows, except those on a term.
 PASSES = frozenset(
     (
         "combine",
@@ -36,9 +36,9 @@ PASSES = frozenset(
         "restrict",
     )
 )
-#: Those on a term, whose rows may be copies of a few.
+#: Commands on a term, whose rows may be a working set in memory.
 OF_TERMS = frozenset(("go", "place", "aim", "move", "gram", "curve", "diagonal"))
-#: Those that a term carries out as they are.
+#: Commands that are methods of the term.
 FORWARDED = frozenset(("aim", "slope", "curve", "diagonal"))
 
 
@@ -56,7 +56,7 @@ class PartFacts(NamedTuple):
 
 
 class Pages:
-    """Rows that are in memory anyway: nothing is read ahead, nothing is let go."""
+    """Pages of rows that are in memory: nothing to do."""
 
     def read_ahead(self) -> None:
         """Begin to read them."""
@@ -101,7 +101,7 @@ class Part:
                 return getattr(self._terms[args[0]], command)(*args[1:])
             return getattr(self, command)(*args)
 
-    # -- what is kept
+    # -- what is stored
 
     def facts(self, space: int) -> PartFacts:
         """Return the facts about the rows."""
@@ -127,7 +127,7 @@ class Part:
         self._spaces[new] = self._spaces[space].restrict(features)
 
     def forget(self, vectors: list[int], terms: list[int], spaces: list[int]) -> None:
-        """Drop what nobody can ask for any more."""
+        """Drop what the caller holds no more."""
         for kept, numbers in (
             (self._vectors, vectors),
             (self._terms, terms),
@@ -151,7 +151,7 @@ class Part:
     # -- surveys and certificates
 
     def score(self, space: int, w: Array) -> None:
-        """Keep the scores x_i·w for what follows."""
+        """Compute and store the scores x_i·w."""
         self._scores = self._scored(space, w)
 
     def _scored(self, space: int, w: Array) -> Array:
@@ -160,7 +160,7 @@ class Part:
         return scores
 
     def balance(self, b: float) -> tuple[float, float, float]:
-        """Return Σ c_iβ_i for β = −φ' at the scores kept, minus its slope in b, and Σ c_i|β_i|."""
+        """Return Σ c_iβ_i for β = −φ' at the stored scores, minus its slope, and Σ c_i|β_i|."""
         beta, curvature = self._derived(b)
         return (
             float(self._weight @ beta),
@@ -169,7 +169,7 @@ class Part:
         )
 
     def slopes(self, vector: int, b: float) -> tuple[float, float]:
-        """Make a vector of −φ' at the scores kept; return its sides."""
+        """Store −φ' at the stored scores as a vector; return its sides."""
         self._vectors[vector], _ = self._derived(b)
         return self.sides(vector)
 
@@ -195,11 +195,11 @@ class Part:
         heavy: tuple[float, float] | None,
         share: float,
     ) -> tuple[Any, ...]:
-        """Say what a certificate needs: the part of u, how many duals are not 0, and the evidence.
+        """Return the sums of a certificate: the part of u, the number of duals ≠ 0, the evidence.
 
         The dual point `vector` is scaled down on the heavier of its sides `heavy` (up, down),
-        multiplied by a share, and kept as `out`. `scored` says whether the scores kept are those of
-        w.
+        multiplied by a share, and stored as `out`. `scored` says whether the stored scores are
+        those of w.
         """
         beta = self._vectors[vector]
         if heavy is not None:
@@ -240,7 +240,7 @@ class Part:
         self._terms[term] = self._spaces[space].term(length, at, point, reach)
 
     def _figures(self, term: CpuTerm) -> tuple[int, float, float, int]:
-        """Return rows with curvature; sums whose means are `residual`, `travel`; rows of these."""
+        """Return rows with curvature, sums of `residual` and `travel`, and the rows of these."""
         n = term.workspace.n
         return term.curved, n * term.residual, n * term.travel, n
 

@@ -1,9 +1,9 @@
 """Rows in parts: in blocks on a disk, or on workers.
 
-What leaves the parts are sums, added in the order of the parts: the result has the same bits
-wherever the parts are and whoever is first. The certificate is that of all rows together, from
-what each part says of its own (`Part.examine`), with u summed in chains as long as those of the
-longest part and one link more for each part.
+Only sums leave the parts. They are added in the order of the parts, so the result is the same to
+the last bit wherever the parts are and whichever answers first. The certificate is that of all
+rows together, from what each part computes (`Part.examine`). u is summed in chains as long as those
+of the longest part and one link more for each part.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PartsFacts:
 class PartsBackend:
     """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at."""
 
-    #: Told of points on the way, each as a function: gathering the duals takes a while.
+    #: Called with intermediate points, each as a function since gathering the duals takes a while.
     watcher: Callable[[Callable[[], dict[str, Any]]], None] | None = None
 
     def __init__(self, problem: Problem, team: Team) -> None:
@@ -100,7 +100,7 @@ class PartsBackend:
         return _point(w, b, None if duals is None else self.gather(duals))
 
     def passed(self, w: Array, b: float, duals: Handle | None) -> None:
-        """Tell who looks on of a point on the way."""
+        """Pass an intermediate point on to the watcher."""
         if self.watcher is not None and self.space == 0:
             self.watcher(lambda: _point(w, b, None if duals is None else self.gather(duals)))
 
@@ -209,8 +209,8 @@ class PartsBackend:
         found, u, lost = self._look(w, b, duals, heavy, 1.0, scored)
         if regularizer.eta > 0:
             return found
-        # The largest multiple at which g*(u) is finite whatever rounding did to u; at the latest
-        # that is 0.
+        # The largest multiple at which g*(u) is finite in spite of the rounding of u; in the worst
+        # case 0.
         for share in (regularizer.feasible_share(u + np.copysign(lost, u)), 0.0):
             if math.isfinite(found[0].gap):
                 break
@@ -226,7 +226,7 @@ class PartsBackend:
         share: float,
         scored: bool,
     ) -> tuple[tuple[Certificate, Handle, int], Array, Array]:
-        """Certify a multiple of a dual point; return its u, and what rounding may do to it, too."""
+        """Certify a multiple of a dual point; return its u and a bound on its rounding, too."""
         out = Handle(self.parts)
         args = (self.space, duals.number, out.number, w, b, scored, heavy, share)
         u, moved, *evidence = columns(self.parts.stream("examine", *args))
@@ -251,7 +251,7 @@ class PartsBackend:
         exact: bool = False,
     ) -> PartsTerm:
         """Return the rows' part of an objective; sums are never taken in twice the digits."""
-        # Only its points are those of the problem itself that are told.
+        # Only the points of the problem itself are passed on, not those of subproblems.
         plain = length == 0 and self.problem.regularizer.is_quadratic
         watch = self.passed if plain else None
         return PartsTerm(self.parts, self.space, self.facts.n, watch, length, centre, point, reach)

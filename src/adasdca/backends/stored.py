@@ -1,7 +1,7 @@
-"""Rows that stay on a disk: files mapped into memory, in blocks, of which two are there at a time.
+"""Rows that stay on a disk: memory-mapped files in blocks, two of which are in memory at a time.
 
-While a block is at work the system reads the next one, and the memory of the last one is given
-back. The vectors of the rows, and whatever has the size of the features, stay in memory.
+While one block is used the system reads the next one, and the memory of the last one is released.
+Vectors of n numbers and arrays of the features stay in memory.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ from adasdca.problem.problem import Problem
 
 #: Bytes that a solve keeps for a row: its state, its vectors, and those of a step.
 ROW_BYTES = 240
-#: Vectors of d numbers that a solve keeps, those of a pass over a block included.
+#: Vectors of d numbers that a solve keeps, including those of a pass over a block.
 FEATURE_VECTORS = 100
 #: Most features whose matrix is summed, and copies of it that are there at once.
 MOST_UNKNOWNS, MATRICES = 3000, 4
-#: Blocks in memory: one at work, and one that is read. Beside them, what may be copied for working
-#: sets of rows, in units of a block.
+#: Blocks in memory: one in use, and one that is read. Copies for working sets, in blocks.
 RESIDENT, COPIED = 2, 1
-#: Bytes below which blocks are not worth their number.
+#: Least bytes of a block.
 SMALLEST = 1 << 20
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 

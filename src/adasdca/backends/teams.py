@@ -1,4 +1,4 @@
-"""Parts that are asked together, and what is made of their answers."""
+"""Parts that carry commands out together, and the sums of their results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Array = NDArray[np.float64]
 
 
 class Team(Protocol):
-    """Parts that can be asked."""
+    """Parts that carry out commands."""
 
     def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
-        """Let every part carry a command out, a method of `Part`; yield what they say, in order.
+        """Let every part carry out a command, a method of `Part`; yield the results in order.
 
-        All are told `args`, and each its own of `each` beside that.
+        All get `args`, and each its own element of `each`.
         """
 
 
@@ -48,7 +48,7 @@ class LocalTeam:
 
 
 class Parts:
-    """The parts of a team; what nobody here holds any more, they are told to forget."""
+    """The parts of a team; they drop what has no holder here any more."""
 
     def __init__(self, team: Team) -> None:
         self.team = team
@@ -62,7 +62,7 @@ class Parts:
         return number
 
     def stream(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
-        """Ask all parts; what they say is to be taken one by one, and to the end."""
+        """Ask all parts; the results must be taken one by one, to the end."""
         if any(self._dropped.values()):
             dropped = [list(numbers) for numbers in self._dropped.values()]
             for numbers in self._dropped.values():
@@ -77,7 +77,7 @@ class Parts:
 
 
 class Handle:
-    """A vector of the rows, or losses of theirs, which are where the rows are."""
+    """A vector or the losses of the rows, which stay where the rows are."""
 
     def __init__(self, parts: Parts, kind: str = "vectors") -> None:
         self.number = parts.number(kind, self)

@@ -12,10 +12,11 @@ from adasdca.backends.stored import check_limit
 from adasdca.cli.output import note
 from adasdca.cli.refusals import blame, refusal
 from adasdca.files import Table, open_packed, pack
-from adasdca.files.packed import HEADER, Packed
+from adasdca.files.packed import HEADER
 from adasdca.files.reading import guess_format
 from adasdca.files.streams import strip_compression
 from adasdca.problem.data import DenseRows
+from adasdca.storage import file_sha256
 
 #: Bytes of memory that a byte of a file becomes while it is read, and of a compressed one.
 READ, COMPRESSED = 2.5, 10.0
@@ -65,8 +66,11 @@ def limit_for(data: str, kind: str | None, asked: str | None) -> int | None:
 
 def packed_table(
     data: str, kind: str | None, target: str | None, features: int | None, zero_based: bool
-) -> Table:
-    """Return the rows of a packed folder, or of a file that is packed for this command alone."""
+) -> tuple[Table, str]:
+    """Return the rows of a packed folder, or of a file that is packed for this command alone.
+
+    And the SHA-256 of the header, which has the checksums of all the rest.
+    """
     if is_packed(data):
         found = open_packed(data)
     else:
@@ -76,26 +80,22 @@ def packed_table(
         found = pack(
             data, folder, format=kind, target=target, n_features=features, zero_based=zero_based
         )
-    return _as_table(found, data)
-
-
-def _as_table(found: Packed, source: str) -> Table:
     if found.X.n_stored >= MOST and not isinstance(found.X, DenseRows):
         raise refusal(
-            f"{source} has {found.X.n_stored} stored values; from {MOST} on use adasdca.solve with "
+            f"{data} has {found.X.n_stored} stored values; from {MOST} on use adasdca.solve with "
             "the rows of adasdca.files.open_packed.",
             "DATA",
         )
-    return Table(found.X.matrix, found.y, found.names, source)
+    table = Table(found.X.matrix, found.y, found.names, data)
+    return table, file_sha256(Path(found.source) / HEADER)
 
 
 def refuse_others(**given: object) -> None:
     """Refuse options that need all rows in memory; they are given by name."""
     for option, value in given.items():
         if value:
-            name = "--" + option.replace("_", "-")
             raise refusal(
                 "is for data in memory, and these are read in blocks: leave it out, or give more "
                 "memory with --memory-limit.",
-                name,
+                "--" + option.replace("_", "-"),
             )

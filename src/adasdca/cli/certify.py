@@ -73,8 +73,7 @@ def certify(
     y = inputs.labels(source.table, fitted.loss, "DATA")
     fitted = _completed(fitted, epsilon, intercept)
     if C is not None:
-        weight = fitted.weights(y)
-        lam = 1.0 / (C * (len(y) if weight is None else float(weight.sum())))
+        lam = 1.0 / (C * fitted.total_weight(y))
     if lam is not None:
         fitted = dataclasses.replace(fitted, lam=lam)
     if fitted.lam is None:

@@ -7,15 +7,47 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import scipy.sparse as sp
 import typer
 
 import adasdca
 from adasdca import plotting
-from adasdca.cli import inputs, options, race
+from adasdca.ascent.sampling import registered
+from adasdca.cli import inputs, options
 from adasdca.cli.interrupt import stoppable
-from adasdca.cli.output import described, emit, emit_json, finite, plain, print_rows
+from adasdca.cli.output import FIGURES, described, emit, emit_json, finite, plain, print_rows
 from adasdca.cli.progress import Progress
 from adasdca.cli.refusals import above_0, blame, only_finite
+from adasdca.duality.theory import epoch_cost
+from adasdca.methods import (
+    REGISTERED,
+    SDCA,
+    AdaSDCA,
+    AdaSDCAPlus,
+    Auto,
+    IProxSDCA,
+    Method,
+    Quartz,
+    SDCAPerm,
+    get_method,
+)
+from adasdca.problem.losses import Loss
+from adasdca.solution import Solution
+from adasdca.solver import solve
+
+#: Most operations of an epoch of Algorithm 1: a few seconds.
+AFFORDABLE = 3e9
+
+METHODS: dict[str, Method] = {
+    "sdca": SDCA(),
+    "sdca-perm": SDCAPerm(),
+    "iprox-sdca": IProxSDCA(),
+    "quartz": Quartz(),
+    "adasdca+ (II)": AdaSDCAPlus(option="II"),
+    "adasdca+ (I)": AdaSDCAPlus(option="I"),
+    "adasdca": AdaSDCA(rule="relaxed"),
+    "auto": Auto(),
+}
 
 
 def compare(
@@ -62,86 +94,109 @@ def compare(
     table = inputs.read_data(inputs.chosen_data(data), how).table
     labels = inputs.labels(table, chosen)
     classes = inputs.positives(table, labels, chosen, label)
-    positive, title = classes[0], table.source
+    positive, source = classes[0], table.source
     if len(classes) > 1:
         positive = max(classes, key=lambda each: np.count_nonzero(labels == each))
     if len(classes) > 1 or label is not None:
-        title = f"{table.source}, class {plain(positive)} against the rest"
-    y = inputs.signs(labels, positive)
-    setting = race.Setting.of(title, table.X, y, loss=chosen, lam=lam, seed=seed)
-    limits = race.Limits(tol, max_epochs, max_time)
-    entrants = race.line_up(setting)
+        source = f"{table.source}, class {plain(positive)} against the rest"
+    n, d = table.X.shape
+    nnz = table.X.nnz if sp.issparse(table.X) else n * d
+    lam = 1.0 / n if lam is None else lam
+    limits: dict[str, Any] = {"tol": tol, "max_epochs": max_epochs, "max_time": max_time}
+    methods = METHODS | {name: get_method(name) for name in (*registered(), *REGISTERED)}
+    left_out = {k: why for k, m in methods.items() if (why := reason_against(m, chosen, n, nnz))}
+    runs: dict[str, Solution] = {}
     with stoppable() as around:
         with Progress(tol) as progress:
-            runs = race.race(table.X, y, setting, limits, entrants, progress)
+            for name in (name for name in methods if name not in left_out):
+                try:
+                    around.check()
+                    runs[name] = solution = solve(
+                        table.X,
+                        inputs.signs(labels, positive),
+                        loss=chosen,
+                        lam=lam,
+                        method=methods[name],
+                        random_state=seed,
+                        callback=progress.follow(name),
+                        **limits,
+                    )
+                except KeyboardInterrupt:
+                    if not runs:
+                        raise
+                    break
+                reached = solution.relative_gap, solution.n_epochs, solution.converged
+                progress.finish(name, *reached)
+        title = f"{source}: {chosen.name}, lam = {lam:.3g}, n = {n}, d = {d}"
         if as_json:
-            emit_json(_document(setting, limits, entrants, runs))
+            problem = {"data": source, "n": n, "d": d, "nnz": nnz, "lam": lam, "seed": seed}
+            emit_json(
+                {
+                    "adasdca": adasdca.__version__,
+                    "problem": problem | {"loss": described(chosen)},
+                    "limits": limits,
+                    "runs": [_run(name, methods[name], found) for name, found in runs.items()],
+                    "left_out": left_out,
+                }
+            )
         else:
-            _print(setting, entrants, runs)
-        figure = plotting.convergence([run.curve() for run in runs], tol=tol, title=setting.title())
-        plotting.save(figure, output)
+            _print(title, methods, left_out, runs)
+        curves = [
+            plotting.Curve(name, h.epoch, h.seconds, h.relative_gap)
+            for name, h in ((name, found.history) for name, found in runs.items())
+        ]
+        plotting.save(plotting.convergence(curves, tol=tol, title=title), output)
         if not as_json:
             emit(f"Picture: {output}")
         if around.wished:
             raise typer.Exit(130)
 
 
-def _print(setting: race.Setting, entrants: list[race.Entrant], runs: list[race.Run]) -> None:
+def reason_against(method: Method, loss: Loss, n: int, nnz: int) -> str:
+    """Say why a method cannot take part, nothing if it can."""
+    if isinstance(method, Quartz) and loss.smoothness == 0:
+        return "needs a smooth loss"
+    if isinstance(method, AdaSDCA):
+        cost = epoch_cost(method.name, n=n, nnz=nnz)
+        return f"{cost:.0e} operations an epoch" if cost > AFFORDABLE else ""
+    return ""
+
+
+def _print(
+    title: str, methods: dict[str, Method], left_out: dict[str, str], runs: dict[str, Solution]
+) -> None:
     """Print a line for each method."""
-    columns = ("method", "epochs", "updates/n", "seconds", "relative gap", "status")
     rows = []
-    done = {run.label: run for run in runs}
-    for entrant in entrants:
-        run = done.get(entrant.label)
-        if run is None:
-            words = f"left out: {entrant.excuse}" if entrant.excuse else "not run"
-            rows.append((entrant.label, "", "", "", "", words))
-        else:
-            solution = run.solution
-            rows.append(
-                (
-                    run.label,
-                    str(solution.n_epochs),
-                    f"{run.passes:.1f}",
-                    f"{run.seconds:.3f}",
-                    f"{solution.relative_gap:.1e}",
-                    solution.status.value,
-                )
+    for name in methods:
+        found = runs.get(name)
+        if found is None:
+            words = f"left out: {left_out[name]}" if name in left_out else "not run"
+            rows.append((name, "", "", "", "", words))
+            continue
+        rows.append(
+            (
+                name,
+                str(found.n_epochs),
+                f"{found.n_updates / len(found.dual_coef):.1f}",
+                f"{found.history.seconds[-1]:.3f}",
+                f"{found.relative_gap:.1e}",
+                found.status.value,
             )
-    print_rows(setting.title(), columns, rows, left=("method", "status"))
+        )
+    columns = ("method", "epochs", "updates/n", "seconds", "relative gap", "status")
+    print_rows(title, columns, rows, left=("method", "status"))
 
 
-def _document(
-    setting: race.Setting,
-    limits: race.Limits,
-    entrants: list[race.Entrant],
-    runs: list[race.Run],
-) -> dict[str, Any]:
-    """Return all that was measured, ready for JSON; a figure that is not finite is null."""
+def _run(name: str, method: Method, found: Solution) -> dict[str, Any]:
+    """Return all that was measured of a run, ready for JSON; what is not finite is null."""
+    history = found.history
     return {
-        "adasdca": adasdca.__version__,
-        "problem": dataclasses.asdict(setting) | {"loss": described(setting.loss)},
-        "limits": dataclasses.asdict(limits),
-        "runs": [_run(run) for run in runs],
-        "left_out": {e.label: e.excuse for e in entrants if e.excuse},
-    }
-
-
-def _run(run: race.Run) -> dict[str, Any]:
-    solution, history = run.solution, run.solution.history
-    return {
-        "label": run.label,
-        "method": described(run.method),
-        "epochs": solution.n_epochs,
-        "updates": solution.n_updates,
-        "seconds": run.seconds,
-        **{
-            name: finite(getattr(solution, name))
-            for name in ("primal", "dual", "gap", "relative_gap", "radius")
-        },
-        "status": solution.status.value,
-        "history": {
-            field.name: getattr(history, field.name).tolist()
-            for field in dataclasses.fields(history)
-        },
+        "label": name,
+        "method": described(method),
+        "epochs": found.n_epochs,
+        "updates": found.n_updates,
+        "seconds": float(history.seconds[-1]),
+        **{figure: finite(getattr(found, figure)) for figure in FIGURES},
+        "status": found.status.value,
+        "history": {f.name: getattr(history, f.name).tolist() for f in dataclasses.fields(history)},
     }

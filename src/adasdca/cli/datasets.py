@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import rich.console
 import rich.progress
 import typer
 
-from adasdca import datasets, plugins
-from adasdca.cli.output import print_rows
-from adasdca.cli.refusals import only_finite
+from adasdca import datasets
+from adasdca.cli import options
+from adasdca.cli.output import bars, complain, emit, emit_json, print_rows
+from adasdca.cli.refusals import blame, only_finite, refusal
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,28 +22,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="The paper's data sets: list them, tell about them, fetch them.",
 )
-
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for programs.")]
-Plugins = Annotated[
-    list[Path] | None,
-    typer.Option("--plugin", metavar="FILE.py", help="Register what this file has; repeatable."),
-]
-
-
-@contextlib.contextmanager
-def _codes() -> Iterator[None]:
-    """Turn refusals into exit code 2, failures of files and the web into 3, Ctrl-C into 130."""
-    try:
-        yield
-    except ValueError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(2) from error
-    except OSError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(3) from error
-    except KeyboardInterrupt:
-        typer.echo("Interrupted; what has arrived is kept, the same command goes on.", err=True)
-        raise typer.Exit(130) from None
 
 
 def _show(name: str) -> dict[str, Any]:
@@ -65,13 +42,11 @@ def _example(text: str) -> str:
 
 
 @app.command("list", epilog=_example("adasdca datasets list"))
-def list_(as_json: AsJson = False, plugin: Plugins = None) -> None:
+def list_(as_json: options.Json = False, plugin: options.PluginFiles = None) -> None:
     """List the data sets, and where they lie."""
-    with _codes():
-        plugins.load_all(plugin or [])
-        rows = [_show(name) for name in datasets.names()]
+    rows = [_show(name) for name in datasets.names()]
     if as_json:
-        typer.echo(json.dumps(rows))
+        emit_json(rows)
         return
     lines = []
     for row in rows:
@@ -85,15 +60,14 @@ def list_(as_json: AsJson = False, plugin: Plugins = None) -> None:
 @app.command(epilog=_example("adasdca datasets info cov1"))
 def info(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set.")],
-    as_json: AsJson = False,
-    plugin: Plugins = None,
+    as_json: options.Json = False,
+    plugin: options.PluginFiles = None,
 ) -> None:
     """Tell what is known of a data set: origin, size, licence."""
-    with _codes():
-        plugins.load_all(plugin or [])
+    with blame("NAME"):
         facts = datasets.info(name)
     if as_json:
-        typer.echo(json.dumps(facts))
+        emit_json(facts)
         return
     for key, value in facts.items():
         for words in value if isinstance(value, (list, tuple)) else [value]:
@@ -121,22 +95,21 @@ def fetch(
         float,
         typer.Option(min=0.0, help="Seconds before the second one.", callback=only_finite),
     ] = 1.0,
-    as_json: AsJson = False,
-    plugin: Plugins = None,
+    as_json: options.Json = False,
+    plugin: options.PluginFiles = None,
 ) -> None:
     """Fetch data sets from their origin and verify them, entry by entry.
 
     A download that breaks off goes on where it was, also at the next call.
     """
-    with _codes():
-        plugins.load_all(plugin or [])
-        wanted = [*(names or []), *(datasets.NAMES if everything else ())]
-        if not wanted:
-            known = ", ".join(datasets.names())
-            raise ValueError(f"no data set is named; choose of {known}, or pass --all.")
+    wanted = [*(names or []), *(datasets.NAMES if everything else ())]
+    if not wanted:
+        known = ", ".join(datasets.names())
+        raise refusal(f"no data set is named; choose of {known}, or pass --all.", "NAMES")
+    done = []
+    with blame("NAMES"):
         for name in wanted:
             datasets.info(name)  # an unknown name is told before anything is fetched
-        done = []
         for name in dict.fromkeys(wanted):
             with _bar(name) as progress:
                 path = datasets.fetch(
@@ -150,28 +123,25 @@ def fetch(
                 )
             done.append({"name": name, "path": str(path)})
             if not as_json:
-                typer.echo(str(path))
+                emit(str(path))
     if as_json:
-        typer.echo(json.dumps(done))
+        emit_json(done)
 
 
 @contextlib.contextmanager
 def _bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show on a terminal how much has arrived."""
-    console = rich.console.Console(stderr=True)
-    bars = rich.progress.Progress(
+    shown = bars(
         rich.progress.TextColumn("{task.description}"),
         rich.progress.BarColumn(),
         rich.progress.DownloadColumn(),
         rich.progress.TransferSpeedColumn(),
-        console=console,
-        disable=not console.is_terminal,
         transient=True,
     )
-    with bars:
-        task = bars.add_task(name, total=None)
-
-        def progress(done: int, total: int | None) -> None:
-            bars.update(task, completed=done, total=total)
-
-        yield progress
+    with shown:
+        task = shown.add_task(name, total=None)
+        try:
+            yield lambda done, total: shown.update(task, completed=done, total=total)
+        except KeyboardInterrupt:
+            complain("What has arrived is kept; the same command goes on from there.")
+            raise

@@ -49,7 +49,7 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="adasdca, or liblinear for LIBLINEAR's predict.",
-            autocompletion=lambda incomplete: [w for w in FORMATS if w.startswith(incomplete)],
+            autocompletion=options.completes(FORMATS),
         ),
     ] = "adasdca",
     loss: options.LossName = "logistic",

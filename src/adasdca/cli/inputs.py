@@ -19,9 +19,7 @@ from adasdca.cli.output import busy, note, plain
 from adasdca.cli.refusals import blame, refusal
 from adasdca.files import FORMATS, Table, read
 from adasdca.files.columns import Columns
-from adasdca.files.packed import HEADER
 from adasdca.problem.losses import LOSSES, Loss, get_loss
-from adasdca.storage import file_sha256
 
 #: The limit that is the memory which is free.
 AUTO = "auto"
@@ -149,18 +147,13 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
                 one_hot=how.one_hot,
                 missing=how.missing != "refuse",
             )
-            table = blocks.packed_table(
-                data, how.file_format, how.target, how.features, how.zero_based
-            )
-            # The header of a packed folder has the checksums of all the rest.
-            told = os.path.join(data, HEADER) if blocks.is_packed(data) else data
-            return Source(table, file_sha256(told), limit)
+            packed = data, how.file_format, how.target, how.features, how.zero_based
+            return Source(*blocks.packed_table(*packed), limit)
         if is_file:
             table = how.read(data)
-            # A pipe is empty by now.
-            whole = os.path.isfile(data) and not piped
-            digest = file_sha256(data) if whole else _digest_of_table(table)
-            return Source(replace(table, source="standard input") if piped else table, digest)
+            if piped:
+                table = replace(table, source="standard input")
+            return Source(table, _digest(table))
         if how != Reading():
             raise refusal(
                 f"{data} is a data set; --format, --target, --features, --zero-based, --columns, "
@@ -168,10 +161,11 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
                 "DATA",
             )
         table = Table(*datasets.load(data), None, data)
-        return Source(table, _digest_of_table(table))
+        return Source(table, _digest(table))
 
 
-def _digest_of_table(table: Table) -> str:
+def _digest(table: Table) -> str:
+    """Return the SHA-256 of rows and targets as they are in memory: no file is read twice."""
     X, y = table.X, table.y
     arrays = [X.indptr, X.indices, X.data] if sp.issparse(X) else [X]
     if y is not None:

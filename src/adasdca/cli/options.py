@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,14 +19,9 @@ from adasdca.methods import METHODS
 from adasdca.problem.losses import LOSSES
 
 
-def complete_loss(incomplete: str) -> list[str]:
-    """Return the losses that begin like this."""
-    return [name for name in LOSSES if name.startswith(incomplete)]
-
-
-def complete_method(incomplete: str) -> list[str]:
-    """Return the methods that begin like this."""
-    return [name for name in METHODS if name.startswith(incomplete)]
+def completes(names: Iterable[str]) -> Callable[[str], list[str]]:
+    """Return what completes one of these names; they may become more."""
+    return lambda incomplete: [name for name in names if name.startswith(incomplete)]
 
 
 def complete_data(incomplete: str) -> list[str]:
@@ -52,7 +48,9 @@ ModelFile = Annotated[
 ]
 LossName = Annotated[
     str,
-    typer.Option(metavar="NAME", help=f"Loss: {', '.join(LOSSES)}.", autocompletion=complete_loss),
+    typer.Option(
+        metavar="NAME", help=f"Loss: {', '.join(LOSSES)}.", autocompletion=completes(LOSSES)
+    ),
 ]
 Gamma = Annotated[
     float | None,
@@ -97,7 +95,7 @@ Class = Annotated[
 MethodName = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help=f"Method: {', '.join(METHODS)}.", autocompletion=complete_method
+        metavar="NAME", help=f"Method: {', '.join(METHODS)}.", autocompletion=completes(METHODS)
     ),
 ]
 Tol = Annotated[
@@ -120,7 +118,7 @@ Format = Annotated[
         metavar="NAME",
         help=f"Format of DATA: {', '.join(FORMATS)}.",
         show_default="by the name of the file",
-        autocompletion=lambda incomplete: [f for f in FORMATS if f.startswith(incomplete)],
+        autocompletion=completes(FORMATS),
     ),
 ]
 Features = Annotated[

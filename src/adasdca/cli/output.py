@@ -18,10 +18,14 @@ from typing import Any, TextIO
 import numpy as np
 import rich.box
 import rich.console
+import rich.progress
 import rich.table
 import typer
 
 from adasdca.storage import write_whole
+
+#: The numbers of a certificate.
+FIGURES = ("primal", "dual", "gap", "relative_gap", "radius")
 
 
 class _Voice:
@@ -71,7 +75,7 @@ def silence(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def emit_json(document: dict[str, Any]) -> None:
+def emit_json(document: Any) -> None:
     """Write one JSON document on one line."""
     emit(json.dumps(document, allow_nan=False))
 
@@ -110,12 +114,8 @@ def print_rows(
 
 
 def certificate(point: Any, label: Any = None) -> dict[str, Any]:
-    """Return the certificate of a point, ready for JSON; `label` names its class if there are many.
-
-    `point` has primal, dual, gap, relative_gap and radius.
-    """
-    names = ("primal", "dual", "gap", "relative_gap", "radius")
-    return {"class": label, **{name: finite(getattr(point, name)) for name in names}}
+    """Return the certificate of a point, ready for JSON; `label` names its class if any."""
+    return {"class": label, **{name: finite(getattr(point, name)) for name in FIGURES}}
 
 
 def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list[str]:
@@ -168,6 +168,17 @@ def keep(contents: bytes, path: Path) -> Kept:
         f"give them to `base64 -d > {path}`.",
         base64.b64encode(contents).decode("ascii"),
     )
+
+
+def bars(
+    *columns: rich.progress.ProgressColumn,
+    console: rich.console.Console | None = None,
+    **settings: Any,
+) -> rich.progress.Progress:
+    """Return bars on stderr that are seen on a terminal only, and not with --quiet."""
+    console = console or rich.console.Console(stderr=True)
+    hidden = not console.is_terminal or _Voice.quiet
+    return rich.progress.Progress(*columns, console=console, disable=hidden, **settings)
 
 
 @contextlib.contextmanager

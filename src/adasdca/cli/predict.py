@@ -84,7 +84,7 @@ def predict(
     with blame("DATA"):
         decision = fitted.decision(X)
     predictions = fitted.predicted(decision)
-    chances = rows.probabilities(fitted, X) if proba else None
+    probabilities = rows.probabilities(fitted, X) if proba else None
     result = None if table.y is None else _compared(fitted, predictions, table.y)
     if as_json:
         document: dict[str, Any] = {
@@ -95,13 +95,13 @@ def predict(
         }
         if scores:
             document["scores"] = decision.tolist()
-        if chances is not None:
-            document["probabilities"] = chances.tolist()
+        if probabilities is not None:
+            document["probabilities"] = probabilities.tolist()
         lines = [json.dumps(document, allow_nan=False)]
     elif liblinear:
-        lines = _liblinear_lines(fitted, predictions, chances)
+        lines = _liblinear_lines(fitted, predictions, probabilities)
     else:
-        lines = _lines(predictions, chances if proba else decision if scores else None)
+        lines = _lines(predictions, probabilities if proba else decision if scores else None)
     _write(lines, output)
     if theirs and result is not None and not is_quiet():
         emit(_liblinear_words(fitted, result, predictions, table.y))
@@ -131,16 +131,16 @@ def _lines(predictions: NDArray[Any], numbers: Any) -> list[str]:
     ]
 
 
-def _liblinear_lines(model: Model, predictions: NDArray[Any], chances: Any) -> list[str]:
+def _liblinear_lines(model: Model, predictions: NDArray[Any], probabilities: Any) -> list[str]:
     """Return LIBLINEAR's output; of two classes it names the one with the positive scores first."""
-    if chances is None:
+    if probabilities is None:
         if model.classes is None:
             return [f"{p:.17g}" for p in predictions.tolist()]
         return _lines(predictions, None)
     assert model.classes is not None
     order = slice(None, None, -1) if len(model.classes) == 2 else slice(None)
     head = " ".join(str(plain(label)) for label in model.classes[order])
-    return [f"labels {head}", *_lines(predictions, chances[:, order])]
+    return [f"labels {head}", *_lines(predictions, probabilities[:, order])]
 
 
 def _liblinear_words(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import rich.console
 import rich.progress
 
-from adasdca.cli.output import is_quiet
+from adasdca.cli.output import bars
 from adasdca.duality.certificate import relative_gap
 from adasdca.solution import Record
 
@@ -26,16 +26,14 @@ class Progress:
 
     def __init__(self, tol: float, console: rich.console.Console | None = None) -> None:
         self._tol = max(tol, 1e-16)
-        console = console or rich.console.Console(stderr=True)
         column = rich.progress.TextColumn
-        self._bars = rich.progress.Progress(
+        self._bars = bars(
             column("{task.description:<13}"),
             rich.progress.BarColumn(bar_width=24),
             column("gap {task.fields[gap]:8.1e}"),
             column("{task.fields[epoch]:4d} epochs"),
             rich.progress.TimeElapsedColumn(),
             console=console,
-            disable=not console.is_terminal or is_quiet(),
             auto_refresh=False,
         )
         self._tasks: dict[str, rich.progress.TaskID] = {}

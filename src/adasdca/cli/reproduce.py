@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import rich.console
 import rich.progress
 import typer
 
 from adasdca import datasets
-from adasdca.cli.output import emit, emit_json, note
+from adasdca.cli.output import bars, emit, emit_json, note
 from adasdca.cli.refusals import blame, only_finite
 from adasdca.plugins import load_all
 
@@ -146,16 +145,12 @@ class _Progress:
     """A bar over all runs on a terminal, nothing in a pipe; gathers what failed."""
 
     def __init__(self, count: int) -> None:
-        console = rich.console.Console(stderr=True)
-        column = rich.progress.TextColumn
-        self._bar = rich.progress.Progress(
+        self._bar = bars(
             rich.progress.BarColumn(bar_width=24),
             rich.progress.MofNCompleteColumn(),
             rich.progress.TimeElapsedColumn(),
             rich.progress.TimeRemainingColumn(),
-            column("{task.description}"),
-            console=console,
-            disable=not console.is_terminal,
+            rich.progress.TextColumn("{task.description}"),
             auto_refresh=False,  # no thread beside the runs that are timed
         )
         self._task = self._bar.add_task("", total=count)
@@ -201,11 +196,10 @@ def _duration(seconds: float) -> str:
 
 
 def _report(results: Results, store: Store, output: Path, files: list[Path], as_json: bool) -> None:
-    from adasdca_reproduce.paper import CLAIMS
-    from adasdca_reproduce.questions import QUESTIONS
+    from adasdca_reproduce.page import judge
     from adasdca_reproduce.verdicts import summary
 
-    judged = {claim.name: claim.cases(results) for claim in (*CLAIMS, *QUESTIONS)}
+    judged = judge(results)
     if as_json:
         document = {
             "runs": len(results.records),
@@ -215,10 +209,10 @@ def _report(results: Results, store: Store, output: Path, files: list[Path], as_
         }
         emit_json(document)
         return
-    for claim in (*CLAIMS, *QUESTIONS):
-        counts = summary(judged[claim.name])
+    for name, cases in judged.items():
+        counts = summary(cases)
         if counts.total:
-            emit(f"{claim.name}: {counts}")
+            emit(f"{name}: {counts}")
     if files:
         emit(f"Page: {output / 'index.html'}")
 

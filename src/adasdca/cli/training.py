@@ -181,8 +181,8 @@ def train(
         labels, counts = np.unique(y, return_counts=True)
         total = float(sum(weights[k] * n for k, n in zip(labels.tolist(), counts, strict=True)))
     C = 1.0 if recipe.C is None else recipe.C
-    lam = 1.0 / (C * total) if recipe.lam is None else recipe.lam
-    C = 1.0 / (lam * total) if recipe.C is None else recipe.C
+    if recipe.lam is not None:
+        C = 1.0 / (recipe.lam * total)
     estimator = recipe.estimator(C, weights, callback, search)
     if memory_limit is not None:
         estimator._memory_limit = memory_limit
@@ -197,8 +197,9 @@ def train(
             raise
     seconds = time.perf_counter() - began
     if search is not None:
-        C, lam = estimator.C_, 1.0 / (estimator.C_ * total)
-    model = _model(estimator, recipe, lam, weights)
+        C = estimator.C_
+    # lam as it was solved for: that of --lam, but for the rounding on the way through C.
+    model = _model(estimator, recipe, 1.0 / (C * total), weights)
     return Fit(model, _status(estimator), C, int(estimator.n_iter_), seconds, estimator)
 
 

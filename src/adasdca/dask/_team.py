@@ -1,8 +1,8 @@
-"""Parts on workers, asked all at once; what is lost with a worker is made anew elsewhere.
+"""Parts on workers, asked all at once; a part that is lost with its worker is rebuilt elsewhere.
 
-The commands that change what a part keeps are remembered. A part that was lost is built from its
-blocks on another worker, gets back the copy of its vectors that was made last, on a worker beside
-it, and the commands since: it is then what it was, bit by bit.
+Commands that change a part are journalled. A lost part is built from its blocks on another worker,
+gets the last copy of its vectors, which is on a neighbouring worker, and the commands since then.
+It is then the same to the last bit.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from adasdca.dask._worker import Summary, Task, WorkerPart
 from adasdca.multinomial import part as class_part
 from adasdca.multinomial.part import ClassTask
 
-#: Commands that go through the rows.
+#: Commands that pass over the rows.
 PASSES = part.PASSES | part.OF_TERMS | class_part.PASSES
-#: Commands after which a part is another one.
+#: Commands that change a part.
 CHANGES = class_part.CHANGES | frozenset(
     (
         "restrict",
@@ -43,9 +43,9 @@ CHANGES = class_part.CHANGES | frozenset(
 )
 #: Seconds between copies of the vectors, between looks at Ctrl-C, and for a worker to come back.
 COPY, LOOK, PATIENCE = 30.0, 0.5, 60.0
-#: What is said instead of a result.
+#: Stand for a result that has not come, and for one that cannot come.
 LATE, LOST = object(), object()
-#: Times that a part is built anew before its error is told.
+#: Attempts to rebuild a part before its error is raised.
 ATTEMPTS = 5
 
 
@@ -69,7 +69,7 @@ def within(future: Any, seconds: float) -> Any:
 
 
 def waited(future: Any, hopeful: Callable[[], bool] = lambda: True) -> Any:
-    """Return a result; a wish to stop is heeded meanwhile, and what cannot come is given up."""
+    """Return a result; Ctrl-C ends the wait, and a result that cannot come is LOST."""
     while (found := within(future, LOOK)) is LATE:
         _core.check()
         if not hopeful():
@@ -86,9 +86,7 @@ class DaskTeam:
         self._client, self._blocks, self._threads = client, blocks, threads
         workers = self._workers()
         self._groups = blocks.groups(parts or len(workers))
-        self._places: list[str] = []
-        for k in range(len(self._groups)):
-            self._places.append(workers[k % len(workers)])
+        self._places = [workers[k % len(workers)] for k in range(len(self._groups))]
         # All at once, and only then the errors.
         futures = [self._submit(k) for k in range(len(self._groups))]
         wait(futures)
@@ -205,7 +203,7 @@ class DaskTeam:
             return False
 
     def _rebuild(self, k: int) -> None:
-        """Build a part anew on another worker, and lead it to where it was."""
+        """Rebuild a part on another worker, in the state that it had."""
         self._lost += 1
         if self._lost > ATTEMPTS * len(self._groups):
             raise WorkersLostError(
@@ -216,10 +214,10 @@ class DaskTeam:
             self._places[k] = min(workers, key=lambda w: (self._places.count(w), w))
             if self._led_back(k):
                 return
-        raise WorkersLostError("a part could not be built anew; look at the logs of the workers.")
+        raise WorkersLostError("a part could not be rebuilt; look at the logs of the workers.")
 
     def _led_back(self, k: int) -> bool:
-        """Build a part at its new place, and let it do what it had done; False if that is lost."""
+        """Build a part at its new place and replay its journal; False if it is lost again."""
         try:
             self._futures[k] = self._submit(k)
             self._actors[k] = actor = self._actor(self._futures[k])

@@ -1,11 +1,11 @@
-"""Where the exact optimum can be: how far its scores are from those of a certified model.
+"""Error bounds: how far the scores of the exact optimum can be from those of a certified model.
 
 The coefficients of every optimum lie within R = √(2·gap/λ) of a certified point's. An unpenalised
-intercept has no such ball of its own, but for given coefficients it is the root of the rising
+intercept has no such bound by itself, but for given coefficients it is the root of the increasing
 function F(b) = Σ c_i φ'(x_i·w + b; y_i), and moving w by R moves each x_i·w by at most ‖x_i‖R. So
 if F(b + h) > 0 at w, then every optimal intercept is below b + h + R·max‖x_i‖, and likewise from
-below. The same holds with x_i − m for x_i, for any m: b + m·w is then the intercept. With about the
-mean of the rows for m, features that are far from 0 do no harm.
+below. The same holds with x_i − m for x_i, for any m: b + m·w is then the intercept. With m near
+the mean of the rows, features that are far from 0 do not loosen the bound.
 """
 
 from __future__ import annotations
@@ -33,23 +33,12 @@ TINY = 1e-150
 
 @dataclass(frozen=True)
 class Region:
-    """Bounds on what separates k certified models from the exact ones.
+    """Bounds on the distance of k certified models from the exact ones."""
 
-    Attributes
-    ----------
-    radius : (k,) array
-        Radius of the coefficients.
-    slack : (k,) array
-        Error of the intercept at the centre.
-    centre : (d,) array or None
-        The centre; None: the origin.
-    constant : float
-        The constant feature whose coefficient is a penalised intercept; 0 for none.
-    """
-
-    radius: Array
-    slack: Array
-    centre: Array | None = None
+    radius: Array  #: (k,), radius of the coefficients.
+    slack: Array  #: (k,), error of the intercept at the centre.
+    centre: Array | None = None  #: (d,), the centre; None: the origin.
+    #: The constant feature whose coefficient is a penalised intercept; 0 for none.
     constant: float = 0.0
 
     @classmethod
@@ -63,23 +52,15 @@ class Region:
     ) -> Region:
         """Return the region of models with intercepts that are not penalised.
 
-        Parameters
-        ----------
-        solutions : list of Solution
-            The certified models.
-        X : (n, d) array, CSR matrix, or products with such
-            The training rows.
-        targets : list of (n,) arrays
-            The targets, one vector a model.
-        weight, loss
-            The sample weights and the loss.
+        `X`, an array, a CSR matrix, or products with such, has the training rows. There is a vector
+        of targets for each of the certified `solutions`.
         """
-        cloud = Cloud(X)
+        rows = CentredRows(X)
         slack = [
-            cloud.intercept_error(y, weight, loss, s.coef, s.intercept, s.radius)
+            rows.intercept_error(y, weight, loss, s.coef, s.intercept, s.radius)
             for s, y in zip(solutions, targets, strict=True)
         ]
-        return cls(np.array([s.radius for s in solutions]), np.array(slack), cloud.centre)
+        return cls(np.array([s.radius for s in solutions]), np.array(slack), rows.centre)
 
     @classmethod
     def of_multinomial(
@@ -87,55 +68,38 @@ class Region:
     ) -> Region:
         """Return the region of the K classes of a multinomial model.
 
-        One ball holds all classes: ‖(ΔW_k − ΔW_j)x‖ ≤ √2 R‖x‖ for a pair, half of it for each.
-        Moving all scores by at most e moves differences of the best intercepts by 2e(K − 1) at
-        most: if a group of classes rose by more than 2e over the rest, its probabilities would rise
-        in every row, but their sum over the rows is fixed.
+        One ball contains all classes: ‖(ΔW_k − ΔW_j)x‖ ≤ √2 R‖x‖ for a pair, half of it for each.
+        A change of all scores by at most e changes differences of the best intercepts by at most
+        2e(K − 1): if a group of classes rose by more than 2e over the rest, its probabilities would
+        rise in every row, but their sum over the rows is fixed.
         """
         count, radius = len(solution.coef), solution.radius
         each = np.full(count, radius / math.sqrt(2.0))
         if not fit_intercept:
             return cls(each, np.zeros(count), None, constant)
-        cloud = Cloud(X)
-        return cls(each, np.full(count, (count - 1) * cloud.reach * radius), cloud.centre)
+        rows = CentredRows(X)
+        return cls(each, np.full(count, (count - 1) * rows.reach * radius), rows.centre)
 
-    @np.errstate(all="ignore")  # what is too large for doubles is an infinite error
+    @np.errstate(all="ignore")  # overflow is an infinite error
     def errors(self, X: Any, coef: Array, intercept: Array) -> Array:
-        """Return how far scores of the exact models can be from those of these, rounding included.
+        """Bound the errors of the scores of k models on n rows, rounding included: an (n, k) array.
 
-        Parameters
-        ----------
-        X : (n, d) array, CSR matrix, or products with such
-            Rows.
-        coef : (k, d) array
-            Coefficients of these models.
-        intercept : (k,) array
-            Their intercepts.
-
-        Returns
-        -------
-        (n, k) array
+        `coef` is (k, d), `intercept` is (k,).
         """
         rows = products_of(X)
         if self.centre is None:
             lengths = rows.norms() + TINY
-            apart = np.hypot(lengths, self.constant)
+            distance = np.hypot(lengths, self.constant)
         else:
-            lengths, apart = rows.lengths_about(self.centre)
+            lengths, computed = rows.lengths_about(self.centre)
             lengths += TINY
-            apart = distances(lengths, apart, self.centre)
+            distance = bound_distances(lengths, computed, self.centre)
         blur = rounding(lengths[:, None], coef, intercept)
-        return np.asarray(apart[:, None] * self.radius + self.slack + blur)
+        return np.asarray(distance[:, None] * self.radius + self.slack + blur)
 
 
-class Cloud:
-    """Rows and their centre, about which errors are bounded.
-
-    Attributes
-    ----------
-    centre : (d,) array
-        The mean of some of the rows.
-    """
+class CentredRows:
+    """Rows, and distances from their centre, the mean of some of them."""
 
     @np.errstate(all="ignore")
     def __init__(self, X: Any) -> None:
@@ -144,16 +108,16 @@ class Cloud:
 
     @cached_property
     def _about(self) -> tuple[Array, Array]:
-        """‖x_i‖ and ‖x_i − m‖, as floating point has them."""
-        lengths, apart = self.rows.lengths_about(self.centre)
-        return lengths + TINY, apart
+        """‖x_i‖ and ‖x_i − m‖ as computed."""
+        lengths, computed = self.rows.lengths_about(self.centre)
+        return lengths + TINY, computed
 
     @cached_property
     @np.errstate(all="ignore")
     def _farthest(self) -> tuple[float, float]:
         """The largest ‖x_i‖ and ‖x_i − m‖."""
-        lengths, apart = self._about
-        return float(lengths.max()), float(apart.max())
+        lengths, computed = self._about
+        return float(lengths.max()), float(computed.max())
 
     @property
     def longest(self) -> float:
@@ -163,23 +127,23 @@ class Cloud:
     @property
     def reach(self) -> float:
         """Upper bound on all ‖x_i − m‖."""
-        return float(distances(*self._farthest, self.centre))
+        return float(bound_distances(*self._farthest, self.centre))
 
     @cached_property
     @np.errstate(all="ignore")
-    def apart(self) -> Array:
+    def distances(self) -> Array:
         """Upper bounds on ‖x_i − m‖."""
-        return np.asarray(distances(*self._about, self.centre))
+        return np.asarray(bound_distances(*self._about, self.centre))
 
     def _scores(self, coef: Array, intercept: float) -> Array:
-        """Return the scores; those of dense rows come with how far these are from the centre."""
+        """Return the scores; for dense rows one pass finds the largest distance as well."""
         found = self.rows.scores_about(self.centre, coef, intercept)
         if found is None:
             return np.asarray(self.rows.times(coef[None])[:, 0] + intercept)
-        scores, apart = found
-        # ‖x‖ ≤ ‖x − m‖ + ‖m‖, and the rounding of the two.
-        longest = 1.01 * (apart + float(np.linalg.norm(self.centre))) + TINY
-        self.__dict__.setdefault("_farthest", (longest, apart))
+        scores, farthest = found
+        # ‖x‖ ≤ ‖x − m‖ + ‖m‖, with their rounding.
+        longest = 1.01 * (farthest + float(np.linalg.norm(self.centre))) + TINY
+        self.__dict__.setdefault("_farthest", (longest, farthest))
         return np.asarray(scores)
 
     @np.errstate(all="ignore")
@@ -192,15 +156,7 @@ class Cloud:
         intercept: float,
         radius: float,
     ) -> float:
-        """Return a bound on the error of the intercept at the centre, whichever optimum is meant.
-
-        Parameters
-        ----------
-        targets, weight, loss
-            The problem.
-        coef, intercept, radius
-            The certified model.
-        """
+        """Bound the error of the intercept of a certified model at the centre."""
         scores = self._scores(coef, intercept)
         blur = float(rounding(self.longest, coef[None], intercept)[0])
         flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
@@ -212,13 +168,13 @@ def products_of(X: Any) -> Any:
     return X if hasattr(X, "norms") else RowProducts(X)
 
 
-def distances(lengths: Any, apart: Any, centre: Array) -> Any:
-    """Bound ‖x_i − m‖ from above, of which `apart` is what floating point made of it.
+def bound_distances(lengths: Any, computed: Any, centre: Array) -> Any:
+    """Bound ‖x_i − m‖ from above, given its computed value.
 
-    The difference of large numbers has their rounding.
+    The difference of large numbers has the rounding of those numbers.
     """
     size = lengths + float(np.linalg.norm(centre))
-    return np.sqrt(apart**2 + 4.0 * EPS * (len(centre) + 4) * size**2)
+    return np.sqrt(computed**2 + 4.0 * EPS * (len(centre) + 4) * size**2)
 
 
 def rounding(lengths: Any, coef: Array, intercept: Any) -> Array:
@@ -235,7 +191,7 @@ def _flat(loss: Loss, scores: Array, targets: Array, weight: Array | None, side:
         need = 1e-12 * mass + side * balance
         if need < 0:
             return h
-        # About where its slope leads, but no farther than eight tries without it would go.
+        # A Newton step, but at most as far as eight steps by the factor 4.
         ahead = h + 1.5 * need / slope if slope > 0 else 0.0
         h = min(max(4.0 * h, ahead), 4.0**8 * h)
     return math.inf

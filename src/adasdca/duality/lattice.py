@@ -1,11 +1,11 @@
-"""Duals whose sum has more digits than they have themselves.
+"""Lattice reduction: duals for which u is closer to w than their own precision suggests.
 
-u = Σ_i c_iβ_i x_i/(λN) is a sum of terms that cancel. Where features are far larger than what is
-left of them, as timestamps in nanoseconds are (1.6e18), the last digit of one dual makes more of u
-than w is, and far more of the gap than is asked for. But last digits of several rows, moved
-together, can make very little of it: the moves are a lattice, and a basis of short vectors of it
-leads to duals for which u is as near to w as one likes. (L. Babai, "On Lovász' lattice reduction
-and the nearest lattice point problem", Combinatorica 6, 1986; here pairs of vectors are reduced.)
+u = Σ_i c_iβ_i x_i/(λN) is a sum of terms that cancel. Where features are far larger than this sum,
+as timestamps in nanoseconds are (1.6e18), changing the last digit of one dual changes u by more
+than w, and the gap by more than the tolerance. Changes of the last digits of several duals can
+cancel: the possible changes of u form a lattice, and a reduced basis of it leads to duals for which
+u is as close to w as required. (L. Babai, "On Lovász' lattice reduction and the nearest lattice
+point problem", Combinatorica 6, 1986; here pairs of vectors are reduced.)
 """
 
 from __future__ import annotations
@@ -18,45 +18,31 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-#: A dual at 0 may move so many times as far as it would have to if it moved alone.
+#: A dual at 0 may move this many times as far as it would have to if it moved alone.
 FAR = 8.0
-#: Moves by less than this share of the goal are of no use.
+#: Moves finer than this fraction of the goal are not needed.
 FINE = 0.125
-#: A row is of use if it can move by so many of its last digits.
+#: A row takes part if its dual can move by this many units in the last place.
 DIGITS = 8.0
-#: No dual moves by more of its last digits than this: the sums of moves are doubles, too.
+#: No dual moves by more units in the last place: sums of moves are doubles as well.
 MOST_DIGITS = 2.0**30
-#: The least price of a move, in units of its length.
+#: The least price of a move, relative to its length.
 NOISE = 2.0**-52
 #: Sweeps over the basis.
 SWEEPS = 100
 
 
 class Movable(NamedTuple):
-    """Rows whose duals can move a little either way.
+    """Rows whose duals can move a little either way."""
 
-    Attributes
-    ----------
-    rows : array of int
-        Which ones, those of the finest moves first.
-    start : array
-        Their duals, off the ends of their domain by `room`.
-    unit : array
-        Their moves are multiples of this.
-    room : array
-        And no longer than this.
-    free : int
-        So many of them, the first ones, need not be pushed off an end.
-    """
-
-    rows: Index
-    start: Array
-    unit: Array
-    room: Array
-    free: int
+    rows: Index  #: Their indices, those of the finest moves first.
+    start: Array  #: Their duals, at a distance `room` from the ends of their domain.
+    unit: Array  #: Moves are multiples of this.
+    room: Array  #: The longest moves.
+    free: int  #: The number of those, the first ones, that were not moved away from an end.
 
     def first(self, count: int) -> Movable:
-        """Return so many of them."""
+        """Return the first ones."""
         rows, start, unit, room, free = self
         return Movable(rows[:count], start[:count], unit[:count], room[:count], min(free, count))
 
@@ -71,23 +57,23 @@ def movable(
     beta, low, high : (n,) arrays
         The duals, and the ends of their domains.
     length : (n,) array
-        How far u moves with them.
+        Change of u per unit of each dual.
     reach : (n,) array
-        How far each may move for what that costs the loss.
+        How far each dual may move at an acceptable cost in the loss.
     off, goal : float
-        How far u is off, and how far it may be.
+        The distance of u from w, and the distance allowed.
     """
     with np.errstate(all="ignore"):
         alone = FAR * off / length
         reach = np.minimum(reach, MOST_DIGITS * np.spacing(np.abs(beta).max()))
-        # A dual that is near 0 has finer digits than any other.
+        # Floating-point numbers are densest near 0.
         start = np.maximum(beta, low + np.where(low == 0, alone, reach))
         start = np.minimum(start, high - np.where(high == 0, alone, reach))
         finest = 2.0 ** np.floor(np.log2(FINE * goal / length))
         unit = np.maximum(np.spacing(np.abs(start)), finest)
         room = np.minimum(np.minimum(start - low, high - start), np.maximum(reach, alone))
         able = np.flatnonzero((length > 0) & (room >= DIGITS * unit) & np.isfinite(start))
-    # Off an end that is not 0 a dual has no finer digits, and costs the loss something.
+    # Away from an end that is not 0 a dual is no finer, and the loss pays for it.
     pushed = (start != beta) & (np.abs(start) > alone)
     order = able[np.lexsort(((unit * length)[able], pushed[able]))]
     free = int(np.count_nonzero(~pushed[able]))
@@ -95,28 +81,28 @@ def movable(
 
 
 def nearest(moves: Array, price: Array, off: Array) -> Array:
-    """Return whole numbers k of moves with a short off + Σ_i k_i moves_i.
+    """Return integers k for which off + Σ_i k_i moves_i is short: Babai's nearest plane method.
 
     Parameters
     ----------
     moves : (m, d) array
         The moves.
     price : (m,) array
-        What one of each costs beside that, in the units of `off`.
+        The cost of one of each, in the units of `off`.
     off : (d,) array
-        Where to begin.
+        The vector to be cancelled.
     """
     count = len(moves)
-    # Sums of moves are rounded: more of them than this would be noise.
+    # Sums of moves are rounded: a smaller price would allow for more moves than are exact.
     price = np.maximum(price, NOISE * np.abs(moves).max(axis=1))
     basis, made = _reduced(np.hstack([np.diag(price), moves]))
     order = np.argsort(np.einsum("ij,ij->i", basis, basis))
     basis, made = basis[order], made[order]
-    # As real numbers, at the least price; the lattice is for what their rounding leaves.
+    # First the least-squares solution, rounded; the lattice cancels what rounding leaves.
     dear = moves / price[:, None]
     k: Array = np.rint(-np.linalg.lstsq(dear.T, off, rcond=None)[0] / price)
     rest = np.concatenate([k * price, off + k @ moves])
-    # From plane to plane, the farthest apart first.
+    # Nearest planes, those with the largest spacing first.
     upright = np.linalg.qr(basis.T)
     for i in range(count - 1, -1, -1):
         times = np.rint(float(upright.Q[:, i] @ rest) / upright.R[i, i])
@@ -126,9 +112,9 @@ def nearest(moves: Array, price: Array, off: Array) -> Array:
 
 
 def _reduced(vectors: Array) -> tuple[Array, Array]:
-    """Return a basis of the same lattice in which no vector is much shortened by another one.
+    """Return a basis of the same lattice in which no vector is shortened much by another one.
 
-    And of how many of the given vectors each of it is made.
+    And the integer combinations of the given vectors that make it.
     """
     basis, made = vectors.copy(), np.eye(len(vectors))
     squares = np.einsum("ij,ij->i", basis, basis)

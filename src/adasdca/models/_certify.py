@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -12,14 +13,60 @@ from adasdca.certification import certify as certify_point
 from adasdca.duality.certificate import Certificate
 from adasdca.models._model import Model, ModelError, UnknownLoss
 from adasdca.models._objectives import Objective, UnknownObjectiveError, objective_of
-from adasdca.models._posed import Posed
-from adasdca.problem.data import check_weights
+from adasdca.multinomial.certificate import certify_multinomial
+from adasdca.problem.data import CheckedRows, check_rows, check_weights
 from adasdca.problem.device_rows import to_numpy
 
 Array = NDArray[np.float64]
 
 #: Epochs spent on a better bound for a fitted estimator, unless told otherwise.
 EPOCHS = 20
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A problem, and coefficients that are an answer to it."""
+
+    #: The point; of a multinomial model a matrix and a vector.
+    coef: Array
+    intercept: Any
+    targets: NDArray[Any]  #: (n,), ±1 or numbers; of a multinomial model the codes of the classes.
+    problem: dict[str, Any]  #: Keywords of `adasdca.solve`.
+    dual_coef: Any = None  #: (n,), dual variables, where the model has such.
+
+    def certify(self, X: Any, epochs: int, backend: str | None = None) -> Certificate:
+        """Certify it on these rows, with that many epochs for a better bound."""
+        if self.coef.ndim == 2:
+            return self._jointly(X, backend)
+        fits = self.dual_coef is not None and np.shape(self.dual_coef) == self.targets.shape
+        return certify_point(
+            X,
+            self.targets,
+            self.coef,
+            intercept=float(self.intercept),
+            dual_coef=self.dual_coef if fits else None,
+            epochs=epochs,
+            backend=backend,
+            **self.problem,
+        )
+
+    def _jointly(self, X: Any, backend: str | None) -> Certificate:
+        rows = check_rows(X, device=backend == "cuda")
+        coef, intercept, constant = self.coef, self.intercept, self.problem["intercept_scaling"]
+        if constant is not None:
+            rows = rows.with_constant(constant)
+            coef = np.column_stack([coef, intercept / constant])
+            intercept = np.zeros(len(coef))
+        return certify_multinomial(
+            CheckedRows(rows),
+            self.targets,
+            coef,
+            intercept,
+            lam=self.problem["lam"],
+            sample_weight=self.problem["sample_weight"],
+            fit_intercept=self.problem["fit_intercept"] and constant is None,
+            backend=backend,
+        )
 
 
 @overload
@@ -137,13 +184,21 @@ def problems_of(model: Any, y: Any, sample_weight: Any = None) -> list[Posed]:
     y = to_numpy(y)
     weight = check_weights(sample_weight, len(y))
     if isinstance(model, Model):
-        return _of_model(model, y, weight)
+        return _posed(
+            _objective(model), model.coef, model.intercept, model.classes, None, y, weight
+        )
     objective = objective_of(model)
     if not hasattr(model, "coef_"):
         raise UnknownObjectiveError(
             f"This {type(model).__name__} is not fitted; fit it before you certify it."
         )
-    return _of_estimator(model, objective, y, weight)
+    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else to_numpy(model.coef_)
+    coef = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
+    intercept = np.zeros(len(coef))
+    if objective.fit_intercept:
+        intercept += np.ravel(to_numpy(model.intercept_))
+    classes, duals = (getattr(model, name, None) for name in ("classes_", "dual_coef_"))
+    return _posed(objective, coef, intercept, classes, duals, y, weight)
 
 
 def _innermost(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
@@ -161,7 +216,8 @@ def _innermost(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
     return model, X, y
 
 
-def _of_model(model: Model, y: NDArray[Any], weight: Array | None) -> list[Posed]:
+def _objective(model: Model) -> Objective:
+    """Return what a model of a file minimises."""
     if isinstance(model.loss, UnknownLoss):
         raise ModelError(
             f"The model was fitted with the loss {model.loss.name!r}, which is not known here; "
@@ -172,62 +228,47 @@ def _of_model(model: Model, y: NDArray[Any], weight: Array | None) -> list[Posed
             "The strength of the regularisation is not known, as the file of the model does not "
             "tell; give lam or C."
         )
-    penalised = model.bias > 0
-    shared: dict[str, Any] = {
-        "loss": model.loss,
-        "lam": model.lam,
-        "l1_ratio": model.l1_ratio,
-        "bounds": (0, None) if model.bounds is None and model.positive else model.bounds,
-        "penalty_factors": model.penalty_factors,
-        "weight": _product(model.weights(y), weight),
-        "fit_intercept": model.fit_intercept or penalised,
-        "intercept_scaling": model.bias if penalised else None,
-    }
-    if model.multinomial:
-        assert model.classes is not None
-        codes = np.searchsorted(model.classes, model.known(y))
-        return [Posed(model.coef, model.intercept, codes, **shared)]
-    points = zip(model.coef, model.intercept, model.targets(y), strict=True)
-    return [Posed(w, float(b), targets, **shared) for w, b, targets in points]
+    weights = None
+    if model.class_weight is not None and model.classes is not None:
+        weights = dict(zip(model.classes.tolist(), model.class_weight.tolist(), strict=True))
+    return Objective(
+        model.loss,
+        model.lam,
+        "mean",
+        l1_ratio=model.l1_ratio,
+        bounds=(0, None) if model.bounds is None and model.positive else model.bounds,
+        penalty_factors=model.penalty_factors,
+        fit_intercept=model.fit_intercept or model.bias > 0,
+        intercept_scaling=model.bias if model.bias > 0 else None,
+        class_weight=weights,
+        multinomial=model.multinomial,
+    )
 
 
-def _of_estimator(
-    model: Any, objective: Objective, y: NDArray[Any], weight: Array | None
+def _posed(
+    objective: Objective,
+    coef: Array,
+    intercept: Array,
+    classes: Any,
+    duals: Any,
+    y: NDArray[Any],
+    weight: Array | None,
 ) -> list[Posed]:
-    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else to_numpy(model.coef_)
-    coef = np.ascontiguousarray(np.atleast_2d(coef), dtype=np.float64)
-    intercept = np.zeros(len(coef))
-    if objective.fit_intercept:
-        intercept += np.ravel(to_numpy(model.intercept_))
-    duals = getattr(model, "dual_coef_", None)
+    """Return the problem behind each row of coefficients; of a multinomial model the only one."""
     duals = [None] * len(coef) if duals is None else np.atleast_2d(to_numpy(duals))
-    classes = getattr(model, "classes_", None)
     if classes is None:
         targets = [*np.atleast_2d(np.asarray(y, dtype=np.float64).T)]
         weights = [weight] * len(targets)
     else:
         targets, weights = split_classes(np.asarray(classes), objective, y, weight)
-    if len(targets) < len(coef):  # one multinomial model
+    if len(targets) < len(coef):
         coef, intercept, duals = coef[None], intercept[None], [None]
     found = []
     for k, (w, b) in enumerate(zip(coef, intercept, strict=True)):
         own = weights[k]
         total = float(len(y)) if own is None else math.fsum(own)
-        posed = Posed(
-            w,
-            b,
-            targets[k],
-            objective.loss,
-            objective.lam(len(y), total, k),
-            l1_ratio=objective.l1_ratio,
-            bounds=objective.bounds,
-            penalty_factors=objective.penalty_factors,
-            weight=own,
-            fit_intercept=objective.fit_intercept,
-            intercept_scaling=objective.intercept_scaling,
-            dual_coef=duals[k],
-        )
-        found.append(posed)
+        problem = objective.problem(objective.lam(len(y), total, k), own)
+        found.append(Posed(w, b, targets[k], problem, duals[k]))
     return found
 
 
@@ -239,7 +280,13 @@ def split_classes(
     Two classes make one problem, more of them one each, or a multinomial one in all, whose targets
     are the codes of the classes.
     """
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    if (y.dtype.kind in "OUS") != (classes.dtype.kind in "OUS"):
+        raise ModelError(
+            f"The labels are of another kind ({y.tolist()[0]!r}) than the model's classes "
+            f"({classes.tolist()[0]!r}); pass the labels that it was fitted on."
+        )
+    order = np.argsort(classes)
+    codes = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
     if not (classes[codes] == y).all():
         strange = y[classes[codes] != y].tolist()[0]
         raise ModelError(

@@ -218,41 +218,13 @@ class Model:
         best = (scores[:, 0] > 0).astype(np.intp) if len(self.coef) == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes[best])
 
-    def targets(self, y: Any) -> list[Array]:
-        """Return the targets of the k problems behind the rows of `coef`: ±1, or y itself."""
-        if self.classes is None:
-            return [np.asarray(y, dtype=np.float64)]
-        labels = self.known(y)
-        positives = self.classes[1:] if len(self.coef) == 1 else self.classes
-        return [np.where(labels == label, 1.0, -1.0) for label in positives]
-
-    def known(self, y: Any) -> NDArray[Any]:
-        """Return labels that are all among `classes`, or refuse them."""
+    def total_weight(self, y: Any) -> float:
+        """Return N, the sum of the class weights of rows of these labels."""
         labels = np.asarray(y)
-        assert self.classes is not None
-        if (labels.dtype.kind in "US") != (self.classes.dtype.kind in "US"):
-            raise ModelError(
-                f"The labels are of another kind ({labels.tolist()[0]!r}) than the model's classes "
-                f"({self.classes.tolist()[0]!r}); pass the labels the model was fitted on."
-            )
-        strange = np.setdiff1d(labels, self.classes)
-        if len(strange):
-            known = ", ".join(str(label) for label in self.classes[:10])
-            raise ModelError(
-                f"The label {strange[0]} is none of the model's classes ({known}); leave such "
-                "rows out or fit a model with them."
-            )
-        return labels
-
-    def weights(self, y: Any) -> Array | None:
-        """Return the sample weights that the class weights give rows of these labels."""
         if self.class_weight is None or self.classes is None:
-            return None
-        labels = np.asarray(y)
-        weight = np.zeros(len(labels))
-        for label, value in zip(self.classes, self.class_weight, strict=True):
-            weight[labels == label] = value
-        return weight
+            return float(len(labels))
+        pairs = zip(self.classes, self.class_weight, strict=True)
+        return float(sum(weight * np.count_nonzero(labels == label) for label, weight in pairs))
 
 
 def _is_figure(value: Any) -> bool:

@@ -82,6 +82,19 @@ class Objective:
             )
         return lam
 
+    def problem(self, lam: float, weight: Any) -> dict[str, Any]:
+        """Return the problem of that lam and those sample weights, as keywords of `solve`."""
+        return {
+            "loss": self.loss,
+            "lam": lam,
+            "l1_ratio": self.l1_ratio,
+            "bounds": self.bounds,
+            "penalty_factors": self.penalty_factors,
+            "sample_weight": weight,
+            "fit_intercept": self.fit_intercept,
+            "intercept_scaling": self.intercept_scaling,
+        }
+
 
 def objective_of(estimator: Any) -> Objective:
     """Return the objective of an estimator, or say why it is not known."""

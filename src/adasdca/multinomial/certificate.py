@@ -4,8 +4,8 @@ With U = (1/μ) Σ_i α_i x_iᵀ and any probabilities p', with an intercept tho
 
     N (P − D) = Σ_i c_i KL(p'_i, p_i) + μ/2 ‖W − U‖²,
 
-a sum of terms that are never negative, the first one 0 where p' = p. What rounding can do to
-scores, to U and to Σα is bounded and added, so that the bound holds for the data as given.
+a sum of non-negative terms; the first is 0 where p' = p. Bounds on the rounding of scores, of U and
+of Σα are added, so that the bound holds for the data as given.
 """
 
 from __future__ import annotations
@@ -13,23 +13,31 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate
-from adasdca.multinomial.intercept import LONGEST, InterceptObjective, flow, hard_cost
+from adasdca.multinomial.device import RowMaker, row_maker
+from adasdca.multinomial.intercept import (
+    LONGEST,
+    InterceptObjective,
+    fallback_cost,
+    solve_laplacian,
+)
 from adasdca.multinomial.margins import ROUNDOFF, DualPoint, Multinomial, RowLosses
 from adasdca.newton.newton import minimise
+from adasdca.problem.data import check_rows, check_weights
 
 Array = NDArray[np.float64]
 
-#: The intercept may cost this share of the gap asked for,
+#: The intercept may contribute this fraction of the tolerance to the gap,
 SHARE = 1e-2
-#: and this share of the objective is below what double precision shows of the gap.
+#: or this fraction of the objective, which double precision does not resolve.
 LEAST = 1e-24
-#: Steps for an intercept; what is left then counts against the bound.
+#: Most steps for an intercept; the rest is part of the bound.
 MOST_STEPS = 200
 
 
@@ -54,25 +62,27 @@ def feasible(problem: Multinomial, losses: RowLosses, enough: float, deadline: f
     dual, shift, cost = objective.dual, objective.shift, objective.cost()
     unit = ROUNDOFF * (math.log2(problem.rows.shape[0]) + problem.n_classes + 8.0)
     if math.isfinite(cost):
-        dual = dual.moved(losses, objective.flow.step)
+        dual = dual.moved(losses, objective.newton.step)
         left = np.abs(dual.sums()) + unit * dual.sizes()
-        # Another move of this kind would take the rest away.
-        rest = flow(objective.coupling, left)
+        # A second move of this kind would cancel the rest; its cost bounds the error.
+        rest = solve_laplacian(objective.coupling, left)
         if rest.exact and float(np.ptp(rest.step)) <= 0.5 * LONGEST:
             slip = 2.0 * (rest.energy + math.sqrt(rest.energy * cost))
             drift = math.sqrt(problem.moment * rest.energy) / problem.mu
             return Feasible(dual, shift, cost, 0.0, slip, drift)
     else:
-        cost = hard_cost(losses, objective.balance)
+        cost = fallback_cost(losses, objective.balance)
         left = unit * dual.sizes()
     longest = problem.longest / problem.mu
     moved = longest * float(np.abs(dual.sums()).sum())
-    return Feasible(dual, shift, cost, moved, hard_cost(losses, left), longest * float(left.sum()))
+    return Feasible(
+        dual, shift, cost, moved, fallback_cost(losses, left), longest * float(left.sum())
+    )
 
 
 @dataclass(frozen=True)
 class Point:
-    """A model and all that its certificate is made of."""
+    """A model, and the parts of its certificate."""
 
     #: The model.
     coef: Array
@@ -81,7 +91,7 @@ class Point:
     #: The dual point, and (K, d), its U.
     dual: DualPoint
     u: Array
-    #: The way of W from 0, on which scores were summed up, and its steps.
+    #: The length of the path of W from 0 along which scores were updated, and its steps.
     travel: float
     hops: int
     lost: float  #: N times the gap, without what bounds rounding.
@@ -138,3 +148,35 @@ def certified(
         off_by.mass,
         certificate,
     )
+
+
+def certify_multinomial(
+    X: Any,
+    codes: NDArray[np.intp],
+    coef: Array,
+    intercept: Array,
+    *,
+    lam: float,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    backend: str | RowMaker | None = None,
+) -> Certificate:
+    """Certify a multinomial logistic model, of the objective and arguments of its solver.
+
+    The dual point is that of the best intercept for these coefficients; what the model's own
+    intercept costs above it is part of the gap.
+    """
+    weight = check_weights(sample_weight, len(codes))
+    with np.errstate(all="ignore"), one_thread():
+        rows = row_maker(backend)(check_rows(X, device=backend == "cuda"), len(coef))
+        problem = Multinomial(rows, codes, weight, lam, len(coef), fit_intercept)
+        losses = problem.losses(coef, intercept)
+        penalty = 0.5 * problem.mu * float(np.vdot(coef, coef))
+        own = (losses.value() + penalty) / problem.total
+        travel = 1.25 * float(np.linalg.norm(coef))
+        best = certified(problem, coef, intercept, losses, travel, 0, 0.0, math.inf).certificate
+    blur = max(best.primal - best.gap - best.dual, 0.0)
+    above = max(own - best.primal, 0.0)
+    rounding = best.rounding + (2.0 * blur if above else 0.0)
+    gap = best.gap + above + (2.0 * blur if above else 0.0)
+    return Certificate.of(own, gap, rounding, blur, lam)

@@ -1,8 +1,8 @@
-"""Newton's method, by way of stronger regularisation where its steps are short.
+"""Newton's method with continuation in μ where its steps are short.
 
-Where margins are large the losses are nearly straight, and their curvature says nothing of the
-kinks ahead: steps get short. The way of the solution as μ falls leads around that: margins grow
-with it little by little. So μ is raised until steps are long, and lowered again stage by stage.
+Where margins are large the losses are nearly linear, and their curvature does not show the kinks
+ahead: steps get short. Along the solutions for falling μ margins grow gradually. So μ is raised
+until steps are long, and lowered again stage by stage.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from adasdca.newton.newton import Ending, minimise
 
 #: A step below this length is short,
 SHORT = 0.1
-#: and so many in a row are a reason to give up a stage.
+#: and this many in a row end a stage.
 TIRED = 2
 #: μ rises by this factor, and falls by this one at first and at most.
 RISE, FALL, DIVE = 100.0, 0.1, 1e-3
-#: Stages that are this close to each other are not given up.
+#: A stage is not given up if μ falls by less than this factor.
 CLOSE = 0.7
-#: A stage of no more steps than this is followed by a longer one.
+#: After a stage of at most this many steps μ falls faster.
 EASY = 3
-#: A stage is done when this share of the objective is left to gain.
+#: A stage ends when the error is at most this fraction of the objective.
 DONE = 0.1
 
 
@@ -57,7 +57,7 @@ def descend(objective: MultinomialObjective, deadline: float, look: Callable[[],
 
 
 class Watch:
-    """Looks on, and counts short steps."""
+    """Calls `look` after every step, and counts short steps."""
 
     def __init__(
         self, objective: MultinomialObjective, look: Callable[[], bool], patience: float

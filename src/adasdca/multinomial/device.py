@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from adasdca.backends.base import to_host
 from adasdca.backends.cuda.products import Products, RowChoice, Summation
 from adasdca.multinomial.blocks import Block, Layout
-from adasdca.multinomial.margins import curved
+from adasdca.multinomial.margins import curvature_times
 from adasdca.multinomial.rows import ClassRows, LocalRows
 from adasdca.problem.data import Rows
 
@@ -86,7 +86,7 @@ class DeviceRows:
         self.passes += 1
         scores = self._products.scores_of(self.xp.ascontiguousarray(v.T))
         scores += shift[:, None]
-        image = curved(self.xp, scores, p, codes, weight)
+        image = curvature_times(self.xp, scores, p, codes, weight)
         combined = self._products.combine_of(image)
         return self.xp.ascontiguousarray(combined.T), image.sum(axis=1)
 

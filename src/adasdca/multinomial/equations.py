@@ -29,13 +29,13 @@ Step = tuple[Array, Array]
 DIRECT = 300
 #: and beyond this number never.
 TOO_MANY = 3000
-#: A multiplication of a factorisation takes this share of the time of one in a pass.
+#: Time of a multiplication in a factorisation, relative to one in a pass.
 QUICKER = 0.25
-#: A preconditioner that costs more than so many iterations is not worth it.
+#: Most cost of a preconditioner, in iterations.
 WORTH = 30.0
 #: Rows of which it is made, for each feature.
 SAMPLE = 16
-#: Single precision leaves this share of the right-hand side at least.
+#: The least relative residual that single precision reaches.
 SINGLE = 1e-3
 
 

@@ -1,8 +1,8 @@
 """The best intercept of a multinomial model, and dual points that it makes feasible.
 
-With r = Σ_i α_i and H = Σ_i c_i (diag p_i − p_i p_iᵀ) a Newton step of b is δ = H⁺ r. A dual point
-must have r = 0: moved along with δ to p_i + (diag p_i − p_i p_iᵀ) δ, the probabilities have, to
-rounding, and they stay probabilities as long as |δ| ≤ 1/2. That costs Σ_i c_i KL(new, old), at most
+With r = Σ_i α_i and H = Σ_i c_i (diag p_i − p_i p_iᵀ) a Newton step of b is δ = H⁺ r. A feasible
+dual point has r = 0. The probabilities p_i + (diag p_i − p_i p_iᵀ) δ satisfy that up to rounding,
+and they stay in the simplex if |δ| ≤ 1/2. The cost of this move is Σ_i c_i KL(new, old), at most
 (1/2 + |δ|) r·δ.
 """
 
@@ -20,27 +20,27 @@ from adasdca.newton.line import step_length
 
 Array = NDArray[np.float64]
 
-#: The longest δ along which probabilities stay in the simplex.
+#: The longest δ for which probabilities stay in the simplex.
 LONGEST = 0.5
-#: A balance below this share of its terms is rounding.
+#: A sum r below this fraction of its terms is rounding.
 NOISE = 1e-15
 
 
-class Flow(NamedTuple):
+class LaplacianStep(NamedTuple):
     """A solution of Hδ = r."""
 
     step: Array  #: (K,), δ, with a mean of 0.
     energy: float  #: r·δ.
-    exact: bool  #: Whether no part of it had to be cut.
+    exact: bool  #: Whether no component was truncated.
 
 
-def flow(coupling: Array, balance: Array, most: float = math.inf) -> Flow:
-    """Solve Hδ = balance, where the off-diagonal elements of H are −coupling.
+def solve_laplacian(coupling: Array, balance: Array, most: float = math.inf) -> LaplacianStep:
+    """Solve Hδ = balance for the graph Laplacian H with the off-diagonal elements −coupling.
 
     Rows of H sum to 0. Elimination that computes its diagonal from the other elements adds numbers
-    of one sign only and loses no digits, over however many decades they spread. (W. Grassmann,
-    M. Taksar and D. Heyman, Operations Research 33, 1985.) Where that makes a part of δ longer
-    than `most`, it is cut, and δ still leads down.
+    of one sign only, so it does not cancel however many decades they span. (W. Grassmann, M. Taksar
+    and D. Heyman, Operations Research 33, 1985.) Components longer than `most` are truncated; δ is
+    a descent direction still.
     """
     k = len(balance)
     rest, left, step = coupling.copy(), balance.copy(), np.zeros(k)
@@ -61,11 +61,11 @@ def flow(coupling: Array, balance: Array, most: float = math.inf) -> Flow:
             own, exact = math.copysign(min(most, 1e300), own), False
         energy += left[a] * own
         step[a] = own + rest[a, a + 1 :] @ step[a + 1 :]
-    return Flow(step - step.mean(), energy, exact and math.isfinite(energy))
+    return LaplacianStep(step - step.mean(), energy, exact and math.isfinite(energy))
 
 
 class InterceptObjective:
-    """The sum of the losses as a function of a shift of b: an `Objective` of Newton's method."""
+    """The sum of the losses as a function of a shift of b; an `Objective` of Newton's method."""
 
     def __init__(self, problem: Multinomial, losses: RowLosses) -> None:
         self.problem, self.losses = problem, losses
@@ -76,34 +76,36 @@ class InterceptObjective:
         self.dual = self.losses.dual()
         self.balance = self.dual.sums()
         self.coupling = self.losses.coupling()
-        # Beyond the margins there is nothing to be found.
-        self.flow = flow(self.coupling, self.balance, self.losses.margin_range() + 10.0)
+        # No best shift is longer than the range of the margins.
+        self.newton = solve_laplacian(
+            self.coupling, self.balance, self.losses.margin_range() + 10.0
+        )
 
     def cost(self) -> float:
-        """Return what it costs to move the probabilities to r = 0; infinite if that cannot be."""
-        longest = float(np.abs(self.flow.step).max())
-        if not (self.flow.exact and longest <= LONGEST):
+        """Return the cost of moving the probabilities to r = 0; infinite if that is impossible."""
+        longest = float(np.abs(self.newton.step).max())
+        if not (self.newton.exact and longest <= LONGEST):
             return math.inf
-        return (0.5 + longest) * self.flow.energy
+        return (0.5 + longest) * self.newton.energy
 
     def lost(self) -> float:
-        """Bound what is left to gain."""
+        """Bound the distance from the least value."""
         cost = self.cost()
-        return cost if math.isfinite(cost) else hard_cost(self.losses, self.balance)
+        return cost if math.isfinite(cost) else fallback_cost(self.losses, self.balance)
 
     def aim(self, deadline: float) -> float | None:
         """Choose the line of the Newton step; return the slope at its beginning."""
         if (np.abs(self.balance) <= NOISE * self.dual.sizes()).all():
             return 0.0
-        self.losses.aim(None, self.flow.step)
-        return -self.flow.energy
+        self.losses.aim(None, self.newton.step)
+        return -self.newton.energy
 
     def search(self) -> tuple[float, bool]:
-        return step_length(self.losses.slope, -self.flow.energy)
+        return step_length(self.losses.slope, -self.newton.energy)
 
     def move(self, length: float) -> None:
         self.losses.move(length)
-        self.shift = self.shift + length * self.flow.step
+        self.shift = self.shift + length * self.newton.step
         self._derive()
 
     def keep(self) -> None:
@@ -116,10 +118,10 @@ class InterceptObjective:
             self._derive()
 
 
-def hard_cost(losses: RowLosses, balance: Array) -> float:
-    """Bound the cost of any probabilities with r = 0: too large ones are scaled down.
+def fallback_cost(losses: RowLosses, balance: Array) -> float:
+    """Bound the cost of probabilities with r = 0 where the Newton step is too long.
 
-    What they lose goes to the others in the same rows, and costs its logarithm.
+    Those of too heavy classes are scaled down. The mass goes to other classes of the same rows.
     """
     share = losses.margin_range() + 1.0 + math.log(len(balance))
     return 0.5 * float(np.abs(balance).sum()) * share

@@ -2,8 +2,8 @@
 
 A row's own margin is 0, its loss is log Σ_k exp t_ik. Written so, the loss, 1 − p of the own class
 and all slopes are sums of terms of one sign: they keep their digits where classes are separated.
-Arrays are (K, n), a class a row: sums over the classes are then sums of long vectors. They are
-where the rows are; what leaves are numbers, and arrays of features and classes.
+Arrays are (K, n), a class a row: sums over the classes are then sums of long vectors. They
+stay where the rows are; only numbers and arrays of features and classes leave.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class Multinomial:
         rows.centre_at(self.centre)
 
     def join(self, total: float, centre: Array, fit_intercept: bool) -> None:
-        """Become a part of a problem: with the N of all rows, their mean, and their intercept."""
+        """Become a part of a larger problem, with the N and the mean of all rows."""
         self.total, self.mu, self.fit_intercept = total, self.lam * total, fit_intercept
         self.centre = centre
         self.rows.centre_at(centre)
 
     def blocks(self) -> Iterator[slice]:
-        """Yield the rows in blocks, as long as nobody wants the solve to end."""
+        """Yield the rows in blocks; Ctrl-C and the deadline are checked between them."""
         n, height = len(self.codes), self.rows.height
         for first in range(0, n, height):
             _core.check()
@@ -112,7 +112,7 @@ class Multinomial:
     def basis(self, sample: int, deadline: float) -> tuple[Any, Any] | None:
         """Return the eigenvalues and eigenvectors of Σ_i c_i z_i z_iᵀ; None if time ran out.
 
-        They are of no more rows than `sample`, and where the rows are.
+        At most `sample` rows are used. The arrays stay where the rows are.
         """
         if self._basis is None:
             gram = self.rows.sample_gram(self.weight, sample, deadline)
@@ -128,18 +128,18 @@ def basis_of(gram: Any, xp: Any) -> tuple[Any, Any] | None:
     return xp.maximum(values.astype(np.float64), 0.0), vectors
 
 
-class Chances(NamedTuple):
-    """What the margins make."""
+class Softmax(NamedTuple):
+    """Probabilities and losses at some margins."""
 
     p: Any  #: (K, n), probabilities.
     short: Any  #: (n,), 1 − p of the own class.
     loss: Any  #: (n,), the losses.
 
 
-def chances(problem: Multinomial, margins: Any) -> Chances:
+def softmax(problem: Multinomial, margins: Any) -> Softmax:
     """Return probabilities and losses at some margins."""
     n, xp = margins.shape[1], problem.rows.xp
-    found = Chances(xp.empty_like(margins), xp.empty(n), xp.empty(n))
+    found = Softmax(xp.empty_like(margins), xp.empty(n), xp.empty(n))
     for part in problem.blocks():
         t, codes = margins[:, part], problem.codes[part]
         own = codes, xp.arange(len(codes))
@@ -157,18 +157,18 @@ def chances(problem: Multinomial, margins: Any) -> Chances:
 
 
 class RowLosses:
-    """Σ_i c_i log Σ_k exp t_ik at margins that it remembers, and along a line from there."""
+    """Σ_i c_i log Σ_k exp t_ik at given margins, and along a line from there."""
 
     def __init__(self, problem: Multinomial, margins: Any) -> None:
         self.problem, self.margins = problem, margins
-        self.at = chances(problem, margins)
+        self.at = softmax(problem, margins)
 
     def value(self) -> float:
         """Return the sum."""
         return self.problem.sum(self.at.loss)
 
     def margin_range(self) -> float:
-        """Return the distance of the margins from each other at most."""
+        """Return the largest difference of two margins."""
         return float(self.margins.max() - self.margins.min())
 
     def coupling(self) -> Array:
@@ -188,7 +188,7 @@ class RowLosses:
         return DualPoint(problem, problem.weighted(alpha))
 
     def restore(self, other: RowLosses) -> None:
-        """Go to where a copy of this was."""
+        """Go back to the point of a copy."""
         self.margins, self.at = other.margins, other.at
 
     # -- the line
@@ -199,15 +199,15 @@ class RowLosses:
         self.change = (
             problem.shifts(intercept) if coef is None else problem.margins(coef, intercept)
         )
-        self._tried: tuple[float, Any, Chances] | None = None
+        self._tried: tuple[float, Any, Softmax] | None = None
 
-    def _try(self, length: float) -> tuple[float, Any, Chances]:
+    def _try(self, length: float) -> tuple[float, Any, Softmax]:
         if self._tried is None or self._tried[0] != length:
             xp = self.problem.rows.xp
             margins = xp.empty_like(self.margins)
             for part in self.problem.blocks():
                 xp.add(self.margins[:, part], length * self.change[:, part], out=margins[:, part])
-            self._tried = length, margins, chances(self.problem, margins)
+            self._tried = length, margins, softmax(self.problem, margins)
         return self._tried
 
     def slope(self, length: float) -> Slope:
@@ -223,7 +223,7 @@ class RowLosses:
         return Slope(*map(self.problem.sum, (mean, curvature, size)))
 
     def move(self, length: float) -> None:
-        """Go along the line; what the search has tried last is known."""
+        """Go along the line; the point that the search tried last is kept."""
         _, self.margins, self.at = self._try(length)
         self._tried = None
 
@@ -270,16 +270,16 @@ class RowLosses:
 
 
 class Rounding(NamedTuple):
-    """What bounds of rounding are made of."""
+    """The sums that bound the rounding of a certificate."""
 
-    square: float  #: Σ_i c_i e_i², e_i how far the scores of row i can be from the truth.
+    square: float  #: Σ_i c_i e_i², e_i a bound on the error of the scores of row i.
     #: Σ_i ‖α_i‖‖x_i‖ and Σ_i ‖α_i‖ e_i.
     mass: float
     reach: float
 
 
 class DualPoint:
-    """Dual variables α, (K, n) numbers where the rows are."""
+    """Dual variables α, a (K, n) array that stays where the rows are."""
 
     def __init__(self, problem: Multinomial, alpha: Any) -> None:
         self.problem, self.alpha = problem, alpha
@@ -308,14 +308,14 @@ class DualPoint:
             here, weight = self.alpha[:, part], self.problem.weight
             step_of_rows = xp.broadcast_to(shift, here.shape)
             part_weight = None if weight is None else weight[part]
-            change = curved(
+            change = curvature_times(
                 xp, step_of_rows, losses.at.p[:, part], self.problem.codes[part], part_weight
             )
             xp.subtract(here, change, out=alpha[:, part])
         return DualPoint(self.problem, alpha)
 
     def rounding(self, losses: RowLosses, travel: float, hops: int, shift: float) -> Rounding:
-        """Say how far scores can be from the truth, margins being shifted by a number at most."""
+        """Bound the errors of scores whose margins were shifted by at most `shift`."""
         problem, xp = self.problem, self.problem.rows.xp
         size = xp.maximum(losses.margins.max(axis=0), -losses.margins.min(axis=0))
         size += shift
@@ -327,9 +327,9 @@ class DualPoint:
         return Rounding(problem.sum(error**2), mass, reach)
 
 
-def curved(xp: Any, scores: Any, p: Any, codes: Any, weight: Any) -> Any:
+def curvature_times(xp: Any, scores: Any, p: Any, codes: Any, weight: Any) -> Any:
     """Return c_i (diag p_i − p_i p_iᵀ) times the columns of `scores`."""
-    # From the own class on, differences keep their digits.
+    # Differences from the own class do not cancel.
     out = scores - scores[codes, xp.arange(len(codes))]
     out -= (p * out).sum(axis=0)
     out *= p

@@ -16,17 +16,17 @@ from adasdca.newton.moreau import Ridge
 
 Array = NDArray[np.float64]
 
-#: Share of the gradient that conjugate gradients may leave, at most.
+#: The largest relative residual of conjugate gradients (forcing term).
 FORCING = 0.25
-#: How much less they leave where steps gain little, at most.
+#: The smallest factor of it where steps gain little.
 TIGHTEST = 1e-6
 
 
 class MultinomialObjective:
     """N·P at a certified point, where b is best for W.
 
-    Nothing need be more exact than a relative gap of `tol` asks for. `mu` may be raised for a
-    while; certificates are those of the problem. `length` is that of the last step.
+    Nothing is computed more accurately than a relative gap of `tol` requires. `mu` may be raised
+    temporarily; certificates are those of the problem. `length` is that of the last step.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class MultinomialObjective:
         )
         known = self.point.certificate
         if 2.0 * known.rounding > known.gap and travel > 3.0 * float(np.linalg.norm(coef)):
-            # Of the long way here rounding is left in the margins: sum them up anew.
+            # Updates over a long path have left rounding in the margins: compute them again.
             self._begin(coef, self.point.intercept)
 
     def lost(self) -> float:
@@ -70,7 +70,7 @@ class MultinomialObjective:
         at = self.point
         known = at.certificate
         if self.mu == self.problem.mu and known.gap <= 2.0 * known.rounding:
-            return 0.0  # the bound of rounding is all that is left
+            return 0.0  # the gap is the bound of rounding alone
         right = self.problem.mu * at.u - self.mu * at.coef
         # Loose far away and tight near the optimum, so that the last steps are quadratic; but no
         # tighter than the goal asks for, the gap being a squared gradient.
@@ -99,7 +99,7 @@ class MultinomialObjective:
 
         def slope(length: float) -> Slope:
             rows, own = self._losses.slope(length), line(length)
-            # Where the line is nearly that of all scores alike, U has more rounding than margins.
+            # Where all scores change nearly alike, U has more rounding than the margins.
             size = rows.size + mu * own.size + self._noise
             return Slope(rows.value + mu * own.value, rows.curvature + mu * own.curvature, size)
 

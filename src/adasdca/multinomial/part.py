@@ -1,8 +1,7 @@
 """One part of the rows of a multinomial model, and the sums over it that a solve asks for.
 
-A part keeps losses and dual points of its rows under numbers that the asker chooses. What goes in
-and comes out are arrays of features and classes and single numbers: a part may be in another
-process.
+A part stores losses and dual points of its rows under numbers that the caller chooses. Arguments
+and results are arrays of features and classes and single numbers: a part may be in another process.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from adasdca.problem.data import Rows
 
 Array = NDArray[np.float64]
 
-#: Commands after which a part is another one.
+#: Commands that change a part.
 CHANGES = frozenset(("centre", "losses", "aim", "move", "dual", "shift", "forget"))
-#: Commands that go through the rows.
+#: Commands that pass over the rows.
 PASSES = frozenset(
     ("facts", "losses", "aim", "combine", "curve", "diagonal", "formed", "sample_gram")
 )
-#: Commands that losses carry out as they are.
+#: Commands that are methods of the losses.
 FORWARDED = frozenset(("coupling", "aim", "slope"))
 
 
@@ -88,7 +87,7 @@ class ClassPart:
         self._problem.join(self._whole, centre, self._free)
 
     def forget(self, vectors: list[int], terms: list[int], spaces: list[int]) -> None:
-        """Drop what nobody can ask for any more."""
+        """Drop what the caller holds no more."""
         for number in vectors:
             self._duals.pop(number, None)
         for number in terms:

@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.preprocessing import LabelBinarizer
 
 from adasdca.estimators._guard import guarded
-from adasdca.sklearn._fits import CertifiedFit, classes_of
+from adasdca.sklearn._fits import CertifiedFit
 
 
 def _steps(solutions: list[Any]) -> int:
@@ -31,12 +31,7 @@ class LogisticRegression(CertifiedFit, linear.LogisticRegression):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
         """Fit the model; see scikit-learn's."""
         self._keeps_single = self.solver != "liblinear"  # as there
-        X, y, weight = self._read(X, y, sample_weight)
-        self.classes_ = classes_of(y, self)
-        solutions = self._fit_labels(X, y, self.classes_, weight)
-        kind = np.float32 if self._single else np.float64
-        self.coef_ = np.vstack([s.coef for s in solutions]).astype(kind)
-        self.intercept_ = np.hstack([s.intercept for s in solutions]).astype(kind)
+        solutions = self._fit_labels(X, y, sample_weight)
         self.n_iter_ = np.array([_steps(solutions)], dtype=np.int32)
         return self
 
@@ -54,14 +49,9 @@ class LinearSVC(CertifiedFit, svm.LinearSVC):
     @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit the model; see scikit-learn's."""
-        X, y, weight = self._read(X, y, sample_weight)
-        self.classes_ = classes_of(y, self)
-        solutions = self._fit_labels(X, y, self.classes_, weight)
-        self.coef_ = np.vstack([s.coef for s in solutions])
-        self.intercept_ = np.array([s.intercept for s in solutions])
+        self.n_iter_ = _steps(self._fit_labels(X, y, sample_weight))
         if not self.fit_intercept:
             self.intercept_ = 0.0
-        self.n_iter_ = _steps(solutions)
         return self
 
 
@@ -78,13 +68,8 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
     @guarded
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
         """Fit the model; see scikit-learn's."""
-        X, y, weight = self._read(X, y, sample_weight)
-        self.classes_ = classes_of(y, self)
-        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(y)
-        solutions = self._fit_labels(X, y, self.classes_, weight)
-        kind = np.float32 if self._single else np.float64
-        self.coef_ = np.vstack([s.coef for s in solutions]).astype(kind)
-        self.intercept_ = np.array([s.intercept for s in solutions], dtype=kind)
+        self._fit_labels(X, y, sample_weight)
+        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(self.classes_)
         self.n_iter_, self.solver_ = None, "adasdca"
         return self
 

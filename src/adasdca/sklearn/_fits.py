@@ -103,13 +103,23 @@ class CertifiedFit:
         columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         return self._solutions(X, objective_of(self), list(columns), [weight] * len(columns))
 
-    def _fit_labels(self, X: Any, y: Any, classes: Any, weight: Array | None) -> list[Any]:
-        """Solve for classes: one problem of two, one each or a multinomial one of more."""
+    def _fit_labels(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
+        """Solve for classes: one problem of two, one each or a multinomial one of more.
+
+        Sets `classes_`, `coef_` and `intercept_`.
+        """
+        X, y, weight = self._read(X, y, sample_weight)
+        self.classes_ = classes = classes_of(y, self)
         objective = objective_of(self)
         targets, weights = split_classes(classes, objective, y, weight)
         if len(classes) > 2 and objective.multinomial:
-            return [self._multinomial(X, objective, targets[0], weights[0], len(classes))]
-        return self._solutions(X, objective, targets, weights)
+            found = [self._multinomial(X, objective, targets[0], weights[0], len(classes))]
+        else:
+            found = self._solutions(X, objective, targets, weights)
+        kind = np.float32 if self._single else np.float64
+        self.coef_ = np.vstack([s.coef for s in found]).astype(kind)
+        self.intercept_ = np.hstack([s.intercept for s in found]).astype(kind)
+        return found
 
     def _solutions(
         self,
@@ -121,15 +131,9 @@ class CertifiedFit:
         starts = self._starts(len(targets), X.shape[0])
         solutions, lams = [], []
         for k, (each, weight) in enumerate(zip(targets, weights, strict=True)):
-            problem: dict[str, Any] = {
-                "loss": objective.loss,
-                "lam": self._lam(objective, X, each, weight, k),
-                "l1_ratio": objective.l1_ratio if objective.penalised(k) else 0.0,
-                "bounds": objective.bounds,
-                "sample_weight": weight,
-                "fit_intercept": objective.fit_intercept,
-                "intercept_scaling": objective.intercept_scaling,
-            }
+            problem = objective.problem(self._lam(objective, X, each, weight, k), weight)
+            if not objective.penalised(k):
+                problem["l1_ratio"] = 0.0
             solution = solve(
                 X,
                 each,

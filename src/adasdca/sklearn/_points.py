@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from adasdca.certification import certify
-from adasdca.multinomial.certification import certify_multinomial
+from adasdca.multinomial.certificate import certify_multinomial
 from adasdca.problem.losses import Loss
 
 Array = NDArray[np.float64]
