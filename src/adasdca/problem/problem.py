@@ -153,7 +153,7 @@ class Problem:
 
     @property
     def resting_intercept(self) -> float | None:
-        """An intercept with which no row has a loss at w = 0, where P is 0 then; None without one."""
+        """An intercept with which no row has a loss at w = 0: P is 0 there. None without one."""
         loss, y = self.loss, self.y
         if not self.fit_intercept or loss.kind != "regression" or len(y) == 0:
             return None
