@@ -48,8 +48,10 @@ class Policy:
     warm_up : float
         Epochs come first while they cost less than this share of the second-order phase.
     nearly : float
-        Once epochs have cost as much as the second-order phase, they go on only if those left are
-        foretold to cost less than this share of it.
+        The second-order phase comes as soon as it is foretold to cost less than this share of the
+        epochs left: these are foretold to a factor of two, and the next one costs little and tells
+        more. Once epochs have cost as much as the phase, they go on only if those left are foretold
+        to cost less than this share of it.
     quadratic_epochs : float
         Epochs that a squared loss takes at least, against its one Newton step.
     small : int

@@ -164,8 +164,9 @@ class AutoSchedule:
         """Take note of what the last plan did to the gap."""
         # The gap of a smooth problem falls by about the same share in every epoch, the relative one
         # not while the objective falls as fast. With kinks early epochs tell too much in any case.
-        smooth = self._second.smooth
-        gap, self._enough = (survey.gap, self._tol * survey.primal) if smooth else (relative, self._tol)
+        gap, self._enough = relative, self._tol
+        if self._second.smooth:
+            gap, self._enough = survey.gap, self._tol * survey.primal
         if self._last is None:
             self._marks = ((0, gap),)
             return
@@ -253,7 +254,7 @@ class AutoSchedule:
         again = self._digit * math.log(max(relative / self._tol, 1.0))
         price = max(self._second.cost(survey, steps), min(self._second.spent, again))
         late = self._spent > price and left * epoch > policy.nearly * price
-        pays = price < left * epoch or late
+        pays = price < policy.nearly * left * epoch or late
         # Where epochs crawl, the phase has its turn whatever it costs: as much as these had.
         tried = self._crawls and self._spent < left * epoch
         other = self._spent if self._crawls else left * epoch
@@ -263,6 +264,7 @@ class AutoSchedule:
             return price < math.inf
         if self._spent < self._turn:
             return False
-        if self._epochs < policy.warm_epochs(self._second.problem.loss) and self._spent + epoch < policy.warm_up * price:
+        warming = self._epochs < policy.warm_epochs(self._second.problem.loss)
+        if warming and self._spent + epoch < policy.warm_up * price:
             return False
         return pays or (tried and price < math.inf)
