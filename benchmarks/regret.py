@@ -62,7 +62,7 @@ class Forced(AutoSchedule):
         if strategy.adaptive is not None:
             self._wide = not strategy.adaptive
 
-    def _few_matter(self, survey: Any, relative: float) -> bool:
+    def _few_matter(self, survey: Any) -> bool:
         return bool(self._strategy.adaptive) and survey.active > 0 and self._epochs > 0
 
     def _second_order_pays(self, *args: Any) -> bool:

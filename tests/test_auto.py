@@ -189,3 +189,27 @@ def test_the_best_point_is_returned_and_the_goal_is_its_own():
             sol = solve(X, y, loss=loss, lam=1e-3, tol=tol, fit_intercept=True, random_state=0)
             assert sol.converged
             assert sol.gap <= tol * sol.primal
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_epochs_are_judged_by_the_gap_itself(seed):
+    """The relative gap is near 1 while the objective falls as fast: four epochs are enough."""
+    X, y = adasdca.datasets.load_mushrooms()
+    sol = solve(
+        X, y, loss="squared_hinge", lam=1 / len(y), tol=1e-2, method="auto", random_state=seed
+    )
+    assert sol.converged
+    assert {phase.name for phase in sol.phases} == {"permutation", "adaptive"}
+
+
+def test_one_epoch_comes_before_steps_where_every_row_has_curvature():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 10)) @ rng.standard_normal((10, 250))
+    X += rng.standard_normal(X.shape)
+    y = np.where(X[:, 0] + 10.0 * rng.standard_normal(2000) > 0, 1.0, -1.0)
+    sol = solve(X, y, loss="logistic", lam=1 / 2000, tol=1e-6, method="auto", random_state=0)
+    assert sol.converged
+    assert [(phase.name, phase.rounds) for phase in sol.phases] == [
+        ("permutation", 1),
+        ("Newton", 1),
+    ]

@@ -190,4 +190,4 @@ def test_first_steps_without_curvature_are_blind(loss, flat):
     second, _ = phase_of(loss, 1e-3)
     assert second.flat is flat
     policy = second.policy
-    assert policy.first_steps(3.0, 1.0, True) > policy.first_steps(3.0, 1.0, False)
+    assert policy.steps(1.0, 3.0, 1.0, True) > policy.steps(1.0, 3.0, 1.0, False)

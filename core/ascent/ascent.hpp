@@ -117,7 +117,7 @@ inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> indices, S
             if (change == 0) continue;
             state.beta = l.sign * b_new;
             move(row, state.scale * change, u, w, g);
-            bias.move(state.scale * change, is_free(loss, b_new));
+            if (bias.square != 0) bias.move(state.scale * change, is_free(loss, b_new));
         }
         bias.keep(it, k);
         return k;

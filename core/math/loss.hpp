@@ -170,7 +170,8 @@ struct Logistic {
     // may be taken to be at most 0, where f is convex and rising; it lies below c = q b - z. Near
     // the solution of the whole problem -z is nearly the root, so Newton starts there; held below 0
     // and c, it oversteps at most once and then closes in from one side.
-    double step(double b, double z, double, double q) const {
+    // (Inlined: a call for every update would load its constants anew.)
+    ADASDCA_INLINE double step(double b, double z, double, double q) const {
         const bool above = z + q * (0.5 - b) < 0;  // f(0) < 0
         z = above ? -z : z;
         b = above ? 1.0 - b : b;
@@ -209,7 +210,7 @@ struct Logistic {
     // s at the root from the last Newton move m, by the series of s(x(m)) to fourth order: what it
     // leaves is below m^5. (One exponential less a step: 49 -> 42 ns on w8a, 55 -> 42 on ijcnn1.)
     // steady = 1/f', bent = 1 - 1/f'.
-    static double finish(double e, double m, double steady, double bent) {
+    ADASDCA_INLINE static double finish(double e, double m, double steady, double bent) {
         const double inverse = 1.0 / (1.0 + e);
         const double s = e * inverse, slope = s * inverse, t = (1.0 - e) * inverse;  // t = 1 - 2 s
         const double u = 1.0 / 6 - slope, g = bent * t;

@@ -63,6 +63,7 @@ class AutoSchedule:
         self._rate = policy.first_rate  # fall of log gap in an epoch
         self._crawls = False  # whether many epochs have not made it e times as small
         self._marks: tuple[tuple[int, float], ...] = ()  # epochs done, and the least gap by then
+        self._enough = 0.0  # the gap to be reached, about
         self._stalled = 0  # plans in a row that did nothing to the gap
         self._goal = 1.0  # how much finer than asked for the second-order phase is to end
         self._final = self._second.small  # whether it is to go on to the last digits
@@ -75,7 +76,7 @@ class AutoSchedule:
         """Whether the one step of a quadratic function costs less than its epochs."""
         if not self._second.quadratic:
             return False
-        rounds = self._rounds(n, math.inf) if self._wide else 1
+        rounds = self._rounds(n) if self._wide else 1
         epoch = min(self._costs.epoch(n, False, rounds), self._costs.epoch(n, True))
         return self._costs.newton(1.0, n) < self._policy.quadratic_epochs * epoch
 
@@ -91,7 +92,7 @@ class AutoSchedule:
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
         n, relative = survey.n, survey.relative_gap
-        self._learn(relative)
+        self._learn(survey, relative)
         if self._last is None and self._ascends:
             self._look_at_rows(survey)
         second = self._last is not None and self._last[0] == "second order"
@@ -110,8 +111,8 @@ class AutoSchedule:
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
-        adaptive = self._few_matter(survey, relative)
-        rounds = self._rounds(n, relative, adaptive)
+        adaptive = self._few_matter(survey)
+        rounds = self._rounds(n, adaptive)
         # Surveys of wide data cost as much as epochs.
         epoch = self._costs.epoch(n, adaptive, rounds if self._wide else 1)
         if self._second_order_pays(survey, relative, epoch):
@@ -124,7 +125,7 @@ class AutoSchedule:
         self._last = ("permutation", relative)
         return Permutations(rounds, key, "permutation")
 
-    def _rounds(self, n: int, relative: float, adaptive: bool = False) -> int:
+    def _rounds(self, n: int, adaptive: bool = False) -> int:
         """Return how many epochs to run before the next survey.
 
         Far from the goal a survey after every one is half the cost of the epoch.
@@ -133,7 +134,7 @@ class AutoSchedule:
         if n >= policy.long_order or (adaptive and not self._wide):
             return 1
         if self._last:
-            left = policy.share_ahead * self._epochs_left(relative)
+            left = policy.share_ahead * self._epochs_left()
         else:
             left = policy.first_permutations(self._digits, self._gamma) if self._wide else 1.0
         most = policy.wide_permutations if self._wide else policy.permutations
@@ -141,13 +142,13 @@ class AutoSchedule:
             most = policy.wide_draws
         return max(round(min(left, most)), 1)
 
-    def _few_matter(self, survey: Survey, relative: float) -> bool:
+    def _few_matter(self, survey: Survey) -> bool:
         """Whether adaptive probabilities are worth their drawing."""
         policy = self._policy
         if self._wide and (self._dense or not self._last):
             return False
         few = survey.active > 0 and survey.effective_share < policy.adaptive_below
-        slow = not (self._wide and self._second.smooth) or self._epochs_left(relative) > policy.slow
+        slow = not (self._wide and self._second.smooth) or self._epochs_left() > policy.slow
         slow |= self._last is not None and self._last[0] == "adaptive"
         return few and slow and survey.n >= policy.adaptive_rows
 
@@ -159,19 +160,24 @@ class AutoSchedule:
         least = relative_gap(survey.certificate.rounding, survey.primal) if exact else 0.0
         return self._second.plan(survey, self._goal * max(self._tol, least), self._final, most)
 
-    def _learn(self, relative: float) -> None:
+    def _learn(self, survey: Survey, relative: float) -> None:
         """Take note of what the last plan did to the gap."""
+        # The gap of a smooth problem falls by about the same share in every epoch, the relative one
+        # not while the objective falls as fast. With kinks early epochs tell too much in any case.
+        gap, self._enough = relative, self._tol
+        if self._second.smooth:
+            gap, self._enough = survey.gap, self._tol * survey.primal
         if self._last is None:
-            self._marks = ((0, relative),)
+            self._marks = ((0, gap),)
             return
         kind, before = self._last
         self._stalled = self._stalled + 1 if abs(relative - before) <= 1e-9 * before else 0
         if kind != "second order":
-            self._learn_rate(relative)
+            self._learn_rate(gap)
         elif self._second.cut:
             gained = math.log(before / relative) if 0 < relative < before else 0.0
             self._digit = self._second.last_spent / gained if gained > 0 else math.inf
-            self._marks = ((self._epochs, relative),)
+            self._marks = ((self._epochs, gap),)
             self._turn = self._spent + self._second.last_spent
         else:
             self._goal *= 0.1
@@ -180,40 +186,31 @@ class AutoSchedule:
             self._exhausted = self._exhausted + 1 if idle else 0
         self._least = min(self._least, before, relative)
 
-    def _learn_rate(self, relative: float) -> None:
+    def _learn_rate(self, gap: float) -> None:
         """Take note of how fast the least gap falls, since it was e times as large."""
         policy = self._policy
-        least = min(relative, self._marks[-1][1])
+        least = min(gap, self._marks[-1][1])
         marks = (*self._marks, (self._epochs, least))
         first = next((k for k in reversed(range(len(marks))) if marks[k][1] >= math.e * least), 0)
         self._marks = marks[first:]
-        then, gap = marks[first]
-        fall = math.log(gap / least) if 0 < least < math.inf else 1.0
+        then, before = marks[first]
+        fall = math.log(before / least) if 0 < least < math.inf else 1.0
         since = max(self._epochs - then, 1)
         # One epoch may do nothing by chance; several in a row will go on like that (mushrooms,
         # absolute loss with an intercept, lam = 0.01/n: 1000 epochs were not enough).
-        # A dual far below the objective may rise as it likes: the relative gap is about 1.
-        self._crawls = since >= policy.crawl * (2 if least > policy.saturated else 1)
+        self._crawls = since >= policy.crawl
         slowest = max(min(policy.first_rate, 0.5 * self._rate), policy.least_rate)
-        if self._just_begun:
-            fall *= policy.after_first
         self._rate = max(fall / since, 0.0 if self._crawls else slowest)
 
-    def _epochs_seen(self, relative: float) -> float:
+    def _epochs_seen(self) -> float:
         """Return the epochs to the goal from the least gap, at the last rate."""
-        need = math.log(max(min(relative, self._marks[-1][1]) / self._tol, 1.0))
+        need = math.log(max(self._marks[-1][1] / max(self._enough, 1e-300), 1.0))
         return need / max(self._rate, 1e-300)
 
-    def _epochs_left(self, relative: float) -> float:
+    def _epochs_left(self) -> float:
         """Return the same, but no more than twice those done and 3 unless many have shown it."""
-        left = self._epochs_seen(relative)
+        left = self._epochs_seen()
         return left if self._crawls else min(3.0 + 2.0 * self._epochs, left)
-
-    @property
-    def _just_begun(self) -> bool:
-        """Whether one epoch was done, from duals of 0, and has shown little of the rate."""
-        begun = self._marks[-1][1] < self._policy.begun
-        return self._epochs == 1 and self._second.smooth and begun
 
     def _look_at_rows(self, survey: Survey) -> None:
         """Take note of q/γ of an ordinary row, by which the others strain against its steps."""
@@ -231,19 +228,14 @@ class AutoSchedule:
         policy = self._policy
         need = math.log(max(relative / self._tol, 1.0))
         foreseen = policy.first_epochs(need / math.log(10.0), self._strain, survey.gamma > 0)
-        if not self._last and relative < policy.midway:
-            # A warm start, from where a step doubles the digits.
-            steps = max(math.log2(self._digits / -math.log10(relative)), 1.0)
-            return steps, self._epochs_left(relative)
-        if not self._last:  # nothing is known yet but what such data took before
-            left = policy.first_permutations(self._digits, self._gamma) if self._wide else foreseen
-            return policy.first_steps(self._digits, self._strain, self._second.flat), left
-        left = self._epochs_left(relative)
-        if not self._wide and need > 0 and not self._just_begun:
-            left = self._epochs_seen(relative)
-            if not self._second.smooth:
-                left = policy.blend(left, foreseen, self._epochs)
-        return policy.steps(relative), left
+        flat = self._second.flat and not survey.moved
+        steps = policy.steps(relative, self._digits, self._strain, flat)
+        if not self._last and not survey.moved:  # nothing is known but what such data took before
+            first = policy.first_permutations(self._digits, self._gamma)
+            return steps, first if self._wide else foreseen
+        if self._wide or need == 0:
+            return steps, self._epochs_left()
+        return steps, policy.blend(self._epochs_seen(), foreseen, self._epochs)
 
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
         policy = self._policy
@@ -262,7 +254,7 @@ class AutoSchedule:
         again = self._digit * math.log(max(relative / self._tol, 1.0))
         price = max(self._second.cost(survey, steps), min(self._second.spent, again))
         late = self._spent > price and left * epoch > policy.nearly * price
-        pays = price < left * epoch or late
+        pays = price < policy.nearly * left * epoch or late
         # Where epochs crawl, the phase has its turn whatever it costs: as much as these had.
         tried = self._crawls and self._spent < left * epoch
         other = self._spent if self._crawls else left * epoch
@@ -272,7 +264,7 @@ class AutoSchedule:
             return price < math.inf
         if self._spent < self._turn:
             return False
-        warming = not self._second.quadratic and self._epochs < policy.warm_epochs
+        warming = self._epochs < policy.warm_epochs(self._second.problem.loss)
         if warming and self._spent + epoch < policy.warm_up * price:
             return False
         return pays or (tried and price < math.inf)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.auto.costs import Costs
+from adasdca.auto.costs import FEW, Costs
 from adasdca.auto.policy import Policy
 from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
@@ -36,8 +36,6 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-#: Most features of Newton steps that are taken in one call.
-FEW = 64
 #: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
 LEFT = 0.5
 
