@@ -38,6 +38,8 @@ FALLING = 0.9
 FEASIBLE = 1e-12
 #: Steps in a row that do not lessen the gap, where nothing but rounding is left; and most steps.
 IDLE, MOST = 5, 100
+#: What is left of the path may cost so many times the budget of the whole phase.
+STRETCH = 3.0
 #: Steps that are expected from the beginning, and over how many the pace is taken.
 EXPECTED, PACE = 24.0, 6
 
@@ -133,7 +135,8 @@ class CentralPath:
             When to stop, on the clock of `time.perf_counter`.
         budget : Budget, optional
             What the steps may cost. What is left of the path is gone all the same if it is
-            expected to be no longer than what lies behind: half of it would be lost otherwise.
+            expected to be no longer than what lies behind, or to cost a few times the budget: its
+            end is foreseen, that of anything else is not.
         most : int
             Most steps of the whole path.
         """
@@ -145,7 +148,8 @@ class CentralPath:
             best, gap = self._look(best, target)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
-            short = self.steps_left(target) <= self._steps
+            left = self.steps_left(target)
+            short = left <= self._steps or left * budget.path <= STRETCH * budget.most
             if (budget.over and not short) or time.perf_counter() >= deadline:
                 return best, Ending.TIME
             budget.pay(budget.path)

@@ -202,6 +202,8 @@ class Multipliers:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
+            if hard and lost is not None:
+                return best, Ending.STEPS  # the path will not mind
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
                 length = max(BLUNTER * length if length > 0 else widest, self._least(best))
