@@ -23,9 +23,8 @@ CACHE = 2**24
 #: so many times as long, and a feature itself so many times an entry in a pass and in an iteration
 #: (62,061 features, 80 entries a row: a survey takes 3.5 ms, without these 1.0 was foretold).
 NEAR, SCATTERED, FEATURE, FEATURES = 2**17, 3.0, 15.0, 30.0
-#: The largest system that is factorised. A factorisation cannot be interrupted: this one takes
-#: about 0.3 s, and 72 MB.
-MOST_UNKNOWNS = 3000
+#: The largest system that is factorised: about 1.5 s, and 200 MB.
+MOST_UNKNOWNS = 5000
 #: Rows a feature, least and most, whose curvature is enough for a Newton step where it changes
 #: smoothly: such steps are as many as full ones, or two more (cov1 logistic: 299 -> 200 ms).
 SAMPLE = 300, 600

@@ -86,12 +86,18 @@ class CentralPath:
         self.follow(best, 0.0, math.inf, most=steps)
 
     def steps_left(self, target: float) -> float:
-        """Return how many steps more are expected to a relative gap, at the pace of the last."""
+        """Return how many steps more are expected to a relative gap.
+
+        That is at the pace of the last ones, once there have been as many as usual: the first ones
+        may bring nothing, and the last ones most.
+        """
+        usual = EXPECTED - self._steps
         if self._steps < PACE or not self._gaps[-1] < 1:
-            return max(EXPECTED - self._steps, 1.0)
+            return max(usual, 1.0)
         fall = math.log(min(self._gaps[-1 - PACE], 1.0) / self._gaps[-1]) / PACE
         need = math.log(max(self._gaps[-1] / max(target, 1e-15), 1.0))
-        return min(need / fall, MOST) if fall > 0 else MOST
+        left = min(need / fall, MOST) if fall > 0 else MOST
+        return min(left, usual) if usual >= PACE else left
 
     def _begin(self, b: float, duals: Any, d: int) -> None:
         """Begin at w = 0 and at an intercept; the duals tell the weight of the rows."""
