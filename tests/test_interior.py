@@ -160,6 +160,19 @@ def test_a_path_that_was_left_is_gone_on(regulariser):
     assert path.steps_left(1e-6) == 0.0
 
 
+@pytest.mark.parametrize(("most", "whole"), [(10.0, True), (1.0, False)])
+def test_a_path_that_costs_little_more_than_the_budget_is_not_left(most, whole):
+    X, y = data("hinge", False)
+    problem = Problem.checked(X, y, loss="hinge", lam=1e-6, l1_ratio=0.5)
+    backend = LocalBackend(problem)
+    seen = backend.survey(frozenset())
+    best = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+    budget = Budget(most=most, path=1.0, spent=most)
+    best, ending = CentralPath.of(backend).follow(best, 1e-6, FOREVER, budget)
+    assert ending is (Ending.REACHED if whole else Ending.TIME)
+    assert (budget.spent > most) == whole
+
+
 def test_not_for_a_loss_whose_curvature_varies():
     X, y = cases.make_data("logistic")
     assert LocalBackend(Problem.checked(X, y, loss="logistic", lam=1.0)).interior() is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -169,7 +170,7 @@ class CpuInterior:
 
 
 def _factorise(
-    matrix: Array, diagonal: float | Array, deadline: float
+    matrix: Array, diagonal: float | Array, deadline: float = math.inf
 ) -> Callable[[Array], Array] | None:
     """Return a solver with diag(diagonal) + the lower triangle given, scaled to a diagonal of 1.
 

@@ -49,9 +49,9 @@ HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
 #: takes. It is good for about seven digits: rounds that have these go on.
 PATIENCE, DIGITS = 12.0, 1e-7
-#: The same after a round that was given up: the next ones are as hard (basehock, squared hinge,
-#: elastic net, C = 1e4: 250 more Newton steps, where the path takes 20).
-SHORT = 1.0
+#: The same after a round that was given up: most often the next ones are as hard (basehock, squared
+#: hinge, elastic net, C = 1e4: 250 more Newton steps, where the path takes 20).
+SHORT = 6.0
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.

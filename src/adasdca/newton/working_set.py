@@ -7,6 +7,7 @@ lifted point; features that it finds to be moved join the set.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -28,8 +29,8 @@ Array = NDArray[np.float64]
 #: Features of the first set, if no more than these have moved: as many as there are rows, which
 #: a lasso moves at most, but for so few or so many.
 FIRST, MOST_FIRST = 200, 1000
-#: A set of more than this share of the features has all.
-MOST_OF = 0.5
+#: Features of a set for each one that has moved or is moved: the others are those that move next.
+BESIDE = 1.25
 #: The set may grow by this factor, and shrinks to what has moved.
 GROWTH = 2
 #: How exactly a set is solved, in units of the whole problem's gap.
@@ -121,19 +122,18 @@ def solve_on_features(
 def _choose(
     regularizer: Regularizer, w: Array, u: Array, rest: Array, squares: Array, size: int
 ) -> NDArray[np.intp]:
-    """Return the features that have moved, and those that the duals move first.
+    """Return the features that have moved, those that the duals move, and some that they move next.
 
     Feature j stays at rest while u_j is in ∂g_j(rest), and moves of the duals by δ move u_j by
     |x_j||δ| at most: what u_j has left, over |x_j|, is how far the duals may move, and below 0 where
     they move it already.
     """
     moved = w != rest
-    count = max(size, GROWTH * int(np.count_nonzero(moved)))
-    if count > MOST_OF * len(w):
-        return np.arange(len(w))
     low = regularizer.nearest_slope(rest, np.full_like(u, -np.inf))
     high = regularizer.nearest_slope(rest, np.full_like(u, np.inf))
     room = np.full_like(u, np.inf)
     np.divide(np.minimum(u - low, high - u), np.sqrt(squares), out=room, where=squares > 0)
     room[moved] = -np.inf
+    most = max(size, GROWTH * int(np.count_nonzero(moved)))
+    count = min(math.ceil(BESIDE * max(np.count_nonzero(room < 0), 1)), most, len(w))
     return np.sort(np.argpartition(room, count - 1)[:count])
