@@ -49,9 +49,9 @@ HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
 #: takes. It is good for about seven digits: rounds that have these go on.
 PATIENCE, DIGITS = 12.0, 1e-7
-#: The same after a round that was given up: most often the next ones are as hard (basehock, squared
-#: hinge, elastic net, C = 1e4: 250 more Newton steps, where the path takes 20).
-SHORT = 6.0
+#: Rounds in a row that are given up, after which they do so at once (basehock, squared hinge, elastic
+#: net, C = 1e4: six of them, and 100 steps more, where the path takes 20).
+VAIN = 3
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -82,12 +82,7 @@ class Patience:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self._budget, self._begun = budget, budget.spent
-        self.until(PATIENCE)
-
-    def until(self, steps: float) -> None:
-        """Allow as much as so many steps along the path cost, from the beginning on."""
-        self._until = self._begun + steps * self._budget.path
+        self._budget, self._until = budget, budget.spent + PATIENCE * budget.path
 
     def lost(self) -> bool:
         """Whether they have cost that."""
@@ -210,10 +205,8 @@ class Multipliers:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
-            if hard and patience is not None:
-                patience.until(SHORT)
-                if lost is not None and lost():
-                    return best, Ending.STEPS
+            if hard >= VAIN and lost is not None:
+                return best, Ending.STEPS
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
                 length = max(BLUNTER * length if length > 0 else widest, self._least(best))
