@@ -15,8 +15,10 @@ from adasdca.backends.interior import CpuInterior, _factorise
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
+from adasdca.newton.multipliers import Multipliers
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
+from second_order import solver
 
 FOREVER = 1e18
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
@@ -219,3 +221,26 @@ def test_hard_problems_take_few_steps(loss, options, monkeypatch):
     y = np.where(X @ rng.normal(size=600) + rng.normal(size=300) > 0, 1.0, -1.0)
     options = {"loss": loss, "lam": 1 / (1e6 * 300), "fit_intercept": True, **options}
     assert counted_steps(monkeypatch, X, y, **options) <= 150
+
+
+def test_rounds_that_come_to_nothing_give_way(monkeypatch):
+    """Three of them in a row, however much they may cost."""
+    X, y = data("hinge", False)
+    problem = Problem.checked(X, y, loss="hinge", lam=1e-6, l1_ratio=0.5)
+    backend = LocalBackend(problem)
+    seen = backend.survey(frozenset())
+    rounds = 0
+
+    def given_up(objective, enough, deadline, most, look):
+        nonlocal rounds
+        rounds += 1
+        return Ending.STEPS, most
+
+    monkeypatch.setattr("adasdca.newton.multipliers.minimise", given_up)
+    path, budget = CentralPath.of(backend), Budget(path=1.0)
+    best, ending = Multipliers(backend, problem, solver("features"), path=path, budget=budget).run(
+        seen, 1e-6, FOREVER
+    )
+    assert (rounds, ending) == (3, Ending.REACHED)
+    assert path.begun
+    assert best.certificate.relative_gap <= 1e-6

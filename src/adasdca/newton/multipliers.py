@@ -49,8 +49,8 @@ HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
 #: takes. It is good for about seven digits: rounds that have these go on.
 PATIENCE, DIGITS = 12.0, 1e-7
-#: Rounds in a row that are given up, after which they do so at once (basehock, squared hinge, elastic
-#: net, C = 1e4: six of them, and 100 steps more, where the path takes 20).
+#: Rounds in a row that are given up, after which they do so at once (basehock, squared hinge,
+#: elastic net, C = 1e4: six of them, and 100 steps more, where the path takes 20).
 VAIN = 3
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6

@@ -26,7 +26,7 @@ from adasdca.problem.regularizers import Regularizer
 
 Array = NDArray[np.float64]
 
-#: Features of the first set, if no more than these have moved: as many as there are rows, which
+#: Most features of the first set, if no more have moved: as many as there are rows, which is what
 #: a lasso moves at most, but for so few or so many.
 FIRST, MOST_FIRST = 200, 1000
 #: Features of a set for each one that has moved or is moved: the others are those that move next.
@@ -125,8 +125,8 @@ def _choose(
     """Return the features that have moved, those that the duals move, and some that they move next.
 
     Feature j stays at rest while u_j is in ∂g_j(rest), and moves of the duals by δ move u_j by
-    |x_j||δ| at most: what u_j has left, over |x_j|, is how far the duals may move, and below 0 where
-    they move it already.
+    |x_j||δ| at most: what u_j has left, over |x_j|, is how far the duals may move. It is below 0
+    where they move it already.
     """
     moved = w != rest
     low = regularizer.nearest_slope(rest, np.full_like(u, -np.inf))
@@ -135,5 +135,5 @@ def _choose(
     np.divide(np.minimum(u - low, high - u), np.sqrt(squares), out=room, where=squares > 0)
     room[moved] = -np.inf
     most = max(size, GROWTH * int(np.count_nonzero(moved)))
-    count = min(math.ceil(BESIDE * max(np.count_nonzero(room < 0), 1)), most, len(w))
+    count = min(math.ceil(BESIDE * max(int(np.count_nonzero(room < 0)), 1)), most, len(w))
     return np.sort(np.argpartition(room, count - 1)[:count])
