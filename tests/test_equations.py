@@ -9,6 +9,7 @@ import adasdca
 import cases
 from adasdca.auto.costs import Costs
 from adasdca.auto.second_order import EquationChoice
+from adasdca.backends import blas
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
 from adasdca.newton.equations import ConjugateGradients, Equations, conjugate_gradients
@@ -322,3 +323,17 @@ def test_products_weighted_by_features_leave_nothing_unwritten():
         assert not np.triu(matrix, 1).any()
         X = problem.rows.matrix.toarray()[rows]
         np.testing.assert_allclose(matrix, np.tril((X / diagonal) @ X.T), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 20, 50])
+def test_a_factorisation_by_panels(n, monkeypatch):
+    monkeypatch.setattr(blas, "WHOLE", 0)
+    monkeypatch.setattr(blas, "PANEL", 7)
+    rng = np.random.default_rng(n)
+    X, right = rng.normal(size=(n, n + 3)), rng.normal(size=n)
+    matrix = X @ X.T
+    solve = blas.cholesky(np.tril(matrix), 0.5)
+    np.testing.assert_allclose((matrix + 0.5 * np.eye(n)) @ solve(right), right, atol=1e-10)
+    assert blas.cholesky(np.tril(matrix), 0.5, deadline=time.perf_counter()) is None
+    matrix[-1, -1] = -1.0
+    assert blas.cholesky(np.tril(matrix), 0.5) is None

@@ -45,6 +45,22 @@ def test_inner_products_do_not_depend_on_the_threads():
     assert all((matrix == found[0]).all() for matrix in found)
 
 
+@pytest.mark.parametrize("first", [0, 1, 333, 699])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_inner_products_some_lines_at_a_time(first, weighted):
+    """More lines than stay close at once, and those from any line on."""
+    X = sp.random(700, 900, 0.02, "csr", random_state=0)
+    problem = Problem.checked(X, np.ones(700), loss="squared", lam=1.0)
+    factors = np.random.default_rng(0).random(900) if weighted else None
+    matrix, rows = np.full((700, 700), np.nan), np.arange(700)
+    assert make_workspace(problem, False).products(rows, first, factors, matrix, 1, FOREVER)
+    expected = (X.multiply(factors) if weighted else X) @ X.T
+    lines = np.tril(np.ones((700, 700), bool))
+    lines[:first] = False
+    np.testing.assert_allclose(matrix[lines], expected.toarray()[lines], rtol=1e-12, atol=1e-14)
+    assert np.isnan(matrix[~lines]).all()
+
+
 def test_bad_arguments_of_inner_products():
     problem = Problem.checked(np.eye(3), np.ones(3), loss="squared", lam=1.0)
     workspace = make_workspace(problem, False)

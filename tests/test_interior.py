@@ -15,8 +15,10 @@ from adasdca.backends.interior import CpuInterior, _factorise
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
+from adasdca.newton.multipliers import Multipliers
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
+from second_order import solver
 
 FOREVER = 1e18
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
@@ -160,6 +162,19 @@ def test_a_path_that_was_left_is_gone_on(regulariser):
     assert path.steps_left(1e-6) == 0.0
 
 
+@pytest.mark.parametrize(("most", "whole"), [(10.0, True), (1.0, False)])
+def test_a_path_that_costs_little_more_than_the_budget_is_not_left(most, whole):
+    X, y = data("hinge", False)
+    problem = Problem.checked(X, y, loss="hinge", lam=1e-6, l1_ratio=0.5)
+    backend = LocalBackend(problem)
+    seen = backend.survey(frozenset())
+    best = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+    budget = Budget(most=most, path=1.0, spent=most)
+    best, ending = CentralPath.of(backend).follow(best, 1e-6, FOREVER, budget)
+    assert ending is (Ending.REACHED if whole else Ending.TIME)
+    assert (budget.spent > most) == whole
+
+
 def test_not_for_a_loss_whose_curvature_varies():
     X, y = cases.make_data("logistic")
     assert LocalBackend(Problem.checked(X, y, loss="logistic", lam=1.0)).interior() is None
@@ -206,3 +221,26 @@ def test_hard_problems_take_few_steps(loss, options, monkeypatch):
     y = np.where(X @ rng.normal(size=600) + rng.normal(size=300) > 0, 1.0, -1.0)
     options = {"loss": loss, "lam": 1 / (1e6 * 300), "fit_intercept": True, **options}
     assert counted_steps(monkeypatch, X, y, **options) <= 150
+
+
+def test_rounds_that_come_to_nothing_give_way(monkeypatch):
+    """Three of them in a row, however much they may cost."""
+    X, y = data("hinge", False)
+    problem = Problem.checked(X, y, loss="hinge", lam=1e-6, l1_ratio=0.5)
+    backend = LocalBackend(problem)
+    seen = backend.survey(frozenset())
+    rounds = 0
+
+    def given_up(objective, enough, deadline, most, look):
+        nonlocal rounds
+        rounds += 1
+        return Ending.STEPS, most
+
+    monkeypatch.setattr("adasdca.newton.multipliers.minimise", given_up)
+    path, budget = CentralPath.of(backend), Budget(path=1.0)
+    best, ending = Multipliers(backend, problem, solver("features"), path=path, budget=budget).run(
+        seen, 1e-6, FOREVER
+    )
+    assert (rounds, ending) == (3, Ending.REACHED)
+    assert path.begun
+    assert best.certificate.relative_gap <= 1e-6

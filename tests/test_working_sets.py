@@ -1,5 +1,7 @@
 """Rounds of the method of multipliers on some of the rows: they end where all rows do."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from adasdca.backends.working_set import WorkingSet, free_duals, near_kinks
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import Ending, minimise
+from adasdca.newton.working_set import _choose
 from adasdca.problem.problem import Problem
 from second_order import FOREVER, KINKED, solver
 
@@ -136,3 +139,27 @@ def test_working_sets_end_where_all_rows_do(loss, intercept, monkeypatch):
     assert every.converged
     assert some.primal == pytest.approx(every.primal, rel=2e-8)
     assert np.linalg.norm(some.coef - every.coef) <= some.radius + every.radius
+
+
+@pytest.mark.parametrize(
+    ("options", "towards"), [({"l1_ratio": 0.5}, np.abs), ({"bounds": (0.0, None)}, np.positive)]
+)
+def test_which_features_the_duals_move_first(options, towards):
+    """Those that have moved or are moved, and as many as a quarter that come next, in scores."""
+    X, y = cases.make_data("squared", n=50, d=200)
+    X = X * np.logspace(-2, 2, 200)
+    problem = Problem.checked(X, y, loss="squared", lam=1.0, **options)
+    squares, g = (X**2).sum(axis=0), problem.regularizer
+    rng = np.random.default_rng(0)
+    u = -0.9 * rng.random(200) * (1.0 if g.sigma else np.sqrt(squares))
+    u[50:80] = 2.0
+    w = np.where(np.arange(200) % 20 == 7, 1.0, 0.0)
+    room = np.where(w != 0, -np.inf, (g.sigma - towards(u)) / np.sqrt(squares))
+    order, moved = np.argsort(room), np.count_nonzero(room < 0)
+    chosen = _choose(g, w, u, np.zeros(200), squares, 100)
+    assert set(chosen) == set(order[: math.ceil(1.25 * moved)])
+    # No more than the set may have, the first to move first.
+    assert set(_choose(g, w, u, np.zeros(200), squares, 25)) == set(order[:25])
+    # Columns of zeros never move.
+    squares[order[moved]] = 0.0
+    assert order[moved] not in _choose(g, w, u, np.zeros(200), squares, 100)

@@ -21,11 +21,10 @@ from adasdca.problem.losses import Loss
 CACHE = 2**24
 #: A vector of features of more bytes than this is not at hand: an entry of a sparse row then takes
 #: so many times as long, and a feature itself so many times an entry in a pass and in an iteration
-#: (62,061 features, 80 entries a row: a survey takes 3.5 ms, without these 1.0 was foretold).
+#: (62,061 features, 80 entries a row: a survey takes 3.5 ms, without these 1.0 was predicted).
 NEAR, SCATTERED, FEATURE, FEATURES = 2**17, 3.0, 15.0, 30.0
-#: The largest system that is factorised. A factorisation cannot be interrupted: this one takes
-#: about 0.3 s, and 72 MB.
-MOST_UNKNOWNS = 3000
+#: The largest system that is factorised: about 1.5 s, and 200 MB.
+MOST_UNKNOWNS = 5000
 #: Most features of Newton steps that are taken in one call.
 FEW = 64
 #: Rows a feature, least and most, whose curvature is enough for a Newton step where it changes
@@ -41,7 +40,7 @@ class Costs:
     Attributes
     ----------
     iterations : float
-        Passes over the rows that conjugate gradients are foretold to take for a step.
+        Passes over the rows that conjugate gradients are predicted to take for a step.
     """
 
     def __init__(self, facts: Facts, loss: Loss) -> None:
@@ -134,7 +133,7 @@ class Costs:
         ridge : bool
             Whether the diagonal is the same for all features and steps.
         iterations : float
-            Conjugate gradients of a step; those foretold by default.
+            Conjugate gradients of a step; those predicted by default.
         """
         d = self.facts.d
         if iterations is None:

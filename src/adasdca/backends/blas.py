@@ -6,7 +6,9 @@ with one, and the bits of its result depend on their number.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 Array = NDArray[np.float64]
@@ -23,6 +26,9 @@ Array = NDArray[np.float64]
 THREADED = 128
 #: and up to this size by one as fast as by two, who wait for each other (w8a: 47 -> 17 ms).
 GAINING = 1000
+#: A larger system is factorised by panels of so many columns: a call of LAPACK cannot be ended.
+#: Both take as long (3500 unknowns: 0.43 and 0.49 s).
+WHOLE, PANEL = 3000, 256
 #: From so many numbers on OpenBLAS sums products by its threads (8 ms on a busy machine).
 LONG = 10_000
 
@@ -85,14 +91,45 @@ def available_threads() -> int:
     return int(_openmp_effective_n_threads())
 
 
-def cholesky(matrix: Any, diagonal: float | Array) -> Callable[[Array], Array] | None:
+def cholesky(
+    matrix: Any, diagonal: float | Array, deadline: float = math.inf
+) -> Callable[[Array], Array] | None:
     """Return a solver with diag(diagonal) + the lower triangle given, which is lost on the way.
 
-    None if the matrix is not positive definite.
+    None if the matrix is not positive definite, or if time ran out.
     """
     if not isinstance(matrix, np.ndarray):  # it is somewhere else, and factorised there
         found: Callable[[Array], Array] | None = matrix.cholesky(diagonal)
         return found
     matrix.flat[:: len(matrix) + 1] += diagonal
-    factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
-    return None if info != 0 else lambda right: dpotrs(factor, right, lower=0)[0]
+    if len(matrix) > WHOLE:
+        if not _factorise_by_panels(matrix, deadline):
+            return None
+        factor = matrix.T
+    else:
+        factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        if info != 0:
+            return None
+    return lambda right: dpotrs(factor, right, lower=0)[0]
+
+
+def _factorise_by_panels(matrix: Array, deadline: float) -> bool:
+    """Write the factor L of A = L Lᵀ over the lower triangle of A, with looks at the clock.
+
+    False if A is not positive definite, or if time ran out.
+    """
+    n = len(matrix)
+    for begin in range(0, n, PANEL):
+        if time.perf_counter() >= deadline:
+            return False
+        end = min(begin + PANEL, n)
+        panel = matrix[begin:, begin:end]
+        panel -= matrix[begin:, :begin] @ matrix[begin:end, :begin].T
+        corner, info = dpotrf(panel[: end - begin].T, lower=0, clean=0)
+        if info != 0:
+            return False
+        panel[: end - begin] = corner.T
+        # The panel below is B Uᵀ⁻¹ with U = the corner: in Fortran's order, U⁻ᵀ Bᵀ.
+        below = panel[end - begin :]
+        below[:] = dtrsm(1.0, corner, below.T, trans_a=1).T
+    return True

@@ -329,7 +329,7 @@ class CpuTerm:
         root = np.sqrt(self.curvature[active])
         matrix *= root
         matrix *= root[:, None]
-        solve = cholesky(matrix, 1.0)
+        solve = cholesky(matrix, 1.0, deadline)
         if solve is None:
             return None
         image = _core.vector(self.workspace.n)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +19,7 @@ Array = NDArray[np.float64]
 Factor = Callable[[Array, Array, float], tuple[Array, float, Array]]
 
 #: The largest system that is factorised.
-MOST_UNKNOWNS = 3000
+MOST_UNKNOWNS = 5000
 #: The share of its diagonal that a matrix gets more, then 100 times it, until it is definite.
 DAMPING = 1e-15
 
@@ -100,7 +102,7 @@ class CpuInterior:
         if found is None:
             return None
         order, matrix = found
-        solve = _factorise(matrix, 1.0 / h[order])
+        solve = _factorise(matrix, 1.0 / h[order], deadline)
         if solve is None:
             return None
         back = np.empty_like(order)
@@ -126,7 +128,7 @@ class CpuInterior:
         if formed is None:
             return None
         column, mass = formed.column, formed.mass
-        solve = _factorise(formed.matrix, diagonal)
+        solve = _factorise(formed.matrix, diagonal, deadline)
         if solve is None:
             return None
 
@@ -167,10 +169,12 @@ class CpuInterior:
         return self._combine()
 
 
-def _factorise(matrix: Array, diagonal: float | Array) -> Callable[[Array], Array] | None:
+def _factorise(
+    matrix: Array, diagonal: float | Array, deadline: float = math.inf
+) -> Callable[[Array], Array] | None:
     """Return a solver with diag(diagonal) + the lower triangle given, scaled to a diagonal of 1.
 
-    None if its numbers are beyond double precision.
+    None if its numbers are beyond double precision, or if time ran out.
     """
     # (A square that rounding has made negative is none.)
     root = 1.0 / np.sqrt(np.maximum(matrix.diagonal(), 0.0) + diagonal)
@@ -180,8 +184,8 @@ def _factorise(matrix: Array, diagonal: float | Array) -> Callable[[Array], Arra
     matrix *= root[:, None]
     np.fill_diagonal(matrix, 1.0)
     damping = DAMPING
-    while damping < 1.0:
-        solve = cholesky(matrix.copy(), damping)
+    while damping < 1.0 and time.perf_counter() < deadline:
+        solve = cholesky(matrix.copy(), damping, deadline)
         if solve is not None:
             factor = solve
             return lambda right: np.asarray(root * factor(root * right))

@@ -15,8 +15,8 @@ Index = NDArray[np.int64]
 
 #: Entries that one product of dense rows takes in: some milliseconds, between looks at the clock.
 BLOCK = 2**18
-#: Rows that are kept, 130 MB of products.
-MOST = 4096
+#: Rows that are kept, 200 MB of products.
+MOST = 5000
 
 
 class KernelMatrix:

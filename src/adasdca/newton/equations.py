@@ -87,7 +87,7 @@ def solve_formed(formed: Gram, equations: Equations, deadline: float = math.inf)
         right = right - column * (equations.balance / mass)
     dv = None if formed.product is None else _refined(formed, equations.diagonal, right, deadline)
     if dv is None:
-        dv, _ = damped_solve(matrix, equations.diagonal, right)
+        dv, _ = damped_solve(matrix, equations.diagonal, right, deadline)
     if mass > 0:
         return dv, float(equations.balance - column @ dv) / mass
     return dv, 0.0
@@ -109,21 +109,23 @@ def _refined(formed: Gram, diagonal: float | Array, right: Array, deadline: floa
     return None if found is None else found[0]
 
 
-def damped_solve(matrix: Array, diagonal: float | Array, right: Array) -> tuple[Array, float]:
+def damped_solve(
+    matrix: Array, diagonal: float | Array, right: Array, deadline: float = math.inf
+) -> tuple[Array, float]:
     """Solve with diag(diagonal) + the lower triangle given, which is lost on the way.
 
     A matrix that is not positive definite gets a share of its own diagonal more, which is
-    returned, too.
+    returned, too. After the deadline its own diagonal has to do.
     """
     damping, extra = 0.0, diagonal
     while True:
-        solve = cholesky(matrix.copy(), extra)
+        solve = cholesky(matrix.copy(), extra, deadline)
         if solve is not None:
             solution = solve(right)
             if math.isfinite(float(solution.sum())):
                 return solution, damping
         own = matrix.diagonal() + diagonal
-        if damping >= 1.0:
+        if damping >= 1.0 or time.perf_counter() >= deadline:
             own = np.where(own > 0, own, 1.0)
             return (right.T / own).T, math.inf
         damping = max(100.0 * damping, DAMPING)

@@ -38,6 +38,8 @@ FALLING = 0.9
 FEASIBLE = 1e-12
 #: Steps in a row that do not lessen the gap, where nothing but rounding is left; and most steps.
 IDLE, MOST = 5, 100
+#: What is left of the path may cost so many times the budget of the whole phase.
+STRETCH = 3.0
 #: Steps that are expected from the beginning, and over how many the pace is taken.
 EXPECTED, PACE = 24.0, 6
 
@@ -84,12 +86,18 @@ class CentralPath:
         self.follow(best, 0.0, math.inf, most=steps)
 
     def steps_left(self, target: float) -> float:
-        """Return how many steps more are expected to a relative gap, at the pace of the last."""
+        """Return how many steps more are expected to a relative gap.
+
+        That is at the pace of the last ones, once there have been as many as usual: the first ones
+        may bring nothing, and the last ones most.
+        """
+        usual = EXPECTED - self._steps
         if self._steps < PACE or not self._gaps[-1] < 1:
-            return max(EXPECTED - self._steps, 1.0)
+            return max(usual, 1.0)
         fall = math.log(min(self._gaps[-1 - PACE], 1.0) / self._gaps[-1]) / PACE
         need = math.log(max(self._gaps[-1] / max(target, 1e-15), 1.0))
-        return min(need / fall, MOST) if fall > 0 else MOST
+        left = min(need / fall, MOST) if fall > 0 else MOST
+        return min(left, usual) if usual >= PACE else left
 
     def _begin(self, b: float, duals: Any, d: int) -> None:
         """Begin at w = 0 and at an intercept; the duals tell the weight of the rows."""
@@ -133,7 +141,8 @@ class CentralPath:
             When to stop, on the clock of `time.perf_counter`.
         budget : Budget, optional
             What the steps may cost. What is left of the path is gone all the same if it is
-            expected to be no longer than what lies behind: half of it would be lost otherwise.
+            expected to be no longer than what lies behind, or to cost a few times the budget: its
+            end is foreseen, that of anything else is not.
         most : int
             Most steps of the whole path.
         """
@@ -145,7 +154,8 @@ class CentralPath:
             best, gap = self._look(best, target)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
-            short = self.steps_left(target) <= self._steps
+            left = self.steps_left(target)
+            short = left <= self._steps or left * budget.path <= STRETCH * budget.most
             if (budget.over and not short) or time.perf_counter() >= deadline:
                 return best, Ending.TIME
             budget.pay(budget.path)

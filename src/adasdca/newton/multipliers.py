@@ -49,6 +49,9 @@ HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
 #: takes. It is good for about seven digits: rounds that have these go on.
 PATIENCE, DIGITS = 12.0, 1e-7
+#: Rounds in a row that are given up, after which they do so at once (basehock, squared hinge,
+#: elastic net, C = 1e4: six of them, and 100 steps more, where the path takes 20).
+VAIN = 3
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -202,6 +205,8 @@ class Multipliers:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
+            if hard >= VAIN and lost is not None:
+                return best, Ending.STEPS
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
                 length = max(BLUNTER * length if length > 0 else widest, self._least(best))
