@@ -265,6 +265,8 @@ def _as_array(x: Any, name: str) -> NDArray[Any]:
 
 
 def _cast(array: NDArray[Any]) -> Array:
+    if array.dtype == np.float64:
+        return _laid_out(array)
     if array.dtype.kind not in "biufO":  # text, dates and complex numbers would be converted, too
         raise TypeError(f"dtype {array.dtype} is not one of real numbers")
     with np.errstate(over="ignore"):  # an infinity is found later
@@ -290,6 +292,8 @@ def _not_finite(name: str) -> InputError:
 
 def _count(x: Array, value: float) -> int:
     """Return how often a value occurs, in blocks: fresh memory for masks takes twice as long."""
+    if len(x) <= COUNTED:
+        return int(np.count_nonzero(x == value))
     blocks = (x[first : first + COUNTED] for first in range(0, len(x), COUNTED))
     return sum(int(np.count_nonzero(block == value)) for block in blocks)
 
