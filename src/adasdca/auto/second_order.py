@@ -110,11 +110,13 @@ class EquationChoice:
         costs, d = self.costs, self.costs.facts.d
         if d > FEW or self.exact or self.budget.over:
             return 0
-        if n * costs.gram_row + costs.rates.factor * d**3 > costs.rates.interpreter:
+        solving = n * costs.gram_row + costs.rates.factor * d**3
+        if solving > costs.rates.interpreter:
             prices = costs.equations(self.steps, n, 0, self.ridge, self._expected)
             if min(prices, key=prices.__getitem__) != "features":
                 return 0
-        self._once = costs.step(n) + costs.by_features(n)
+        # No interpreter between them: priced with it, 53 steps on 100 rows cost all patience.
+        self._once = costs.pass_ + solving
         return int(min(self.budget.left / self._once, MOST_STEPS)) + 1
 
     def pay(self, steps: int) -> None:
