@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +18,8 @@ from adasdca.problem.device_rows import check_device_rows, from_device, is_on_de
 
 Array = NDArray[np.float64]
 
+#: Rows whose mean stands for that of all.
+MIDDLE = 256
 #: Numbers of a vector that are compared at a time.
 COUNTED = 1 << 16
 
@@ -37,6 +40,12 @@ class DenseRows:
     def n_stored(self) -> int:
         """Number of entries in memory."""
         return self.values.size
+
+    @cached_property
+    def middle(self) -> Array:
+        """About the mean of the rows."""
+        every = -(-len(self.values) // MIDDLE)
+        return np.asarray(self.values[::every].mean(axis=0, dtype=np.float64))
 
     def take_columns(self, chosen: NDArray[np.intp]) -> DenseRows:
         """Copy some of the columns."""
