@@ -44,7 +44,7 @@ SHARE, FINEST = 0.03, 1e-6
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 #: The same, and the first γ in units of its own, where n·d² is so small that steps in one call take
 #: less than the interpreter does between rounds (100 × 10: 6.6 rounds of 24 steps -> 4.3 of 28).
-SWIFT, SWIFT_FACTORS, SWIFT_FIRST = 2**17, ((12, 0.003), (24, 0.03), (40, 0.1)), 0.03
+SWIFT, SWIFT_FACTORS, SWIFT_FIRST = 2**17, ((12, 0.01), (24, 0.03), (40, 0.1)), 0.03
 #: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
 HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
 #: The share of the gap that the rounding of scores may make, and that of a double.
