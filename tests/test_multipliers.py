@@ -328,3 +328,36 @@ def test_the_first_round_after_epochs_fits_their_coefficients(loss, intercept):
     found, _ = method.rounds(best, seen.beta, 1e-9, FOREVER)
     method.left = found.w, found.b
     assert method._begin(best, seen.beta, u, sharp)[1].v is found.w
+
+
+@pytest.mark.parametrize("seed", [0, 5, 6, 8, 11])
+def test_small_problems_are_left_to_rounds(seed, monkeypatch):
+    """Steps of one call are cheap: they do not cost the patience for which the path is there."""
+    monkeypatch.setattr(CentralPath, "follow", lambda *_: pytest.fail("along the central path"))
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 30))
+    y = X @ rng.normal(size=30) + rng.normal(size=60)
+    found = solve(
+        X, y, loss="epsilon_insensitive", lam=1e-2, fit_intercept=True, random_state=0, tol=1e-9
+    )
+    assert found.converged
+
+
+@INTERCEPT
+@pytest.mark.parametrize("loss", KINKED)
+def test_rounds_of_small_problems_are_few(loss, intercept, monkeypatch):
+    """Where a round costs more than its steps, kinks are sharpened faster."""
+    rounds = []
+
+    def counted(*arguments):
+        rounds.append(arguments)
+        return minimise(*arguments)
+
+    monkeypatch.setattr("adasdca.newton.multipliers.minimise", counted)
+    counts = []
+    for seed in range(8):
+        X, y = cases.make_data(loss, n=100, d=10, seed=seed)
+        rounds.clear()
+        assert solve(X, y, loss=loss, lam=0.01, fit_intercept=intercept, random_state=0).converged
+        counts.append(len(rounds))
+    assert np.mean(counts) < 5.8

@@ -87,6 +87,8 @@ double root_of_balance(F&& balance_at, double guess, StopToken& token) {
         if (bracketed && high - low <= 4.0 * unit_roundoff * std::max(std::abs(b), 1e-290))
             return b;
         double next = at.slope > 0 ? b + at.sum / at.slope : NAN;
+        // From so near a step of Newton's leaves rounding alone, and another look is for nothing.
+        if (std::abs(at.sum) <= 1e-10 * at.mass && next > low && next < high) return next;
         if (!(next > low && next < high)) {
             if (!bracketed) {
                 next = at.sum > 0 ? b + reach : b - reach;
@@ -143,19 +145,15 @@ inline Sides sides_of(const Iterate& it) {
     return total_of(parts);
 }
 
-// In chains that do not wait for each other, and without a branch on the sign.
 inline Sides sides_of(const Problem& problem, const double* beta) {
-    constexpr std::int64_t chains = 8;
-    Sum up[chains], down[chains];
-    for (std::int64_t i = 0; i < problem.n; i += chains)
-        for (std::int64_t k = 0; k < std::min(chains, problem.n - i); ++k) {
-            const double x = problem.weight_of(i + k) * beta[i + k];
-            up[k].add(std::max(x, 0.0));
-            down[k].add(std::max(-x, 0.0));
-        }
-    std::vector<Sides> parts;
-    for (std::int64_t k = 0; k < chains; ++k) parts.push_back({up[k].value(), down[k].value()});
-    return total_of(parts);
+    const double* c = problem.weight;
+    auto side = [=, n = problem.n](double sign) {
+        if (c)
+            return sum_twofold(
+                n, [=](std::int64_t i) { return std::max(sign * (c[i] * beta[i]), 0.0); });
+        return sum_twofold(n, [=](std::int64_t i) { return std::max(sign * beta[i], 0.0); });
+    };
+    return {side(1.0), side(-1.0)};
 }
 
 // Scale the heavier side down: sum_i c_i beta_i = 0, but for rounding.
@@ -262,9 +260,11 @@ struct Evidence {
 };
 
 // From the scores x_i.w, or where `residuals` x_i.w - y_i, with the bound of their rounding.
-inline Evidence evidence_of(const Iterate& it, const double* scores, double shift, bool residuals,
-                            const ScoreError& error, const double* beta, int threads,
-                            StopToken& token) {
+// look(gamma, block, begin) is shown the blocks of rows, with their residues and shares.
+template <class F>
+Evidence evidence_of(const Iterate& it, const double* scores, double shift, bool residuals,
+                     const ScoreError& error, const double* beta, int threads, StopToken& token,
+                     F&& look) {
     const Problem& problem = *it.problem;
     const double lambda_total = problem.lambda * problem.total;
     const RowBlocks blocks(problem);
@@ -291,10 +291,18 @@ inline Evidence evidence_of(const Iterate& it, const double* scores, double shif
                             parts[begin / block_rows] =
                                 gap_sums_by_rows(loss, block, error, lambda_total);
                             extents[begin / block_rows] = extent_of(block);
+                            look(loss.gamma, block, begin);
                         });
         },
         it.rows, problem.loss);
     return {total_of(parts), skew_of(problem, beta, extents)};
+}
+
+inline Evidence evidence_of(const Iterate& it, const double* scores, double shift, bool residuals,
+                            const ScoreError& error, const double* beta, int threads,
+                            StopToken& token) {
+    return evidence_of(it, scores, shift, residuals, error, beta, threads, token,
+                       [](double, const RowBlock&, std::int64_t) {});
 }
 
 // Certify (w, b) with a dual point, given the scores x_i.w; sums in twice the digits need no

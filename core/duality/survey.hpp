@@ -45,6 +45,17 @@ struct Survey {
     }
 };
 
+inline DistributionSums total_of(const std::vector<DistributionSums>& parts) {
+    DistributionSums all;
+    for (const DistributionSums& part : parts) {
+        all.active += part.active;
+        all.moved += part.moved;
+        all.weight += part.weight;
+        all.weight_squared += part.weight_squared;
+    }
+    return all;
+}
+
 inline DistributionSums distribution_sums(double gamma, const RowBlock& rows, double* to) {
     double active = 0, moved = 0, weight = 0, weight_squared = 0;
 #pragma omp simd reduction(+ : active, moved, weight, weight_squared)
@@ -80,7 +91,8 @@ void follow_scores(const LossType loss, RowBlock& rows) {
 }
 
 // Sums of rows whose scores and duals are all 0: phi* is 0 there, and of a row only q matters. With
-// margins all targets are 1, and the loss is taken once.
+// margins all targets are 1, and the loss is taken once. (With `excess`, which is the same here, the
+// loop is not vectorised: 45,730 rows, 0.5 ms.)
 template <bool margins, class LossType>
 GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targets,
                      const double* weight, const double* q, double* to, DistributionSums& all) {
@@ -89,8 +101,8 @@ GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targ
     for (std::int64_t k = 0; k < count; ++k) {
         const double t = margins ? 1.0 : targets[k], c = weight[k];
         const double delta = 4.0 * unit_roundoff * std::abs(t), s = loss.ascent(0.0, t);
-        const double w = adaptive_weight(loss.gamma, c, q[k], s, loss.excess(0.0, 0.0, t));
-        value += c * loss.value(0.0, t);
+        const double v = loss.value(0.0, t), w = adaptive_weight(loss.gamma, c, q[k], s, v);
+        value += c * v;
         slip += c * delta * (std::abs(s) + loss.variation(0.0, t, delta));
         to[k] = w;
         active += w > 0 ? 1.0 : 0.0;
@@ -138,6 +150,62 @@ inline Survey survey_at_zero(Iterate& it, const SurveyArrays& out, StopToken& to
     return result;
 }
 
+// With an intercept, after `place_primal` of a smooth problem: beta becomes -phi' at w and its best
+// intercept. Scores and duals of all rows are at hand then, and rows are read for their sum alone
+// (45,730 x 9, squared: 2.3 -> 1.2 ms).
+inline Survey survey_slopes(Iterate& it, const SurveyArrays& out, double enough, int threads,
+                            StopToken& token) {
+    const Problem& problem = *it.problem;
+    const double* w = it.primal();
+    Survey result;
+    Buffer<double> own(static_cast<std::size_t>(out.score ? 0 : problem.n));
+    double *scores = out.score ? out.score : own.data(), *beta = out.certified;
+    if (!score(it, w, scores, threads, token)) return result;
+    const double b = best_intercept(problem, scores, it.multiplier, threads, token);
+    if (token.stop()) return result;
+    slopes_at(problem, scores, b, beta);
+    balance_sides(problem, sides_of(problem, beta), beta, beta);
+    std::vector<double>& u = it.spare;
+    u.resize(static_cast<std::size_t>(problem.d));
+    if (!combine(it, beta, u.data(), threads, token)) return result;
+    std::vector<DistributionSums> distributions(
+        static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
+    const Evidence evidence = evidence_of(
+        it, scores, b, false, score_error(problem, w, b, false), beta, threads, token,
+        [&](double gamma, const RowBlock& block, std::int64_t begin) {
+            double unused[block_rows];
+            distributions[begin / block_rows] =
+                distribution_sums(gamma, block, out.weight ? out.weight + begin : unused);
+            if (out.residue) std::copy_n(block.residue, block.count, out.residue + begin);
+            if (out.share) std::copy_n(block.share, block.count, out.share + begin);
+        });
+    if (token.stopped()) return result;
+    with_rows(it, [&](const auto& rows) {
+        for (std::int64_t i = 0; i < problem.n; ++i) {
+            const auto row = rows[i];
+            row.state.beta = beta[i];
+        }
+    });
+    it.multiplier = b;
+    it.spare_constant =
+        problem.intercept_scale * evidence.skew.imbalance / (problem.lambda * problem.total);
+    it.follow = false;
+    it.summed = true;
+    result.take(total_of(distributions), problem.n);
+    result.intercept = b;
+    if (out.beta) std::copy_n(beta, problem.n, out.beta);
+    if (out.coef) std::copy_n(w, problem.d, out.coef);
+    Certified& best = result.certificate;
+    best = certified(problem, evidence.sums, w, u.data(), Chunks(problem).chain(), false);
+    charge_imbalance(problem, w, evidence.skew, best);
+    if (doubtful(problem, best, enough)) {
+        const auto finer = certify_by(it, true, nullptr, b, w, beta, threads, token);
+        if (finer.gap < best.gap) best = finer;
+    }
+    result.complete = !token.stopped();
+    return result;
+}
+
 // P is taken at w as the ascent left it, D at beta with u summed anew: each a valid value whatever
 // rounding did to u on the way, at the price of one pass. The fresh u waits for the next ascent.
 // After `place_primal` beta is not there yet and becomes -phi' at w on the way. A relative gap that
@@ -150,6 +218,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     const bool at_zero = std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const bool by_row = out.score || out.residue || out.share;
     if (it.fresh && at_zero && !by_row) return survey_at_zero(it, out, token);
+    const bool slopes = problem.fit_intercept && it.placed && is_smooth(problem.loss);
+    if (slopes && it.follow) return survey_slopes(it, out, enough, threads, token);
     const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
     std::vector<GapSums> sums(blocks);
     std::vector<DistributionSums> distributions(blocks);
@@ -162,27 +232,16 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     fresh.resize(static_cast<std::size_t>(problem.d));
     // With an intercept the certificate is that of the duals with their heavier side scaled down.
     // The rows of either side have a sum each, of which those of all duals, scaled or not, are
-    // made. After Newton steps the duals are the slopes at the best intercept instead; where beta
-    // is to follow, it becomes these before the pass.
-    const bool slopes = problem.fit_intercept && it.placed && is_smooth(problem.loss);
-    const bool known = slopes && it.follow;
+    // made. After Newton steps the duals are the slopes at the best intercept instead.
     const bool sided = problem.fit_intercept && !slopes;
     const Sides sides = sided ? sides_of(it) : Sides{};
     const double up = sides.share_of(1.0), down = sides.share_of(-1.0);
     Buffer<double> side_sums(static_cast<std::size_t>(sided ? 2 * problem.d : 0));
     std::vector<Extent> extents(problem.fit_intercept ? blocks : 0);
     const double lambda_total = problem.lambda * problem.total;
-    double bias = it.placed ? it.multiplier : it.bias();
-    const bool follow = it.follow && !known;
+    const double bias = it.placed ? it.multiplier : it.bias();
+    const bool follow = it.follow;
     Survey result;
-    if (known) {
-        if (!score(it, w, scores, threads, token)) return result;
-        bias = best_intercept(problem, scores, bias, threads, token);
-        if (token.stop()) return result;
-        slopes_at(problem, scores, bias, out.certified);
-        balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
-        it.multiplier = bias;
-    }
     const ScoreError error = score_error(problem, w, bias, false);
 
     result.complete = std::visit(
@@ -196,7 +255,6 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                     const BlockBounds& bounds = it.bounds[begin / block_rows];
                     double own_b[block_rows], weight[block_rows];
                     block.count = end - begin;
-                    const double shift = bias;
                     auto add = [&](const auto& row) ADASDCA_INLINED {
                         const double coefficient = row.state.scale * row.state.beta;
                         double* part = parts + (sided && coefficient > 0 ? problem.d : 0);
@@ -209,12 +267,11 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                         const RowState& state = row.state;
                         const std::int64_t k = i - begin;
                         const Label l = label(loss.margin, state.y);
-                        const double x_dot_w = known ? scores[i] : at_zero ? 0.0 : row.dot(w);
+                        const double x_dot_w = at_zero ? 0.0 : row.dot(w);
                         if (scores) scores[i] = x_dot_w;
-                        if (known) row.state.beta = out.certified[i];
                         block.sign[k] = l.sign;
                         block.target[k] = l.target;
-                        block.z[k] = l.sign * (x_dot_w + shift);
+                        block.z[k] = l.sign * (x_dot_w + bias);
                         if (follow && at_once)
                             row.state.beta = l.sign * loss.ascent(block.z[k], l.target);
                         block.b[k] = l.sign * state.beta;
@@ -261,14 +318,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     if (!result.complete) return result;
     it.follow = false;
 
-    DistributionSums all;
-    for (const DistributionSums& part : distributions) {
-        all.active += part.active;
-        all.moved += part.moved;
-        all.weight += part.weight;
-        all.weight_squared += part.weight_squared;
-    }
-    result.take(all, problem.n);
+    result.take(total_of(distributions), problem.n);
     if (out.coef) std::copy(w, w + problem.d, out.coef);
     result.intercept = bias;
     auto& best = result.certificate;
@@ -295,9 +345,6 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
         balance_sides(problem, sides_of(problem, out.certified), out.certified, out.certified);
         best = certify(it, scores, result.intercept, w, out.certified, threads, token, enough);
     } else {
-        if (known)
-            it.spare_constant =
-                problem.intercept_scale * imbalance(problem, out.beta) / lambda_total;
         best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
         charge_imbalance(problem, w, skew_of(problem, out.beta, extents), best);
         if (doubtful(problem, best, enough)) {

@@ -191,25 +191,31 @@ inline bool combine_exactly(const Iterate& it, const double* beta, double* u, in
     return complete;
 }
 
-// sum_i c_i beta_i, in twice the digits; in chains that do not wait for each other, and of equal
-// weights side by side (w8a's survey with an intercept: 1.7 -> 1.5 ms).
+// The sum of f(i), i < n, in twice the digits: in chains that do not wait for each other, side by
+// side (w8a's survey with an intercept: 1.7 -> 1.5 ms).
+template <class F>
+double sum_twofold(std::int64_t n, F&& f) {
+    constexpr std::int64_t chains = 8;
+    double sum[chains] = {}, rest[chains] = {};
+    const std::int64_t whole = n / chains * chains;
+    for (std::int64_t i = 0; i < whole; i += chains)
+#pragma omp simd
+        for (std::int64_t k = 0; k < chains; ++k) {
+            const double x = f(i + k), total = sum[k] + x, back = total - sum[k];
+            rest[k] += (sum[k] - (total - back)) + (x - back);
+            sum[k] = total;
+        }
+    Twofold all;
+    for (std::int64_t k = 0; k < chains; ++k) all += Twofold{sum[k], rest[k]};
+    for (std::int64_t i = whole; i < n; ++i) all.add(f(i));
+    return all.value();
+}
+
+// sum_i c_i beta_i, in twice the digits, those of the products included.
 inline double imbalance(const Problem& problem, const double* beta) {
+    if (!problem.weight) return sum_twofold(problem.n, [=](std::int64_t i) { return beta[i]; });
     constexpr std::int64_t chains = 8;
     Twofold sums[chains];
-    if (!problem.weight) {
-        double sum[chains] = {}, rest[chains] = {};
-        const std::int64_t most = problem.n / chains * chains;
-        for (std::int64_t i = 0; i < most; i += chains)
-#pragma omp simd
-            for (std::int64_t k = 0; k < chains; ++k) {
-                const double x = beta[i + k], total = sum[k] + x, back = total - sum[k];
-                rest[k] += (sum[k] - (total - back)) + (x - back);
-                sum[k] = total;
-            }
-        for (std::int64_t k = 0; k < chains; ++k) sums[0] += Twofold{sum[k], rest[k]};
-        for (std::int64_t i = most; i < problem.n; ++i) sums[0].add(beta[i]);
-        return sums[0].value();
-    }
     const std::int64_t whole = problem.n / chains * chains;
     for (std::int64_t i = 0; i < whole; i += chains)
         for (std::int64_t k = 0; k < chains; ++k)

@@ -58,10 +58,9 @@ class Policy:
         Problems of at most this many rows and stored values are solved to the last digits. That
         takes a few steps more, and the answer then depends neither on the seed nor on the order of
         the rows.
-    last_steps, last_gap, last_bound : int, float, float
-        Steps that may be taken for the last digits, the relative gap that stands for them where P
-        has kinks, and where it has none: it goes with the square of the error of w, and rounding
-        leaves 1e-30.
+    last_gap, last_bound : float
+        The relative gap that stands for the last digits where P has kinks, and where it has none:
+        it goes with the square of the error of w, and rounding leaves 1e-30.
     steps_expected : float
         Newton steps expected when the way to solve their equations is chosen.
     working_set : int
@@ -109,7 +108,6 @@ class Policy:
     near: float = 1e-2
     quadratic_epochs: float = 6.0
     small: int = 2048
-    last_steps: int = 30
     last_gap: float = 1e-16
     last_bound: float = 1e-28
     steps_expected: float = 4.0

@@ -16,6 +16,7 @@ from adasdca.backends.base import Facts, to_host
 from adasdca.duality.certificate import relative_gap
 from adasdca.problem.problem import Problem
 
+POLICY = Policy()
 #: Rows that are looked at for how they strain against each other.
 STRAINED = 1024
 
@@ -43,9 +44,9 @@ class AutoSchedule:
         facts: Facts,
         tol: float,
         threads: int,
-        policy: Policy | None = None,
+        policy: Policy = POLICY,
     ) -> None:
-        self._policy = policy = policy or Policy()
+        self._policy = policy
         self._costs = Costs(facts, problem.loss)
         self._intercept, self._gamma = problem.fit_intercept, problem.loss.smoothness
         self._tol = max(tol, 1e-15)
@@ -93,7 +94,7 @@ class AutoSchedule:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
         n, relative = survey.n, survey.relative_gap
         self._learn(survey, relative)
-        if self._last is None and self._ascends:
+        if self._last is None and self._ascends and not self._second.small:
             self._look_at_rows(survey)
         second = self._last is not None and self._last[0] == "second order"
         if second and not self._second.cut:

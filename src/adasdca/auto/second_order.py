@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import FEW, Costs
 from adasdca.auto.policy import Policy
-from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm
+from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm, able
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
@@ -108,11 +108,13 @@ class EquationChoice:
         costs, d = self.costs, self.costs.facts.d
         if d > FEW or self.exact or self.budget.over:
             return 0
-        if n * costs.gram_row + costs.rates.factor * d**3 > costs.rates.interpreter:
+        solving = n * costs.gram_row + costs.rates.factor * d**3
+        if solving > costs.rates.interpreter:
             prices = costs.equations(self.steps, n, 0, self.ridge, self._expected)
             if min(prices, key=prices.__getitem__) != "features":
                 return 0
-        self._once = costs.step(n) + costs.by_features(n)
+        # No interpreter between them: priced with it, 53 steps on 100 rows cost all patience.
+        self._once = costs.pass_ + solving
         return int(min(self.budget.left / self._once, MOST_STEPS)) + 1
 
     def pay(self, steps: int) -> None:
@@ -129,9 +131,10 @@ class EquationChoice:
     ) -> Step | None:
         by_rows = None
         if way == "rows":
-            if not (isinstance(term, RowEquations) and np.all(equations.diagonal)):
+            rows: RowEquations | None = able(term, RowEquations)
+            if rows is None or not np.all(equations.diagonal):
                 return None
-            by_rows = term.solve_by_rows
+            by_rows = rows.solve_by_rows
         if way != "iterations":
             once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
             self.budget.pay(once.get(way, 0.0))
@@ -250,7 +253,7 @@ class SecondOrder:
         most: float = math.inf,
     ) -> None:
         """Leave the backend at the best point found."""
-        multiplier, budget = backend.multiplier, Budget(most, self.costs.path_step(self.kernel))
+        multiplier, budget = backend.multiplier, Budget(most)
         self._run(backend, survey, tol, last, deadline, budget)
         self.spent, self.last_spent = self.spent + budget.spent, budget.spent
         self.cut = budget.over
@@ -303,6 +306,7 @@ class SecondOrder:
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
         goal = min(tol, self.policy.last_gap) if last else tol
+        budget.path = self.costs.path_step(self.kernel)
         if self._path is None:
             self._path = CentralPath.of(backend)
             if self._path is not None and self._gone is not None:  # a checkpoint has brought it
@@ -385,14 +389,10 @@ class SecondOrder:
         )
         objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
-        ending, _ = minimise(objective, Share(objective, LEFT * tol), deadline, most)
-        if last and ending is Ending.REACHED:
-            # A quadratic function is at its least after one step; another one mends its rounding.
-            most = 1 if self.quadratic else self.policy.last_steps
-            last_bit = Share(objective, self.policy.last_bound)
-            ending, _ = minimise(objective, last_bit, deadline, most)
-            if ending is Ending.STEPS:
-                ending = Ending.REACHED
+        share = self.policy.last_bound if last else LEFT * tol
+        ending, _ = minimise(objective, Share(objective, share), deadline, most)
+        if ending is Ending.STEPS and objective.lost() <= LEFT * tol * objective.value:
+            ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED
         if ending is Ending.STEPS:
             return survey

@@ -25,8 +25,8 @@ STRAIGHT = 1e-60
 #: Dense rows of at most so many features have their matrix summed by the core; the products of
 #: longer ones are long enough for BLAS.
 NARROW = 64
-#: Rows whose mean is the centre, and entries of the rows that BLAS is given at once.
-CENTRE, BLOCK = 256, 2**16
+#: Entries of the rows that BLAS is given at once.
+BLOCK = 2**16
 #: The share of z that a solution of a step's equations may get wrong.
 WRONG = 1e-3
 
@@ -74,7 +74,6 @@ class CpuTerm:
         #: Number of rows with curvature, and the mean distance of the scores from their targets.
         self.curved, self.residual = 0, 0.0
         self._random: np.random.Generator | None = None
-        self._middle: Array | None = None
 
     # -- the point
 
@@ -222,10 +221,7 @@ class CpuTerm:
     def _middle_of_rows(self) -> Array | None:
         """Return about the mean of dense rows: less it, far ones keep their differences' digits."""
         rows = self.problem.rows
-        if self._middle is None and isinstance(rows, DenseRows):
-            every = -(-rows.shape[0] // CENTRE)
-            self._middle = rows.values[::every].mean(axis=0, dtype=np.float64)
-        return self._middle
+        return rows.middle if isinstance(rows, DenseRows) else None
 
     # -- the curvature
 
@@ -242,7 +238,8 @@ class CpuTerm:
         rows = self.problem.rows
         centre = self._middle_of_rows() if mass > 0 else None
         # Lines f of which Σ_i h_i f_i x_i comes with the matrix.
-        factors = np.empty((int(mass > 0) + combined, len(h)))
+        count = int(mass > 0) + combined
+        factors = _core.vector(count * len(h)).reshape(count, len(h))
         if mass > 0:
             factors[0] = 1.0
         if combined:

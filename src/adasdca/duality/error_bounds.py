@@ -142,7 +142,7 @@ class CentredRows:
             return np.asarray(self.rows.times(coef[None])[:, 0] + intercept)
         scores, farthest = found
         # ‖x‖ ≤ ‖x − m‖ + ‖m‖, with their rounding.
-        longest = 1.01 * (farthest + float(np.linalg.norm(self.centre))) + TINY
+        longest = 1.01 * (farthest + _length(self.centre)) + TINY
         self.__dict__.setdefault("_farthest", (longest, farthest))
         return np.asarray(scores)
 
@@ -159,7 +159,8 @@ class CentredRows:
         """Bound the error of the intercept of a certified model at the centre."""
         scores = self._scores(coef, intercept)
         blur = float(rounding(self.longest, coef[None], intercept)[0])
-        flat = max(_flat(loss, scores, targets, weight, side) for side in (-1.0, 1.0))
+        least = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min())))
+        flat = max(_flat(loss, scores, targets, weight, side, least) for side in (-1.0, 1.0))
         return flat + blur + radius * self.reach
 
 
@@ -173,8 +174,13 @@ def bound_distances(lengths: Any, computed: Any, centre: Array) -> Any:
 
     The difference of large numbers has the rounding of those numbers.
     """
-    size = lengths + float(np.linalg.norm(centre))
+    size = lengths + _length(centre)
     return np.sqrt(computed**2 + 4.0 * EPS * (len(centre) + 4) * size**2)
+
+
+def _length(x: Array) -> float:
+    """Return ‖x‖, in a third of the time of NumPy's function."""
+    return math.sqrt(float(x @ x))
 
 
 def rounding(lengths: Any, coef: Array, intercept: Any) -> Array:
@@ -183,9 +189,10 @@ def rounding(lengths: Any, coef: Array, intercept: Any) -> Array:
     return np.asarray(2.0 * EPS * (coef.shape[1] + 2) * size)
 
 
-def _flat(loss: Loss, scores: Array, targets: Array, weight: Array | None, side: float) -> float:
-    """Return an h with side·F(b + side·h) > 0, close to the least."""
-    h = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min())))
+def _flat(
+    loss: Loss, scores: Array, targets: Array, weight: Array | None, side: float, h: float
+) -> float:
+    """Return an h with side·F(b + side·h) > 0, that given or close to the least."""
     for _ in range(60):
         balance, slope, mass = loss.kernel.balance(scores, targets, weight, side * h)
         need = 1e-12 * mass + side * balance

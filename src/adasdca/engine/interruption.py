@@ -9,6 +9,7 @@ into its last certified point; whoever called that solve asks whether the whole 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,9 @@ from typing import Any
 from adasdca import _core
 from adasdca.backends.base import FOREVER
 
+SIGINT = int(signal.SIGINT)
+#: The interpreter's own, whose handlers are no members of an enumeration: 20 -> 2 µs a solve.
+_signal: Any = sys.modules.get("_signal", signal)
 #: What a thread is in: `around`, the interruption of the call; `heeding`, until when, if at all.
 _thread = threading.local()
 
@@ -99,17 +103,17 @@ class Interruption:
             _thread.around = before
 
     def _take_over(self) -> None:
-        handler = signal.getsignal(signal.SIGINT)
+        handler = _signal.getsignal(SIGINT)
         # A program started with interrupts ignored, in the background, keeps ignoring them; and
         # only the main thread has handlers.
         if callable(handler):
             self._before = handler
             with suppress(ValueError):
-                signal.signal(signal.SIGINT, self._handle)
+                _signal.signal(SIGINT, self._handle)
 
     def _give_back(self) -> None:
-        if signal.getsignal(signal.SIGINT) == self._handle:
-            signal.signal(signal.SIGINT, self._before)
+        if _signal.getsignal(SIGINT) == self._handle:
+            _signal.signal(SIGINT, self._before)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         try:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import EquationIterator, Gram, Preconditioned, RowTerm, to_host
+from adasdca.backends.base import EquationIterator, Gram, Preconditioned, RowTerm, able, to_host
 from adasdca.backends.blas import cholesky
 
 Array = NDArray[np.float64]
@@ -179,9 +179,10 @@ class ConjugateGradients:
         balance = equations.balance if free else 0.0
         accuracy = min(max(self.accuracy, equations.enough), LOOSEST)
         found: Any = NotImplemented
-        if isinstance(term, EquationIterator):
+        iterator: EquationIterator | None = able(term, EquationIterator)
+        if iterator is not None:
             there = Preconditioned(own, scale, right, balance, mass, bool(free))
-            found = term.iterate(there, accuracy, deadline, most)
+            found = iterator.iterate(there, accuracy, deadline, most)
         if found is NotImplemented:
 
             def product(p: Array, q: float) -> tuple[Array, float]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Descender, ExactTerm, LineSearcher, RowTerm
+from adasdca.backends.base import Descender, ExactTerm, LineSearcher, RowTerm, able
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length
@@ -113,8 +113,8 @@ class LinearObjective:
         self.enough = 0.0
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
-        self._exact = term if isinstance(term, ExactTerm) else None
-        self._searcher = term if isinstance(term, LineSearcher) else None
+        self._exact: ExactTerm | None = able(term, ExactTerm)
+        self._searcher: LineSearcher | None = able(term, LineSearcher)
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
         rest = NOTHING if self._exact is None else np.zeros_like(v)
         self.v, self.b, self._rest = v, b, (rest, 0.0)
@@ -147,7 +147,7 @@ class LinearObjective:
         """Take note of the penalty at the new point, and of what is left to gain there."""
         self._penalty = self.penalty.at(self.v)
         self._dual_residual = self._derivatives.u - self._penalty.gradient
-        self._lost = self._bound()
+        self._lost = math.nan  # until it is asked for
 
     @property
     def w(self) -> Array:
@@ -164,6 +164,8 @@ class LinearObjective:
     def lost(self) -> float:
         """Return a bound on f − min f."""
         self._place()
+        if math.isnan(self._lost):
+            self._lost = self._bound()
         return self._lost
 
     def _bound(self) -> float:
@@ -181,15 +183,15 @@ class LinearObjective:
 
     def aim(self, deadline: float) -> float | None:
         """Choose the line of the Newton step; return the slope at its beginning."""
-        self._place()
+        lost = self.lost()
         right = self.mu * self._dual_residual
         balance = self._derivatives.balance if self.intercept else 0.0
         # A sample that does not carry on has left out rows that matter.
-        if self._lost > 0.5 * self._last:
+        if lost > 0.5 * self._last:
             self.sample = None
-        self._last = self._lost
+        self._last = lost
         # What is left to gain goes with the square of what is left of the right-hand side.
-        enough = LEAVING * math.sqrt(self.enough / self._lost) if self._lost > 0 else 0.0
+        enough = LEAVING * math.sqrt(self.enough / lost) if lost > 0 else 0.0
         stiff = self.mu * self._penalty.curvature
         equations = Equations(
             stiff, right, balance, self.intercept, self.sample, enough, self.value
@@ -245,8 +247,9 @@ class LinearObjective:
         self, enough: float | Callable[[], float], deadline: float, most: int
     ) -> tuple[Ending, int] | None:
         """Take all steps in one call of the term; None where it has none, or another way is due."""
-        term, afford = self.term, getattr(self._solve, "afford", None)
-        if not isinstance(term, Descender) or not isinstance(self.penalty, Ridge):
+        afford = getattr(self._solve, "afford", None)
+        term: Descender | None = able(self.term, Descender)
+        if term is None or not isinstance(self.penalty, Ridge):
             return None
         if afford is None or self._exact is not None or self.sample is not None:
             return None

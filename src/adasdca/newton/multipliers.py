@@ -42,6 +42,9 @@ CONSISTENT = 30.0
 SHARE, FINEST = 0.03, 1e-6
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
+#: The same, and the first γ in units of its own, where n·d² is so small that steps in one call take
+#: less than the interpreter does between rounds (100 × 10: 6.6 rounds of 24 steps -> 4.3 of 28).
+SWIFT, SWIFT_FACTORS, SWIFT_FIRST = 2**17, ((12, 0.01), (24, 0.03), (40, 0.1)), 0.03
 #: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
 HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
 #: The share of the gap that the rounding of scores may make, and that of a double.
@@ -134,6 +137,7 @@ class Multipliers:
         self.can_round = not problem.loss.curvature_varies
         self.plain, self.units = problem.regularizer.is_quadratic, problem.regularizer.metric
         self.mass, self.bluntest = problem.total, 0.0
+        self.swift = self.plain and backend.facts.stored * backend.facts.d <= SWIFT
         #: Where the last steps were left, which another run may go on from.
         self.left: tuple[Array, float] | None = None
 
@@ -256,7 +260,8 @@ class Multipliers:
             if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
             reach = NEAR * objective.term.travel
-            factor = next(factor for most, factor in FACTORS if steps <= most)
+            factors = SWIFT_FACTORS if self.swift else FACTORS
+            factor = next(factor for most, factor in factors if steps <= most)
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
                 length = floor
@@ -338,7 +343,7 @@ class Multipliers:
         self.bluntest = length
         if residual > 0:
             self.bluntest = max(WIDEST * residual / width, floor)
-            length = max(min(length, self.bluntest), floor)
+            length = max(min(length, self.bluntest) * (SWIFT_FIRST if self.swift else 1.0), floor)
         self.mass = mass
         return length, floor
 

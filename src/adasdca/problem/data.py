@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +18,8 @@ from adasdca.problem.device_rows import check_device_rows, from_device, is_on_de
 
 Array = NDArray[np.float64]
 
+#: Rows whose mean stands for that of all.
+MIDDLE = 256
 #: Numbers of a vector that are compared at a time.
 COUNTED = 1 << 16
 
@@ -37,6 +40,12 @@ class DenseRows:
     def n_stored(self) -> int:
         """Number of entries in memory."""
         return self.values.size
+
+    @cached_property
+    def middle(self) -> Array:
+        """About the mean of the rows."""
+        every = -(-len(self.values) // MIDDLE)
+        return np.asarray(self.values[::every].mean(axis=0, dtype=np.float64))
 
     def take_columns(self, chosen: NDArray[np.intp]) -> DenseRows:
         """Copy some of the columns."""
@@ -265,6 +274,8 @@ def _as_array(x: Any, name: str) -> NDArray[Any]:
 
 
 def _cast(array: NDArray[Any]) -> Array:
+    if array.dtype == np.float64:
+        return _laid_out(array)
     if array.dtype.kind not in "biufO":  # text, dates and complex numbers would be converted, too
         raise TypeError(f"dtype {array.dtype} is not one of real numbers")
     with np.errstate(over="ignore"):  # an infinity is found later
@@ -290,6 +301,8 @@ def _not_finite(name: str) -> InputError:
 
 def _count(x: Array, value: float) -> int:
     """Return how often a value occurs, in blocks: fresh memory for masks takes twice as long."""
+    if len(x) <= COUNTED:
+        return int(np.count_nonzero(x == value))
     blocks = (x[first : first + COUNTED] for first in range(0, len(x), COUNTED))
     return sum(int(np.count_nonzero(block == value)) for block in blocks)
 
