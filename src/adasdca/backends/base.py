@@ -270,7 +270,6 @@ class EquationIterator(Protocol):
         """
 
 
-@runtime_checkable
 class VectorKeeper(Protocol):
     """A term that is faster if steps keep their vectors of features where it says."""
 

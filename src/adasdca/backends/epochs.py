@@ -159,18 +159,19 @@ class Decay:
 
     def remember(self, adaptive: Array, indices: Rows) -> None:
         """Keep the weights before an epoch and the visits it will make."""
-        stride = -(-len(adaptive) // self.sample)
-        self._stride = stride
-        self._before = adaptive[::stride].copy()
+        # A power of two: rows of the sample are told by their last digits.
+        self._digits = ((len(adaptive) - 1) // self.sample).bit_length()
+        self._before = adaptive[:: 1 << self._digits].copy()
         self._indices = indices
 
     def observe(self, adaptive: Array, m: float) -> float:
         """Return the m that the last epoch shows, or the one given if it shows none."""
         if self._before is None:
             return m
-        after = adaptive[:: self._stride]
+        after = adaptive[:: 1 << self._digits]
         # Counted only now: after the last epoch nobody asks.
-        visits = np.bincount(self._indices, minlength=len(adaptive))[:: self._stride]
+        of_sample = (self._indices & ((1 << self._digits) - 1)) == 0
+        visits = np.bincount(self._indices[of_sample] >> self._digits, minlength=len(after))
         seen = (visits > 0) & (self._before > 0)
         if not seen.any():
             return m

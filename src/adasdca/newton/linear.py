@@ -124,9 +124,8 @@ class LinearObjective:
         self._searcher = term if isinstance(term, LineSearcher) else None
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
         rest = NOTHING if self._exact is None else np.zeros_like(v)
-        self._keeper = None
-        if isinstance(term, VectorKeeper) and isinstance(penalty, Ridge) and not np.ndim(penalty.eta):
-            self._keeper = term
+        plain = isinstance(penalty, Ridge) and isinstance(penalty.eta, float)
+        self._keeper: VectorKeeper | None = term if plain and hasattr(term, "bring") else None
         self._v, self.b, self._rest = self._bring(v), b, (rest, 0.0)
         self._copied: tuple[Any, Array] = v, v
         self._placed = False

@@ -101,18 +101,14 @@ class CudaCsr(CudaRows):
         arguments = start, *entries, x, np.float64(shift), out, slot, *numbers
         self._kernel("segment_dot")(blocks_for(count * width), (THREADS,), arguments)
 
-    def room(self) -> tuple[Any, Any]:
-        """Return memory for what `_dot` and `_combine` return, which many calls may use."""
-        return cp.empty(self.shape[0]), cp.empty(self._places)
-
-    def _dot(self, x: Any, shift: float, squared: int, out: Any = None) -> Any:
+    def _dot(self, x: Any, shift: float, squared: int) -> Any:
         start, *entries = self._entries
-        out, x = cp.empty(self.shape[0]) if out is None else out, cp.asarray(x)
+        out, x = cp.empty(self.shape[0]), cp.asarray(x)
         self._run(start, tuple(entries), x, shift, out, NULL, self._width, squared)
         return out
 
-    def _combine(self, r: Any, squared: int, out: Any = None) -> Any:
-        d, out = self.shape[1], cp.empty(self._places) if out is None else out
+    def _combine(self, r: Any, squared: int) -> Any:
+        d, out = self.shape[1], cp.empty(self._places)
         width = self._segment_width
         self._run(self._begin, self._columns, r, 0.0, out, self._slot, width, squared)
         if len(self._cut):

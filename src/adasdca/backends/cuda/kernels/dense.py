@@ -66,9 +66,9 @@ class CudaDense(CudaRows):
             self.chain = rows + 5 + THREADS // 32 + additions(self._fused_blocks)
             self.chain_of = max(plain, self.chain)
 
-    def _dot(self, x: Any, shift: float, squared: int, out: Any = None) -> Any:
+    def _dot(self, x: Any, shift: float, squared: int) -> Any:
         n, d = self.shape
-        out = cp.empty(n) if out is None else out
+        out = cp.empty(n)
         if self._fuses is not None and not squared:
             line = cp.asarray(x), np.float64(shift), NULL, NULL, np.float64(0.0)
             self._fused("SCORES", line, None, out)
@@ -80,7 +80,7 @@ class CudaDense(CudaRows):
         self._kernel("dense_dot")(blocks, (THREADS,), arguments)
         return out
 
-    def _combine(self, r: Any, squared: int, out: Any = None) -> Any:
+    def _combine(self, r: Any, squared: int) -> Any:
         if self._fuses is not None and not squared:
             line = NULL, np.float64(0.0), r, NULL, np.float64(0.0)
             return self._fused("COMBINE", line, None, NULL)

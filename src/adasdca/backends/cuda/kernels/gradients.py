@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import cupy as cp
 import numpy as np
 
-from adasdca import _core
 from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, kernel
 from adasdca.backends.cuda.products import Few, Iterated, System
 
@@ -40,24 +38,7 @@ def iterate(
     grid = (min(THREADS, *blocks_for(d)),)
     bends, energies, images = (cp.empty(THREADS) for _ in range(3))
     size, here, whole = np.int64(d), first, True
-
-    def step(taken: int, room: tuple[Any, Any] | None) -> None:
-        """Launch an iteration."""
-        image_room, sum_room = room or (None, None)
-        state, following = states[taken % 2], states[(taken + 1) % 2]
-        image = rows._dot(p, 0.0, 0, image_room)
-        n = len(image)
-        over = (min(THREADS, *blocks_for(n)),)
-        _kernel("weigh")(over, (THREADS,), (image, h, state, images, np.int64(n)))
-        q = rows._combine(image, 0, sum_room)
-        _kernel("meet")(grid, (THREADS,), (q, own, p, bends, size))
-        parts = bends, np.int32(grid[0]), images, np.int32(over[0]), np.int32(free)
-        _kernel("move")(grid, (THREADS,), (x, r, p, q, scale, state, *parts, found, energies, size))
-        numbers = np.float64(system.mass), state, found, energies, np.int32(grid[0]), following
-        _kernel("turn")(grid, (THREADS,), (p, r, scale, *numbers, size))
-
-    taken, pair = 0, None
-    while taken < most:
+    for taken in range(most):
         if taken % LOOK == 0 or (whole and taken < LOOK):
             here = states[taken % 2].get()
             if here[STOPPED] or here[ENERGY] <= here[GOAL]:
@@ -66,33 +47,23 @@ def iterate(
                 return None
         if taken == wait and (found_few := few()) is not None:
             (rows, h), whole = found_few, False
-        if taken == wait + LOOK and (room := rows.room()) is not None:
-            pair = _recorded(lambda both=room: (step(0, both), step(1, both)))
-        if pair is not None and taken % 2 == 0 and taken + 2 <= most:
-            _core.check()
-            pair.launch()
-            taken += 2
-        else:
-            step(taken, None)
-            taken += 1
+        state, following = states[taken % 2], states[(taken + 1) % 2]
+        image = rows._dot(p, 0.0, 0)
+        n = len(image)
+        over = (min(THREADS, *blocks_for(n)),)
+        _kernel("weigh")(over, (THREADS,), (image, h, state, images, np.int64(n)))
+        q = rows._combine(image, 0)
+        _kernel("meet")(grid, (THREADS,), (q, own, p, bends, size))
+        parts = bends, np.int32(grid[0]), images, np.int32(over[0]), np.int32(free)
+        _kernel("move")(grid, (THREADS,), (x, r, p, q, scale, state, *parts, found, energies, size))
+        numbers = np.float64(system.mass), state, found, energies, np.int32(grid[0]), following
+        _kernel("turn")(grid, (THREADS,), (p, r, scale, *numbers, size))
     else:
         here = states[most % 2].get()
     if here[STOPPED] and not here[TAKEN]:  # no curvature at all
         return Iterated(system.right / scale, y / system.mass, 0, True)
     done = bool(here[STOPPED] or here[ENERGY] <= here[GOAL])
     return Iterated(x, float(here[Y]), int(here[TAKEN]), done)
-
-
-def _recorded(launch: Callable[[], Any]) -> Any:
-    """Return launches as a graph, which starts them in one call.
-
-    Six calls of an iteration take longer than it does where rows are few (4e6 x 200,000, a
-    twentieth of the rows: 0.18 ms of 0.09).
-    """
-    with cp.cuda.Stream(non_blocking=True) as stream:
-        stream.begin_capture()
-        launch()
-        return stream.end_capture()
 
 
 def _kernel(name: str) -> Any:

@@ -39,14 +39,10 @@ class CudaRows:
         """Return a vector of the device in this process."""
         return download(x)
 
-    def room(self) -> tuple[Any, Any] | None:
-        """Return memory for what `_dot` and `_combine` return; None if they take none."""
-        return None
-
-    def _dot(self, x: Any, shift: float, squared: int, out: Any = None) -> Any:
+    def _dot(self, x: Any, shift: float, squared: int) -> Any:
         raise NotImplementedError
 
-    def _combine(self, r: Any, squared: int, out: Any = None) -> Any:
+    def _combine(self, r: Any, squared: int) -> Any:
         raise NotImplementedError
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
