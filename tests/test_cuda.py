@@ -470,9 +470,9 @@ def test_a_working_set_is_that_of_the_processor(loss, intercept):
     centre[:300] *= 0.4
     one = LocalBackend(problem).term(0.2, centre, (w, b), 0.01)
     two = host_backend(problem).term(0.2, centre, (w, b), 0.01)
-    assert len(one.beta) == len(two.here.beta) < 0.3 * 4000
     dv, db = rng.normal(size=6), 0.2 * intercept
     found = one.place(w, b), two.place(w, b)
+    assert len(one.beta) == len(two.here.beta) < 0.3 * 4000
     one.aim(dv, db), two.aim(dv, db)
     for length in (0.0, 0.03):
         slopes = one.slope(length), two.slope(length)
