@@ -8,9 +8,8 @@ of the largest to the least such cost is printed last.
 
 With threads, passes of a second-order phase are timed (a point with its derivatives, an iteration
 of conjugate gradients, a line search, the choice of a working set of a loss with kinks and its
-certificate), a survey and an epoch, on 20,000 and on 200,000 features; told are seconds on the first
-number of threads, and how many times faster the others are. Results do not depend on threads, which
-is checked.
+certificate) on 20,000 and on 200,000 features; told are seconds on the first number of threads, and
+how many times faster the others are. Results do not depend on threads, which is checked.
 """
 
 from __future__ import annotations
@@ -156,7 +155,6 @@ def passes(backend: LocalBackend, kinked: LocalBackend) -> dict[str, Any]:
         "line search": lambda: line.search((-1.0, 1.0, 1.0), line.slope(0.0).value - 1.0)[0],
         "working set": lambda: kinked.term(0.1, centre, (w, 0.0), 1e-3).place(w, 0.0).u,
         "certificate": certificate,
-        "survey": lambda: backend.survey(frozenset()).certificate.gap,  # type: ignore[union-attr]
     }
 
 
