@@ -5,10 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import cases
 from adasdca import AdaSDCARegressor, Status
 from test_certificates_exactly import Exact
 
 COEF = np.array([1.0, -2.0, 0.5])
+REGRESSION = [name for name in cases.LOSSES if not cases.is_classification(name)]
 
 
 def make(seed, dtype=np.float64):
@@ -60,3 +62,27 @@ def test_features_far_from_0_do_not_blow_the_bounds_up():
     assert (far.certified_error(X + 1e4) < 1e-3).all()
     apart = np.abs(near.predict(X) - far.predict(X + 1e4))
     assert (apart <= near.certified_error(X) + far.certified_error(X + 1e4)).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1 / 3, 5000.0])
+@pytest.mark.parametrize("loss", REGRESSION)
+def test_targets_that_are_all_the_same(loss, value):
+    """The least objective is 0: a relative gap is reached at that very point, and nowhere else."""
+    X, _ = make(0)
+    X[:, 0] += 1e3
+    model = AdaSDCARegressor(loss=loss).fit(X, np.full(40, value))
+    assert model.status_ is Status.CONVERGED
+    assert model.certificate_.primal == model.certificate_.gap == 0
+    assert not model.coef_.any()
+    assert model.intercept_ == value
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_targets_in_a_zone_without_loss(loss):
+    X, _ = make(0)
+    weight = np.r_[np.ones(39), 0]
+    for spread in (0.05, 0.19999, 0.20001):
+        y = np.r_[7 + spread * np.linspace(0, 1, 39) ** 4, 1e3]  # most near one end
+        model = AdaSDCARegressor(loss=loss, C=1e4).fit(X, y, sample_weight=weight)
+        assert model.status_ is Status.CONVERGED
+        assert (model.certificate_.primal == 0) == (spread < 0.2)

@@ -110,3 +110,23 @@ def test_a_margin_kept_by_all_is_not_the_end():
         for scale in (3.0, 1e3):
             tight = arrives(X * scale, y, loss, 1e3, warm_start=loose.state, fit_intercept=False)
             assert tight.n_epochs < 100
+
+
+@pytest.mark.parametrize("method", ["sdca-perm", "adasdca+", "auto"])
+@pytest.mark.parametrize("loss", ["squared", "squared_hinge", "squared_epsilon_insensitive"])
+def test_short_rows_among_long_ones(loss, method):
+    """Incomes beside ages and flags: the multiplier of the intercept must not swing ever higher."""
+    rng = np.random.default_rng(4)
+    incomes = np.exp(rng.normal(10, 1.5, 3000)) * (rng.random(3000) < 0.9)
+    flags = (rng.random((3000, 4)) < 0.3).astype(float)
+    X = np.column_stack([incomes, rng.normal(40, 10, (3000, 2)), flags])
+    y = 12 + 3 * rng.standard_normal(3000)
+    if cases.is_classification(loss):
+        y = np.where(y > 12, 1.0, -1.0)
+    if method == "auto":
+        arrives(X, y, loss, 1.0, fit_intercept=True)
+        return
+    options = {"lam": 1 / 3000, "fit_intercept": True, "random_state": 0, "max_epochs": 10}
+    sol = solve(X, y, loss=loss, method=method, **options)
+    assert sol.status is Status.EPOCH_LIMIT
+    assert np.abs(sol.history.dual).max() < sol.history.primal[0]

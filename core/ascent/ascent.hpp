@@ -50,23 +50,36 @@ ADASDCA_INLINE bool is_free(const LossType& loss, double b) {
 // update. (From survey to survey it would take one and a half times as many epochs, and as many
 // again as permutations lie between surveys.)
 struct Bias {
-    double square, pace;    // s^2, and the multiplier's
+    double square;          // s^2
     double value, penalty;  // b_k + s u_b, and s u_b
-    bool rests = true;      // no dual has changed
+    Swings swings;
+    bool rests = true;  // no dual has changed
 
     explicit Bias(const Iterate& it)
         : square(it.problem->intercept_scale * it.problem->intercept_scale),
-          pace(it.problem->intercept_pace),
           value(it.bias()),
-          penalty(it.problem->intercept_scale * it.constant) {}
+          penalty(it.problem->intercept_scale * it.constant),
+          swings(it.swings) {}
 
     // A dual has changed by c lambda N / weight. If it is free now, the multiplier moves by its
     // share of the imbalance before that. (One at a bound does not answer: while duals go from one
     // end to the other, the multiplier would run away.)
     ADASDCA_INLINE void move(double c, bool free) {
-        value += (free ? pace * penalty : 0.0) + square * c;
+        const double before = penalty;
         penalty += square * c;
+        value += (free ? swings.pace * before : 0.0) + square * c;
+        swings.peak = std::max(swings.peak, std::abs(penalty));
+        if (before * penalty < 0) turn();
         rests = false;
+    }
+
+    // The imbalance has changed its sign. A swing twice as high as any before it shows a multiplier
+    // that is too fast for these rows: short ones among long ones answer more than the mean row
+    // does, and swings grow without end where duals have no bounds.
+    void turn() {
+        if (swings.highest > 0 && swings.peak > 2.0 * swings.highest) swings.pace *= 0.25;
+        swings.highest = std::max(swings.highest, swings.peak);
+        swings.peak = std::abs(penalty);
     }
 
     // After so many visits that changed no dual the multiplier moves by what scores would answer to
@@ -75,6 +88,7 @@ struct Bias {
         if (square == 0) return;
         it.constant = penalty / it.problem->intercept_scale;
         it.multiplier = value - penalty;
+        it.swings = swings;
         const double epochs = static_cast<double>(visits) / static_cast<double>(it.problem->n);
         if (rests) it.multiplier += std::min(epochs, 1.0) * it.problem->intercept_reach * penalty;
     }

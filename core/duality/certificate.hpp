@@ -190,6 +190,11 @@ double lost_in_telling(const G& g, const double* w, const double* u, std::int64_
     return std::isinf(here) ? 0.0 : std::max(most - here, 0.0);
 }
 
+inline bool has_dead_zone(const AnyLoss& loss) {
+    const auto* family = std::get_if<PiecewiseQuadratic>(&loss);
+    return family && family->epsilon > 0;
+}
+
 // `u` is the sum of the rows by their duals, in chains of so many links.
 inline Certified certified(const Problem& problem, const GapSums& sums, const double* w,
                            const double* u, std::int64_t links, bool exact) {
@@ -211,11 +216,15 @@ inline Certified certified(const Problem& problem, const GapSums& sums, const do
     const bool nothing = sums.value == 0 && sums.mass == 0 &&
                          std::all_of(w, w + problem.d, [](double x) { return x == 0; });
     const double tiny = nothing ? 0.0 : 1e-300;
+    // Scores of w = 0 are the intercept as it is: a loss of 0 is none, unless rounding has taken a
+    // row into the zone without loss.
+    const bool exactly = nothing && !has_dead_zone(problem.loss);
     result.primal = sums.value / n + penalty;
     const double gap = sums.excess / n + difference;
-    result.rounding = 1.001 * (sums.slip / n + off + told + relative * gap) + tiny;
+    result.rounding =
+        1.001 * ((exactly ? 0.0 : sums.slip) / n + off + told + relative * gap) + tiny;
     result.gap = gap + result.rounding;
-    result.blur = 1.001 * (sums.blur / n + relative * result.primal) + tiny;
+    result.blur = 1.001 * ((exactly ? 0.0 : sums.blur) / n + relative * result.primal) + tiny;
     return result;
 }
 

@@ -222,7 +222,7 @@ void give_constant(Problem& problem, Iterate& it, double mean_square) {
         reach += square_of_mean(problem, it, [&](auto& state) { return answer(state) / answers; });
     problem.intercept_scale = std::sqrt(square);
     problem.intercept_reach = reach / square;
-    problem.intercept_pace = calm * std::min(reach * answers, 1.0) * problem.intercept_reach;
+    it.swings.pace = calm * std::min(reach * answers, 1.0) * problem.intercept_reach;
     for (RowState& state : it.states) state.q += state.scale * square;
 }
 

@@ -67,7 +67,6 @@ struct Problem {
     bool fit_intercept;
     double intercept_scale = 0;  // s of the constant feature, 0 without an intercept
     double intercept_reach = 0;  // what scores answer to an imbalance of the duals, in units of s^2
-    double intercept_pace = 0;   // the share of s u_b that the multiplier moves by at an update
     double constant = 0;         // the last column, if it stands for a penalised intercept
 
     double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
@@ -87,6 +86,13 @@ struct BlockBounds {
     bool alike = true;                      // no row is far longer than the others
 };
 
+// How the imbalance of the duals swings about 0 while a multiplier follows it.
+struct Swings {
+    double pace = 0;     // the share of s u_b that the multiplier moves by at an update
+    double peak = 0;     // the largest |s u_b| since its sign changed last
+    double highest = 0;  // the largest one before that
+};
+
 // (beta, u, w, bias): all that changes during a solve.
 struct Iterate {
     const Problem* problem = nullptr;
@@ -103,6 +109,7 @@ struct Iterate {
     double spare_constant = 0;  // and its constant
     bool summed = false;        // these are to take over when the next ascent begins
     double multiplier = 0.0;    // b_k of the method of multipliers
+    Swings swings;              // of the imbalance that it follows
     double constant = 0.0;      // u of the constant feature: (s / (lambda N)) sum_i c_i beta_i
     bool packing = false;       // to be packed before the first ascent
     bool follow = false;        // beta is to be -phi' at w, from the next survey on

@@ -300,7 +300,10 @@ def solve_problem(
         try:
             with around.heeded(first):
                 rows = backend(problem)
-                if isinstance(warm_start, Guess):
+                rest = problem.resting_intercept
+                if rest is not None:
+                    rows.place(None, np.zeros(problem.rows.shape[1]), rest)
+                elif isinstance(warm_start, Guess):
                     rows.place(None, *problem.joined(*warm_start))
                 elif warm_start is not None:
                     if state is None:

@@ -294,8 +294,6 @@ class SecondOrder:
                 start = self._newton(backend, survey, tol, last, deadline, solve)
             if start is not None:
                 self._rounds(backend, start, tol, last, deadline, solve, budget)
-            if self.exact and self.exhausted:
-                self._rest(backend, deadline)
 
     def _rounds(
         self,
@@ -336,19 +334,6 @@ class SecondOrder:
             self._gone, self._ahead = self._path.gone, self._path.steps_left(self.tol)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
-
-    def _rest(self, backend: Backend, deadline: float) -> None:
-        """Go to where the regulariser is least, if no row has a loss there.
-
-        The objective at any other point is rounding, and every gap large beside it.
-        """
-        survey = _survey(backend, deadline)
-        if survey is None:
-            return
-        w, term = self.problem.regularizer.primal(np.zeros_like(survey.coef)), backend.term()
-        term.place(w, survey.intercept)
-        if backend.certify(w, survey.intercept, term.duals()).gap == 0:
-            backend.place(term.duals(), w, survey.intercept)
 
     def _jump(self, backend: Backend, survey: Survey, deadline: float) -> bool:
         """Take the one step of a squared loss, its gradient and matrix from one pass over the rows.
