@@ -171,9 +171,7 @@ def threaded(nnz: int, features: int, threads: list[int], repeats: int) -> dict[
         expected = first()
         for each in threads[1:]:
             assert np.array_equal(expected, kinds[each][name]()), f"{name}, {each} threads"
-    tasks = {
-        f"{name}/{each}": Task(task) for each in threads for name, task in kinds[each].items()
-    }
+    tasks = {f"{name}/{each}": Task(task) for each in threads for name, task in kinds[each].items()}
     seconds = interleaved(tasks, repeats)
     return {"nnz": int(X.nnz), "features": features, "threads": threads, "seconds": seconds}
 

@@ -59,7 +59,8 @@ rng = np.random.default_rng(0)
 X = sp.random(40_000, 3000, 0.02, "csr", random_state=0)
 problem = Problem.checked(X, np.sign(rng.normal(size=40_000)), loss="logistic", lam=1e-4)
 duals = rng.normal(size=40_000)
-found = [LocalBackend(problem, threads).combine(duals) for threads in (1, 2, 3, 7) for _ in range(5)]
+counts = (1, 2, 3, 7) * 5
+found = [LocalBackend(problem, threads).combine(duals) for threads in counts]
 assert all(np.array_equal(found[0], each) for each in found)
 np.testing.assert_allclose(found[0], X.T @ duals / problem.mu, rtol=1e-10, atol=1e-10)
 """

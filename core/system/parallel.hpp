@@ -63,9 +63,9 @@ inline int worthwhile(double nanoseconds, int threads) {
 
 // f(piece) for piece = 0 .. pieces-1 on up to `threads` threads, the caller's among them, and when
 // all are done g(piece) for the `more` pieces of a second kind. Which thread takes which piece is
-// left to chance, so f and g must write to places of their own piece. Where the system has no thread
-// left, those that did start do all of the work. What f or g throws, on whichever thread, ends the
-// work, and the caller gets it once no other thread runs.
+// left to chance, so f and g must write to places of their own piece. Where the system has no
+// thread left, those that did start do all of the work. What f or g throws, on whichever thread,
+// ends the work, and the caller gets it once no other thread runs.
 template <class F, class G>
 void for_each_piece(std::int64_t pieces, std::int64_t more, int threads, StopToken& token, F&& f,
                     G&& g) {
