@@ -160,18 +160,18 @@ class Decay:
     def remember(self, adaptive: Array, indices: Rows) -> None:
         """Keep the weights before an epoch and the visits it will make."""
         # A power of two: rows of the sample are told by their last digits.
-        self._digits = ((len(adaptive) - 1) // self.sample).bit_length()
-        self._before = adaptive[:: 1 << self._digits].copy()
+        self._stride = 1 << ((len(adaptive) - 1) // self.sample).bit_length()
+        self._before = adaptive[:: self._stride].copy()
         self._indices = indices
 
     def observe(self, adaptive: Array, m: float) -> float:
         """Return the m that the last epoch shows, or the one given if it shows none."""
         if self._before is None:
             return m
-        after = adaptive[:: 1 << self._digits]
+        after = adaptive[:: self._stride]
         # Counted only now: after the last epoch nobody asks.
-        of_sample = (self._indices & ((1 << self._digits) - 1)) == 0
-        visits = np.bincount(self._indices[of_sample] >> self._digits, minlength=len(after))
+        of_sample = self._indices[(self._indices & (self._stride - 1)) == 0]
+        visits = np.bincount(of_sample // self._stride, minlength=len(after))
         seen = (visits > 0) & (self._before > 0)
         if not seen.any():
             return m

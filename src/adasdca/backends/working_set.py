@@ -112,7 +112,7 @@ def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None
     distance[moving] = 0.0
     if problem.weight is not None:
         distance[problem.weight == 0] = np.inf
-    return within_reach(distance, reach, d)
+    return np.asarray(within_reach(distance, reach, d))
 
 
 def within_reach(distance: Any, reach: float | None, d: int) -> Any:

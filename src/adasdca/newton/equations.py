@@ -58,7 +58,7 @@ class Equations(NamedTuple):
     """
 
     diagonal: float | Array
-    right: Array
+    right: Any
     balance: float
     intercept: bool
     sample: int | None = None

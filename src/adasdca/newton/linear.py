@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +125,9 @@ class LinearObjective:
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
         rest = NOTHING if self._exact is None else np.zeros_like(v)
         plain = isinstance(penalty, Ridge) and isinstance(penalty.eta, float)
-        self._keeper: VectorKeeper | None = term if plain and hasattr(term, "bring") else None
+        self._keeper: VectorKeeper | None = None
+        if plain and hasattr(term, "bring"):
+            self._keeper = cast(VectorKeeper, term)
         self._v, self.b, self._rest = self._bring(v), b, (rest, 0.0)
         self._copied: tuple[Any, Array] = v, v
         self._placed = False
