@@ -1,9 +1,15 @@
-"""Cost per non-zero as the data grow: `python -m benchmarks.scaling [--sizes 1e5 1e6 1e7 1e8]`.
+"""Cost per non-zero as the data grow: `python -m benchmarks.scaling [--sizes 1e5 1e6 1e7 1e8]`,
+and how passes gain by threads: `--threads 1 2 16`, on the last size.
 
 Synthetic sparse data, float32, with the same kind of rows at every size: 20 non-zeros among
 20,000 features, so that the vector of coefficients stays in the cache and only the rows outgrow
 it. An epoch of O(nnz) has a flat cost per non-zero once the rows are out of the cache; the ratio
 of the largest to the least such cost is printed last.
+
+With threads, passes of a second-order phase are timed (a point with its derivatives, an iteration
+of conjugate gradients, a line search, the choice of a working set of a loss with kinks and its
+certificate) on 20,000 and on 200,000 features; told are seconds on the first number of threads, and
+how many times faster the others are. Results do not depend on threads, which is checked.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ PER_ROW = 20
 FEATURES = 20_000
 
 
-def synthetic(nnz: int, seed: int = 0) -> tuple[Any, Any]:
+def synthetic(nnz: int, seed: int = 0, features: int = FEATURES) -> tuple[Any, Any]:
     """Return (CSR matrix of float32, labels ±1) with about nnz non-zeros.
 
     Row entries are drawn one from each of 20 equal strata of the features: sorted and distinct
@@ -42,13 +48,13 @@ def synthetic(nnz: int, seed: int = 0) -> tuple[Any, Any]:
     """
     n = max(2, nnz // PER_ROW)
     rng = np.random.default_rng(seed)
-    stratum = FEATURES // PER_ROW
+    stratum = features // PER_ROW
     columns = rng.integers(0, stratum, size=(n, PER_ROW), dtype=np.int32)
     columns += np.arange(PER_ROW, dtype=np.int32) * stratum
     values = rng.random(size=n * PER_ROW, dtype=np.float32)
     start = np.arange(n + 1, dtype=np.int64) * PER_ROW
-    X = sp.csr_matrix((values, columns.reshape(-1), start), shape=(n, FEATURES))
-    score = X @ rng.standard_normal(FEATURES).astype(np.float32)
+    X = sp.csr_matrix((values, columns.reshape(-1), start), shape=(n, features))
+    score = X @ rng.standard_normal(features).astype(np.float32)
     y = np.where(score + rng.standard_normal(n, dtype=np.float32) > 0, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     return X, y
@@ -124,6 +130,65 @@ def measure(sizes: list[int], loss: str, repeats: int) -> dict[str, Any]:
     }
 
 
+def passes(backend: LocalBackend, kinked: LocalBackend) -> dict[str, Any]:
+    """Return what is timed of a smooth problem and of one with kinks, each returning arrays."""
+    n, d = backend.workspace.n, backend.workspace.d
+    rng = np.random.default_rng(1)
+    w, dv = 0.1 * rng.standard_normal(d), 0.1 * rng.standard_normal(d)
+    scores = kinked.problem.rows.matrix @ w
+    centre = -kinked.problem.loss.slope(scores, kinked.problem.y)
+    centre[rng.integers(n, size=n // 100)] = 0.0
+    line = backend.term()
+    line.place(w, 0.0)
+    line.aim(dv, 0.0)
+
+    def derivatives() -> Any:
+        return backend.term().place(w, 0.0).u
+
+    def certificate() -> Any:
+        found = kinked.certify(w, 0.0, centre)
+        return found.primal, found.dual
+
+    return {
+        "derivatives": derivatives,
+        "iteration": lambda: line.curve(dv, 0.0)[0],
+        "line search": lambda: line.search((-1.0, 1.0, 1.0), line.slope(0.0).value - 1.0)[0],
+        "working set": lambda: kinked.term(0.1, centre, (w, 0.0), 1e-3).place(w, 0.0).u,
+        "certificate": certificate,
+    }
+
+
+def threaded(nnz: int, features: int, threads: list[int], repeats: int) -> dict[str, Any]:
+    """Time passes on several numbers of threads, in turn."""
+    X, y = synthetic(nnz, features=features)
+
+    def made(loss: str, count: int) -> LocalBackend:
+        problem = Problem.checked(X, y, loss=loss, lam=1 / len(y))
+        return LocalBackend(problem, count, pack=False)
+
+    kinds = {each: passes(made("logistic", each), made("hinge", each)) for each in threads}
+    for name, first in kinds[threads[0]].items():
+        expected = first()
+        for each in threads[1:]:
+            assert np.array_equal(expected, kinds[each][name]()), f"{name}, {each} threads"
+    tasks = {f"{name}/{each}": Task(task) for each in threads for name, task in kinds[each].items()}
+    seconds = interleaved(tasks, repeats)
+    return {"nnz": int(X.nnz), "features": features, "threads": threads, "seconds": seconds}
+
+
+def show_threads(cases: list[dict[str, Any]]) -> str:
+    rows = []
+    for c in cases:
+        first, *more = c["threads"]
+        for name in dict.fromkeys(key.partition("/")[0] for key in c["seconds"]):
+            base = c["seconds"][f"{name}/{first}"]
+            gains = [f"{base / c['seconds'][f'{name}/{each}']:.2f}" for each in more]
+            rows.append([f"{c['nnz']:.3g}", str(c["features"]), name, output.seconds(base), *gains])
+    first, *more = cases[0]["threads"]
+    head = ["non-zeros", "features", "pass", f"{first} threads", *(f"{each} ×" for each in more)]
+    return output.table(head, rows)
+
+
 def show(result: dict[str, Any]) -> str:
     kinds = ("survey", "plan", "ascent", "epoch")
     rows = [
@@ -155,10 +220,18 @@ def main() -> None:
     )
     parser.add_argument("--loss", default="squared")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", nargs="+", type=int, help="numbers of threads to compare")
     parser.add_argument("--out", help="results file")
     args = parser.parse_args()
-    result = measure([round(s) for s in args.sizes], args.loss, args.repeats)
-    print(f"\n{show(result)}\n\nwritten to {output.save(result, args.out, 'scaling.json')}")
+    if args.threads:
+        nnz = round(args.sizes[-1])
+        cases = [threaded(nnz, d, args.threads, args.repeats) for d in (FEATURES, 10 * FEATURES)]
+        result = {"machine": machine(), "cases": cases}
+        told = show_threads(cases)
+    else:
+        result = measure([round(s) for s in args.sizes], args.loss, args.repeats)
+        told = show(result)
+    print(f"\n{told}\n\nwritten to {output.save(result, args.out, 'scaling.json')}")
 
 
 if __name__ == "__main__":

@@ -453,3 +453,32 @@ def test_methods_that_visit_rows_one_by_one_are_refused(monkeypatch):
     monkeypatch.setattr(epochs, "LEAST", 1)
     with pytest.raises(ValueError, match=r"one by one.*choose method='auto'"):
         adasdca.solve(X, y, loss="hinge", lam=1e-3, method="sdca", backend=host_backend)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", KINKED)
+def test_a_working_set_is_that_of_the_processor(loss, intercept):
+    """Rows far from their kinks keep their duals; the others' derivatives are the core's."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 6))
+    y = np.where(X[:, 0] + rng.normal(size=4000) > 0, 1.0, -1.0)
+    if LOSSES[loss]().kind == "regression":
+        y = X[:, 0] + rng.normal(size=4000)
+    problem = Problem.checked(X, y, loss=loss, lam=1e-3, fit_intercept=intercept)
+    w, b = 0.3 * np.eye(6)[0], 0.1 * intercept
+    centre = -problem.loss.slope(X @ w + b, y)
+    centre[:300] *= 0.4
+    one = LocalBackend(problem).term(0.2, centre, (w, b), 0.01)
+    two = host_backend(problem).term(0.2, centre, (w, b), 0.01)
+    dv, db = rng.normal(size=6), 0.2 * intercept
+    found = one.place(w, b), two.place(w, b)
+    assert len(one.beta) == len(two.here.beta) < 0.3 * 4000
+    one.aim(dv, db), two.aim(dv, db)
+    for length in (0.0, 0.03):
+        slopes = one.slope(length), two.slope(length)
+        assert slopes[0].value == pytest.approx(slopes[1].value, rel=1e-9)
+        assert slopes[0].curvature == pytest.approx(slopes[1].curvature, rel=1e-9)
+    for mine, other in (found, (one.move(0.03), two.move(0.03))):
+        np.testing.assert_allclose(mine.u, other.u, rtol=1e-9, atol=1e-12)
+        assert mine.balance == pytest.approx(other.balance, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(one.duals(), two.duals(), rtol=1e-9, atol=1e-12)

@@ -298,15 +298,26 @@ def test_iterations_on_the_device(sparse, few, free):
     assert (rows.iterate(flat, chosen, 4, FOREVER, 9).v.get() == (right / scale)).all()
 
 
-@pytest.mark.parametrize("features", [300, 4000])
+@pytest.mark.parametrize("features", [300, 4000, 40_000])
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge", "squared"])
 def test_many_features(loss, features):
-    """Factorised on the device, and by conjugate gradients there."""
+    """Factorised on the device, and by conjugate gradients there, with vectors here and there."""
     rng = np.random.default_rng(0)
     X = sp.random(3000, features, 0.01, "csr", np.float32, random_state=0)
     y = np.where(X @ rng.normal(size=features) + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)
     options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
     agree(adasdca.solve(X, y, **options), adasdca.solve(X, y, backend="cuda", **options))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge", "absolute", "squared"])
+def test_vectors_of_features_that_stay_with_the_rows(monkeypatch, loss, sparse):
+    """Steps with long vectors come to the same, by whichever equations."""
+    X, y = data(loss, np.float32, sparse)
+    options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True, "backend": "cuda"}
+    here = adasdca.solve(X, y, **options)
+    monkeypatch.setattr(term, "LONG", 1)
+    agree(here, adasdca.solve(X, y, **options))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -46,6 +46,28 @@ finally:
 """
 
 
+def test_sums_of_many_features_are_the_same_on_any_number_of_threads():
+    """Parts are added up by all threads, in one order."""
+    program = """
+import numpy as np, scipy.sparse as sp
+from adasdca import _core
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.problem import Problem
+
+_core.set_thread_work(1.0)
+rng = np.random.default_rng(0)
+X = sp.random(40_000, 3000, 0.02, "csr", random_state=0)
+problem = Problem.checked(X, np.sign(rng.normal(size=40_000)), loss="logistic", lam=1e-4)
+duals = rng.normal(size=40_000)
+counts = (1, 2, 3, 7) * 5
+found = [LocalBackend(problem, threads).combine(duals) for threads in counts]
+assert all(np.array_equal(found[0], each) for each in found)
+np.testing.assert_allclose(found[0], X.T @ duals / problem.mu, rtol=1e-10, atol=1e-10)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(("stacks", "outcome"), [(0, "refused"), (2, "refused"), (8, "started")])
 def test_fewer_threads_do_the_same(stacks, outcome):
     import resource

@@ -61,23 +61,34 @@ inline int worthwhile(double nanoseconds, int threads) {
         std::clamp(nanoseconds / thread_work, 1.0, static_cast<double>(std::max(threads, 1))));
 }
 
-// f(piece) for piece = 0 .. pieces-1 on up to `threads` threads, the caller's among them. Which
-// thread takes which piece is left to chance, so f must write to places of its own piece. Where the
-// system has no thread left, those that did start do all of the work. What f throws, on whichever
-// thread, ends the work, and the caller gets it once no other thread runs.
-template <class F>
-void for_each_piece(std::int64_t pieces, int threads, StopToken& token, F&& f) {
-    std::atomic<std::int64_t> next{0};
+// f(piece) for piece = 0 .. pieces-1 on up to `threads` threads, the caller's among them, and when
+// all are done g(piece) for the `more` pieces of a second kind. Which thread takes which piece is
+// left to chance, so f and g must write to places of their own piece. Where the system has no
+// thread left, those that did start do all of the work. What f or g throws, on whichever thread,
+// ends the work, and the caller gets it once no other thread runs.
+template <class F, class G>
+void for_each_piece(std::int64_t pieces, std::int64_t more, int threads, StopToken& token, F&& f,
+                    G&& g) {
+    std::atomic<std::int64_t> next{0}, next_more{0};
+    std::atomic<int> busy{0};  // threads that may have a piece of the first kind
     std::exception_ptr thrown;
     std::atomic<bool> failed{false};
-    auto work = [&]() noexcept {
+    auto take = [&](std::atomic<std::int64_t>& at, std::int64_t end, auto& work) noexcept {
         try {
-            for (std::int64_t piece;
-                 (piece = next.fetch_add(1)) < pieces && !failed && !token.stop();)
-                f(piece);
+            for (std::int64_t piece; (piece = at.fetch_add(1)) < end && !failed && !token.stop();)
+                work(piece);
         } catch (...) {
             if (!failed.exchange(true)) thrown = std::current_exception();
         }
+    };
+    auto work = [&]() noexcept {
+        ++busy;
+        take(next, pieces, f);
+        if (--busy == 0) busy.notify_all();
+        if (more == 0) return;
+        // A thread that comes later finds no piece left, so that those who go on may do so.
+        for (int others; (others = busy) != 0;) busy.wait(others);
+        take(next_more, more, g);
     };
     std::vector<std::thread> helpers;
     const auto wanted = std::min<std::int64_t>(threads, pieces) - 1;
@@ -89,6 +100,11 @@ void for_each_piece(std::int64_t pieces, int threads, StopToken& token, F&& f) {
     work();
     for (auto& helper : helpers) helper.join();
     if (thrown) std::rethrow_exception(thrown);
+}
+
+template <class F>
+void for_each_piece(std::int64_t pieces, int threads, StopToken& token, F&& f) {
+    for_each_piece(pieces, 0, threads, token, f, [](std::int64_t) {});
 }
 
 }  // namespace adasdca

@@ -74,6 +74,7 @@ class EquationChoice:
         self._tried = tried or exact
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients()
+        self.iterated = False  # whether the last step was
         self._expected = costs.iterations
         #: What the prices were asked for, and these, the least one first.
         self._facts: tuple[int, int, float] | None = None
@@ -98,6 +99,7 @@ class EquationChoice:
             found = self._solve(way, term, equations, self._prices, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
+        self.iterated = True
         return self.iterations.solve(term, equations, deadline)
 
     def afford(self, n: int) -> int:
@@ -129,7 +131,7 @@ class EquationChoice:
         prices: dict[str, float],
         deadline: float,
     ) -> Step | None:
-        by_rows = None
+        by_rows, self.iterated = None, way == "iterations"
         if way == "rows":
             rows: RowEquations | None = able(term, RowEquations)
             if rows is None or not np.all(equations.diagonal):

@@ -116,7 +116,8 @@ class RowTerm(Protocol):
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
     Row vectors stay where the rows are: what comes back has the size of v, or is a number. A term
-    may do more: see `LineSearcher`, `RowEquations`, `EquationIterator` and `ExactTerm`.
+    may do more: see `LineSearcher`, `RowEquations`, `EquationIterator`, `VectorKeeper`
+    and `ExactTerm`.
     """
 
     @property
@@ -277,6 +278,16 @@ class EquationIterator(Protocol):
 
         Return the two unknowns, the number of iterations and whether they were enough; None if time
         ran out, and NotImplemented where products are faster for these rows.
+        """
+
+
+class VectorKeeper(Protocol):
+    """A term that is faster if steps keep their vectors of features where it says."""
+
+    def bring(self, x: Any) -> Any:
+        """Return a vector of features there, or as it is; NumPy's functions go on to its own.
+
+        What the term returns of features is then there, too.
         """
 
 

@@ -139,9 +139,9 @@ class Decay:
 
     def remember(self, adaptive: Array, indices: Rows) -> None:
         """Keep the weights before an epoch and the visits it will make."""
-        stride = -(-len(adaptive) // self.sample)
-        self._stride = stride
-        self._before = adaptive[::stride].copy()
+        # A power of two: rows of the sample are told by their last digits.
+        self._stride = 1 << ((len(adaptive) - 1) // self.sample).bit_length()
+        self._before = adaptive[:: self._stride].copy()
         self._indices = indices
 
     def observe(self, adaptive: Array, m: float) -> float:
@@ -150,7 +150,8 @@ class Decay:
             return m
         after = adaptive[:: self._stride]
         # Counted only now: after the last epoch nobody asks.
-        visits = np.bincount(self._indices, minlength=len(adaptive))[:: self._stride]
+        of_sample = self._indices[(self._indices & (self._stride - 1)) == 0]
+        visits = np.bincount(of_sample // self._stride, minlength=len(after))
         seen = (visits > 0) & (self._before > 0)
         if not seen.any():
             return m

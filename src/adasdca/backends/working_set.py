@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,9 +112,17 @@ def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None
     distance[moving] = 0.0
     if problem.weight is not None:
         distance[problem.weight == 0] = np.inf
+    return np.asarray(within_reach(distance, reach, d))
+
+
+def within_reach(distance: Any, reach: float | None, d: int) -> Any:
+    """Return the rows whose distance from a kink is 0 or within reach; see `near_kinks`.
+
+    Distances may be on a device: NumPy's functions go on to that array's.
+    """
     count = int(np.count_nonzero(distance == 0))
     most = max((2 if reach is None else 4) * count, 4 * min(d, MOST_FREE), 500)
-    if reach is None or np.count_nonzero(distance <= reach) > most:
+    if reach is None or int(np.count_nonzero(distance <= reach)) > most:
         place = min(most, len(distance)) - 1
         reach = min(float(np.partition(distance, place)[place]), np.finfo(np.float64).max)
     return np.flatnonzero(distance <= max(reach, float(distance.min())))
@@ -128,9 +137,14 @@ def can_balance(problem: Problem, chosen: Index, beta: Array) -> bool:
         return True
     weight = np.ones(len(beta)) if problem.weight is None else problem.weight
     held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
+    return has_room(problem, problem.y[chosen], weight[chosen], held)
+
+
+def has_room(problem: Problem, y: Any, weight: Any, held: float) -> bool:
+    """Whether duals of rows of these targets and weights can balance what the others hold."""
     lower, upper = problem.loss.domain
-    c, margin = weight[chosen], problem.loss.kind == "classification"
-    up = float(c[problem.y[chosen] > 0].sum()) if margin else float(c.sum())
-    down = float(c.sum()) - up if margin else 0.0
+    margin = problem.loss.kind == "classification"
+    up = float(weight[y > 0].sum()) if margin else float(weight.sum())
+    down = float(weight.sum()) - up if margin else 0.0
     least, most = lower * up - upper * down, upper * up - lower * down
     return ROOM * least < -held < ROOM * most

@@ -44,7 +44,7 @@ class Equations(NamedTuple):
     diagonal : float or (d,) array
         μe.
     right : (d,) array
-        r.
+        r, of NumPy or where the rows are; iterations leave their step there.
     balance : float
         t.
     intercept : bool
@@ -58,7 +58,7 @@ class Equations(NamedTuple):
     """
 
     diagonal: float | Array
-    right: Array
+    right: Any
     balance: float
     intercept: bool
     sample: int | None = None
@@ -82,7 +82,8 @@ def solve_formed(formed: Gram, equations: Equations, deadline: float = math.inf)
 
     That of a sample is a preconditioner: conjugate gradients solve with the one that is meant.
     """
-    matrix, column, mass, right = formed.matrix, formed.column, formed.mass, equations.right
+    matrix, column, mass = formed.matrix, formed.column, formed.mass
+    right = to_host(equations.right)
     if mass > 0:
         right = right - column * (equations.balance / mass)
     dv = None if formed.product is None else _refined(formed, equations.diagonal, right, deadline)
@@ -206,7 +207,7 @@ class ConjugateGradients:
         if found is None:
             return None
         dv, db, self.taken, self.done = found
-        return to_host(dv), float(db)
+        return (to_host(dv) if isinstance(equations.right, np.ndarray) else dv), float(db)
 
     def _judge(self, term: RowTerm, size: float) -> None:
         """Choose the accuracy by what the last steps have done to the right-hand side."""

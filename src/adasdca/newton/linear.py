@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Descender, ExactTerm, LineSearcher, RowTerm, able
+from adasdca.backends.base import (
+    Descender,
+    ExactTerm,
+    LineSearcher,
+    RowTerm,
+    VectorKeeper,
+    able,
+    to_host,
+)
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length
@@ -117,16 +125,34 @@ class LinearObjective:
         self._searcher: LineSearcher | None = able(term, LineSearcher)
         self.intercept, self.rounded, self._solve = intercept, rounded, solve
         rest = NOTHING if self._exact is None else np.zeros_like(v)
-        self.v, self.b, self._rest = v, b, (rest, 0.0)
+        plain = isinstance(penalty, Ridge) and isinstance(penalty.eta, float)
+        self._keeper: VectorKeeper | None = able(term, VectorKeeper) if plain else None
+        self._v, self.b, self._rest = self._bring(v), b, (rest, 0.0)
+        self._copied: tuple[Any, Array] = v, v
         self._placed = False
+
+    def _bring(self, x: Array) -> Any:
+        """Return a vector of features where steps keep theirs."""
+        return x if self._keeper is None else self._keeper.bring(x)
+
+    def _here_of(self, x: Any) -> Array:
+        """Return a vector of steps in this process, the same for the same."""
+        if self._copied[0] is not x:
+            self._copied = x, to_host(x)
+        return self._copied[1]
+
+    @property
+    def v(self) -> Array:
+        """The point."""
+        return self._here_of(self._v)
 
     def _place(self) -> None:
         """Let the term be where this is: before the first step, unless the term takes all."""
         if not self._placed:
-            self._go(self.v, self.b, self._rest)
+            self._go(self._v, self.b, self._rest)
 
-    def _go(self, v: Array, b: float, rest: tuple[Array, float]) -> None:
-        self.v, self.b, self._rest, self._placed = v, b, rest, True
+    def _go(self, v: Any, b: float, rest: tuple[Array, float]) -> None:
+        self._v, self.b, self._rest, self._placed = v, b, rest, True
         if self._exact is None:
             self._derivatives = self.term.place(v, b)
         else:
@@ -140,12 +166,12 @@ class LinearObjective:
         coarse for duals: the point of Newton's method has twice as many, and is rounded at its end.
         """
         step = length * self._dv + self._rest[0], length * self._db + self._rest[1]
-        v, b = self.v + step[0], self.b + step[1]
-        return v, b, (lost_in(self.v, step[0], v), lost_in(self.b, step[1], b))
+        v, b = self._v + step[0], self.b + step[1]
+        return v, b, (lost_in(self._v, step[0], v), lost_in(self.b, step[1], b))
 
     def _settle(self) -> None:
         """Take note of the penalty at the new point, and of what is left to gain there."""
-        self._penalty = self.penalty.at(self.v)
+        self._penalty = self.penalty.at(self._v)
         self._dual_residual = self._derivatives.u - self._penalty.gradient
         self._lost = math.nan  # until it is asked for
 
@@ -153,13 +179,13 @@ class LinearObjective:
     def w(self) -> Array:
         """The coefficients that belong to v."""
         self._place()
-        return self._penalty.w
+        return self._here_of(self._penalty.w)
 
     @property
     def u(self) -> Array:
         """The dual point of the features."""
         self._place()
-        return self._derivatives.u
+        return np.asarray(to_host(self._derivatives.u))
 
     def lost(self) -> float:
         """Return a bound on f − min f."""
@@ -199,7 +225,7 @@ class LinearObjective:
         found = self._solve(self.term, equations, deadline)
         if found is None:
             return None
-        self._dv, self._db = found
+        self._dv, self._db = self._bring(found[0]), found[1]
         if self.intercept and self._derivatives.mass == 0 and balance != 0:
             # Every row is on a straight piece: any length will do, the line search mends it.
             self._db = math.copysign(self.term.residual, balance)
@@ -216,7 +242,7 @@ class LinearObjective:
 
     def search(self) -> tuple[float, bool]:
         """Return the length of the step along the line, and whether it is above rounding."""
-        mu, rest = self.mu, self.penalty.along(self.v, self._dv)
+        mu, rest = self.mu, self.penalty.along(self._v, self._dv)
         if self._searcher is not None and isinstance(rest, StraightLine):
             straight = mu * rest.value, mu * rest.curvature, mu * rest.size
             return self._searcher.search(straight, self._slope)
@@ -238,7 +264,7 @@ class LinearObjective:
         if self._exact is not None:
             self._go(*self._ahead(length))
             return
-        self.v = self.v + length * self._dv
+        self._v = self._v + length * self._dv
         self.b += length * self._db
         self._derivatives = self.term.move(length)
         self._settle()
@@ -262,11 +288,11 @@ class LinearObjective:
         allowed: int = min(most, afford(term.size))
         if allowed == 0 or time.perf_counter() >= deadline:
             return None
-        stiff = np.empty_like(self.v)
+        stiff = np.empty_like(self._v)
         stiff[:] = self.mu * self.penalty.eta
-        at, free = (self.v, self.b, self.value), (self.intercept, self.rounded)
+        at, free = (self._v, self.b, self.value), (self.intercept, self.rounded)
         found = term.descend(at, stiff, free, (*goal, allowed), deadline)
-        code, taken, self.v, self.b, self.value, self._derivatives = found
+        code, taken, self._v, self.b, self.value, self._derivatives = found
         self._placed = True
         ending = ENDINGS[code]
         self._settle()
@@ -284,7 +310,7 @@ class LinearObjective:
         for _ in range(SETTLING):
             if self.aim(deadline) is None:
                 return
-            self.v, self.b, self._rest = self._ahead(1.0)
+            self._v, self.b, self._rest = self._ahead(1.0)
             self._derivatives = self._exact.settle()
             self._settle()
             yield self._here()
@@ -294,9 +320,9 @@ class LinearObjective:
 
     def keep(self) -> None:
         """Remember this point as the best so far."""
-        self._best = self.v, self.b, self._rest
+        self._best = self._v, self.b, self._rest
 
     def recall(self) -> None:
         """Go back to the best point."""
-        if self._best[0] is not self.v:
+        if self._best[0] is not self._v:
             self._go(*self._best)

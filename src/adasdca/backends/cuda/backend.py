@@ -23,12 +23,15 @@ from adasdca.backends.cuda.certificate import Certifier
 from adasdca.backends.cuda.epochs import DeviceEpochs
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.products import BatchProducts, Passes, Products
-from adasdca.backends.cuda.term import DeviceTerm, WeightedRows
+from adasdca.backends.cuda.term import DeviceTerm, Others, WeightedRows
+from adasdca.backends.working_set import has_room, within_reach
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Share of the rows up to which those near their kinks are copied for a round.
+FEW = 0.3
 #: Times that duals of a lasso are scaled until they are feasible; 0 is tried beside them.
 FEASIBLE = 60
 
@@ -126,22 +129,21 @@ class DeviceBackend:
         return self._known[1]
 
     def combine(self, duals: Any) -> Array:
-        return np.zeros(self.products.shape[1]) if duals is self._none else self.at.combine(duals)
+        if duals is self._none:
+            return np.zeros(self.products.shape[1])
+        return np.asarray(to_host(self.at.combine(duals)))
 
     def column_squares(self) -> Array:
         return np.asarray(to_host(self.products.squares(self._weight)))
 
     def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
-        xp, loss = self.xp, self.problem.loss
-        y, (lower, upper) = self.passes.y, loss.domain
-        margin = loss.kind == "classification"
-        own = y * duals if margin else duals
+        loss = self.problem.loss
+        lower, upper = loss.domain
+        own = self.passes.y * duals if loss.kind == "classification" else duals
         free = (own > lower) & (own < upper)
         if loss.dead_zone > 0:
             free = free & (own != 0)
-        scores = self._scores(w) + b
-        away = xp.abs(1.0 - y * scores if margin else y - scores)
-        total = self.problem.total
+        away, total = self._away(self._scores(w) + b), self.problem.total
         return float((self._weight * free).sum()), float((self._weight * away).sum()) / total
 
     def term(
@@ -152,8 +154,44 @@ class DeviceBackend:
         reach: float | None = None,
         exact: bool = False,
     ) -> DeviceTerm:
-        """Return the rows' part of an objective; all rows take part."""
-        return DeviceTerm(self.at, length, centre, self._known)
+        """Return the rows' part of an objective.
+
+        Where it begins at a point, rows that are far from their kinks there, and whose duals are
+        right about it, keep their duals and are left out.
+        """
+        found = None if point is None else self._working_set(length, centre, *point, reach)
+        return found or DeviceTerm(self.at, length, centre, self._known)
+
+    def _working_set(
+        self, length: float, centre: Any, w: Array, b: float, reach: float | None
+    ) -> DeviceTerm | None:
+        """Return the term of the rows near their kinks; None if they are many."""
+        xp, problem, passes, n = self.xp, self.problem, self.passes, self.products.shape[0]
+        scores = self._scores(w)
+        distance = xp.abs(self._away(scores + b) - problem.loss.dead_zone)
+        distance[centre != passes.slopes(scores, b)] = 0.0
+        if problem.weight is not None:
+            distance[self._weight == 0] = xp.inf
+        chosen = within_reach(distance, reach, self.products.shape[1])
+        if len(chosen) > FEW * n:
+            return None
+        others, weight, part = centre.copy(), self._weight[chosen], passes.part(chosen)
+        others[chosen] = 0.0
+        held = float((self._weight * others).sum())
+        if problem.fit_intercept and not has_room(problem, part.y, weight, held):
+            return None
+        rows = self.products.take_rows(chosen)
+        if rows is None:
+            return None
+        fixed = Others(centre, chosen, self.at.combine(others), held)
+        at = replace(self.at, products=rows, passes=part)
+        return DeviceTerm(at, length, centre[chosen], (w, scores[chosen]), fixed)
+
+    def _away(self, scores: Any) -> Any:
+        """Return the sizes of the residuals."""
+        y = self.passes.y
+        margin = self.problem.loss.kind == "classification"
+        return self.xp.abs(1.0 - y * scores if margin else y - scores)
 
     def interior(self) -> None:
         """Return None: there is no interior-point method here."""

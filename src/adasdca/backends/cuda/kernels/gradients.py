@@ -12,7 +12,7 @@ from adasdca.backends.cuda.kernels.compiled import THREADS, blocks_for, kernel
 from adasdca.backends.cuda.products import Few, Iterated, System
 
 #: So many iterations are looked at one by one while they are of all rows; else every so many.
-LOOK = 8
+LOOK = 4
 #: Numbers of a state, and the places of those that are read here.
 STATE, ENERGY, GOAL, STOPPED, TAKEN, Y = 7, 0, 1, 2, 3, 6
 
