@@ -91,8 +91,8 @@ void follow_scores(const LossType loss, RowBlock& rows) {
 }
 
 // Sums of rows whose scores and duals are all 0: phi* is 0 there, and of a row only q matters. With
-// margins all targets are 1, and the loss is taken once. (With `excess`, which is the same here, the
-// loop is not vectorised: 45,730 rows, 0.5 ms.)
+// margins all targets are 1, and the loss is taken once. (With `excess`, which is the same here,
+// the loop is not vectorised: 45,730 rows, 0.5 ms.)
 template <bool margins, class LossType>
 GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targets,
                      const double* weight, const double* q, double* to, DistributionSums& all) {
@@ -170,15 +170,16 @@ inline Survey survey_slopes(Iterate& it, const SurveyArrays& out, double enough,
     if (!combine(it, beta, u.data(), threads, token)) return result;
     std::vector<DistributionSums> distributions(
         static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
-    const Evidence evidence = evidence_of(
-        it, scores, b, false, score_error(problem, w, b, false), beta, threads, token,
-        [&](double gamma, const RowBlock& block, std::int64_t begin) {
-            double unused[block_rows];
-            distributions[begin / block_rows] =
-                distribution_sums(gamma, block, out.weight ? out.weight + begin : unused);
-            if (out.residue) std::copy_n(block.residue, block.count, out.residue + begin);
-            if (out.share) std::copy_n(block.share, block.count, out.share + begin);
-        });
+    const Evidence evidence =
+        evidence_of(it, scores, b, false, score_error(problem, w, b, false), beta, threads, token,
+                    [&](double gamma, const RowBlock& block, std::int64_t begin) {
+                        double unused[block_rows];
+                        distributions[begin / block_rows] = distribution_sums(
+                            gamma, block, out.weight ? out.weight + begin : unused);
+                        if (out.residue)
+                            std::copy_n(block.residue, block.count, out.residue + begin);
+                        if (out.share) std::copy_n(block.share, block.count, out.share + begin);
+                    });
     if (token.stopped()) return result;
     with_rows(it, [&](const auto& rows) {
         for (std::int64_t i = 0; i < problem.n; ++i) {

@@ -263,9 +263,8 @@ class Multipliers:
             if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
             reach = NEAR * objective.term.travel
-            factors = GENTLE if getattr(self.solve, "iterated", False) else FACTORS
-            if self.swift:
-                factors = SWIFT_FACTORS
+            iterated = getattr(self.solve, "iterated", False)
+            factors = SWIFT_FACTORS if self.swift else GENTLE if iterated else FACTORS
             factor = next(factor for most, factor in factors if steps <= most)
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
