@@ -146,14 +146,14 @@ def test_warning_says_what_was_reached_and_what_to_do():
     assert more == epochs_to_go(model.history_, 1e-8)
 
 
-def test_foretold_epochs_are_about_right():
+def test_predicted_epochs_are_about_right():
     X, y = cancer()
     options = {"method": "sdca-perm", "C": 1.0, "random_state": 0, "fit_intercept": False}
     with pytest.warns(ConvergenceWarning):
         short = AdaSDCAClassifier(**options, tol=1e-9, max_iter=20).fit(X, y)
-    foretold = 20 + epochs_to_go(short.history_, 1e-9)
+    predicted = 20 + epochs_to_go(short.history_, 1e-9)
     full = AdaSDCAClassifier(**options, tol=1e-9).fit(X, y)
-    assert full.n_iter_ / 3 <= foretold <= 3 * full.n_iter_
+    assert full.n_iter_ / 3 <= predicted <= 3 * full.n_iter_
 
 
 def test_no_rate_no_forecast():

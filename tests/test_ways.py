@@ -89,14 +89,14 @@ def test_one_thread_for_lapack_after_ctrl_c():
 
 @pytest.mark.parametrize(("price", "way"), [(1e3, "iterations"), (1e-3, "features")])
 def test_iterations_of_rounded_kinks_are_tried_first(monkeypatch, price, way):
-    """They may cost as much as the next way, whatever they are foretold to."""
+    """They may cost as much as the next way, whatever they are predicted to."""
     X, y = cases.make_data("hinge", n=200, d=30)
     problem = Problem.checked(X, y, loss="hinge", lam=1e-3)
     backend = LocalBackend(problem)
     costs = Costs(backend.facts, problem.loss)
     next_one = 4.0 * costs.iteration * price  # of the four steps expected
-    foretold = {"iterations": 1e30, "features": next_one}
-    monkeypatch.setattr(costs, "equations", lambda *_: dict(foretold))
+    predicted = {"iterations": 1e30, "features": next_one}
+    monkeypatch.setattr(costs, "equations", lambda *_: dict(predicted))
     solved = []
     monkeypatch.setattr(
         "adasdca.auto.second_order.solve_by_features", lambda *_: solved.append("features") or STEP

@@ -76,7 +76,7 @@ struct Problem {
 inline constexpr std::int64_t block_rows = 256;
 
 // The rows of every block, shortest first, as offsets in their block: a loop over a row's entries
-// then ends where the last one ended, as the processor foretold (w8a's survey: 24 -> 15 ns a row).
+// then ends where the last one ended, as the processor predicted (w8a's survey: 24 -> 15 ns a row).
 // Empty where most rows are as long as the one before, or long.
 std::vector<std::uint8_t> rows_by_length(const Problem& problem);
 
@@ -138,7 +138,7 @@ decltype(auto) with_rows(const Iterate& it, F&& f) {
 }
 
 // f(i) for the rows of a block, in the order of `row_order`; the next block is on its way into the
-// cache meanwhile, because the hardware foresees no such order (w8a's survey: 60 -> 16 ns a row).
+// cache meanwhile, because the hardware predicts no such order (w8a's survey: 60 -> 16 ns a row).
 // Where only `heads` are looked at, no order is needed.
 template <class Rows, class F>
 ADASDCA_INLINE void for_rows(const Iterate& it, const Rows& rows, std::int64_t begin,

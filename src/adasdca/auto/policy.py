@@ -27,7 +27,7 @@ class Policy:
         to go: where rows strain against each other, adaptive ones take an eighth (news20, C = 100:
         42 against 338).
     share_ahead : float
-        So much of the epochs foretold is run before the next survey, so that the goal is not
+        So much of the epochs predicted is run before the next survey, so that the goal is not
         overshot by much.
     permutations, wide_permutations, wide_draws : int
         Most permutations between two surveys, and adaptive epochs of wide data, whose surveys cost
@@ -48,10 +48,10 @@ class Policy:
     warm_up : float
         Epochs come first while they cost less than this share of the second-order phase.
     nearly : float
-        The second-order phase comes as soon as it is foretold to cost less than this share of the
-        epochs left: these are foretold to a factor of two, and the next one costs little and tells
-        more. Once epochs have cost as much as the phase, they go on only if those left are foretold
-        to cost less than this share of it.
+        The second-order phase comes as soon as it is predicted to cost less than this share of the
+        epochs left: these are predicted to a factor of two, and the next one costs little and tells
+        more. Once epochs have cost as much as the phase, they go on only if those left are
+        predicted to cost less than this share of it.
     quadratic_epochs : float
         Epochs that a squared loss takes at least, against its one Newton step.
     small : int
@@ -71,7 +71,7 @@ class Policy:
         Surveys that what is asked of all rows in the rounds of losses with kinks costs as much as
         (working sets, centres, certificates), and for a digit: a goal of one digit less saves
         little. (112 such phases on 32 problems: what they took beside this price has a standard
-        deviation of 0.64 in its logarithm, and 3.5 times less was foretold for short ones before.)
+        deviation of 0.64 in its logarithm, and 3.5 times less was predicted for short ones before.)
     steps_begin, steps_begin_near, near, steps_a_decade : float
         Newton steps that these take in any case, above and below the gap `near`, and for a digit.
     crossings : float
@@ -81,7 +81,7 @@ class Policy:
         No more of them count: 35 to 80 steps for 2700 to 9200 free duals.
     overrun : float
         How much more than its price the second-order phase may spend before epochs have their turn
-        again; what epochs are foretold to cost in any case. What it has spent in vain is its price
+        again; what epochs are predicted to cost in any case. What it has spent in vain is its price
         from then on, so budgets double, and the two together take a few times what the better one
         takes, whatever the prices are worth.
     exhausted : int
@@ -132,14 +132,14 @@ class Policy:
         return 3.5 + 0.75 * (digits - math.log2(min(max(gamma, 1.0), 4.0)))
 
     def first_epochs(self, digits: float, strain: float, smooth: bool) -> float:
-        """Return the epochs that data which are not wide are foretold to take.
+        """Return the epochs that data which are not wide are predicted to take.
 
         As theory has it, q/γ + 1 for a digit of the gap. Losses with kinks take far more.
         """
         return digits * (strain + (1.0 if smooth else 5.0))
 
     def iterations(self, strain: float, features: int, wide: bool) -> float:
-        """Return the passes over the rows that conjugate gradients are foretold to take for a step.
+        """Return the passes over the rows that conjugate gradients are predicted to take a step.
 
         They are many where rows strain against each other; not where there are far more rows than
         features, as long as these are not alike (3 to 22 on 30 such problems), and never more than
@@ -151,7 +151,7 @@ class Policy:
         """Return those of a step with rounded kinks, of what a smooth loss would take.
 
         At the end a kink is a thousandth as long as the residuals are, at first as long as these.
-        (37, 82, 105 and 115 iterations a step for 6, 40, 13 and 14 foretold of a smooth loss.)
+        (37, 82, 105 and 115 iterations a step for 6, 40, 13 and 14 predicted of a smooth loss.)
         """
         return min(8.0 * iterations, 100.0)
 
@@ -165,21 +165,21 @@ class Policy:
             return 0
         return 1 if loss.curvature_varies else 10
 
-    def blend(self, seen: float, foreseen: float, epochs: int) -> float:
+    def blend(self, seen: float, prior: float, epochs: int) -> float:
         """Return the epochs that are left: early rates are too fast.
 
         The less so, the more of them were seen (32 random problems: the logarithm of what they took
-        over what their rate told goes with that of `foreseen` over it, by 0.28, 0.23, 0.18 and 0.13
+        over what their rate told goes with that of `prior` over it, by 0.28, 0.23, 0.18 and 0.13
         after 1, 2, 5 and 8 epochs of a smooth loss, by more with kinks).
         """
-        return seen * math.pow(max(foreseen / max(seen, 1e-9), 1.0), 1.0 / (2.0 + epochs))
+        return seen * math.pow(max(prior / max(seen, 1e-9), 1.0), 1.0 / (2.0 + epochs))
 
     def rows_in_play(self, active: int, features: int) -> int:
         """Return the rows near their kinks: more than have free duals, which features bound."""
         return max(2 * active, 4 * min(features, 1000), 500)
 
     def steps(self, relative: float, digits: float, strain: float, flat: bool) -> float:
-        """Return the Newton steps foretold from a relative gap: the last ones double the digits.
+        """Return the Newton steps predicted from a relative gap: the last ones double the digits.
 
         Where rows strain against each other, more are needed to come near. Where no row has
         curvature (`flat`), the first steps are blind (smoothed hinge: 7.5 against 4 to 4.5 of other

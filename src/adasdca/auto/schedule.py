@@ -224,23 +224,23 @@ class AutoSchedule:
         rounds = 0.5 * self._digits if self._second.quadratic else 1.0
         self._costs.iterations = iterations * max(rounds, 1.0)
 
-    def _foretold(self, survey: Survey, relative: float) -> tuple[float, float]:
+    def _predicted(self, survey: Survey, relative: float) -> tuple[float, float]:
         """Return the Newton steps and the epochs that are left."""
         policy = self._policy
         need = math.log(max(relative / self._tol, 1.0))
-        foreseen = policy.first_epochs(need / math.log(10.0), self._strain, survey.gamma > 0)
+        prior = policy.first_epochs(need / math.log(10.0), self._strain, survey.gamma > 0)
         flat = self._second.flat and not survey.moved
         steps = policy.steps(relative, self._digits, self._strain, flat)
         if not self._last and not survey.moved:  # nothing is known but what such data took before
             first = policy.first_permutations(self._digits, self._gamma)
-            return steps, first if self._wide else foreseen
+            return steps, first if self._wide else prior
         if self._wide or need == 0:
             return steps, self._epochs_left()
-        return steps, policy.blend(self._epochs_seen(), foreseen, self._epochs)
+        return steps, policy.blend(self._epochs_seen(), prior, self._epochs)
 
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
         policy = self._policy
-        steps, left = self._foretold(survey, relative)
+        steps, left = self._predicted(survey, relative)
         if self._second.quadratic:
             steps, left = 1.0, left if self._last else max(left, policy.quadratic_epochs)
         alone = not self._ascends or self._epochs >= policy.most_epochs

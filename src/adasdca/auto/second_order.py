@@ -57,8 +57,8 @@ class EquationChoice:
     budget : Budget, optional
         What the steps may cost.
     tried : bool
-        Whether the price of iterations is taken as it is foretold. Those of rounded kinks depend on
-        where these are: they are tried once, and may cost as much as the next way.
+        Whether the predicted price of iterations is trusted. Those of rounded kinks depend on where
+        these are: they are tried once, and may cost as much as the next way.
     """
 
     def __init__(

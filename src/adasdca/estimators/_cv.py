@@ -1,4 +1,4 @@
-"""Cross-validation over C (and l1_ratio), foretold along C; what both CV estimators share."""
+"""Cross-validation over C (and l1_ratio), predicted along C; what both CV estimators share."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class CentralPath:
         budget : Budget, optional
             What the steps may cost. What is left of the path is gone all the same if it is
             expected to be no longer than what lies behind, or to cost a few times the budget: its
-            end is foreseen, that of anything else is not.
+            end is known in advance, that of anything else is not.
         most : int
             Most steps of the whole path.
         """
