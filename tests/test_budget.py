@@ -104,6 +104,25 @@ def test_epochs_that_lead_nowhere_give_way(monkeypatch):
     assert "Newton" in [phase.name for phase in solution.phases]
 
 
+def test_a_phase_that_gains_more_for_its_price_than_epochs_goes_on(monkeypatch):
+    """Though it is cut short: epochs on columns of such scales would take the gap back to 1."""
+    run = SecondOrder._run
+
+    def a_digit_at_a_time(self, backend, survey, tol, last, deadline, budget):
+        run(self, backend, survey, max(tol, 0.1 * survey.relative_gap), last, deadline, Budget())
+        budget.pay(budget.most)
+
+    monkeypatch.setattr(SecondOrder, "_run", a_digit_at_a_time)
+    X, y = cases.make_data("logistic", n=4000, d=80)
+    X = X * np.logspace(-2, 2, 80)
+    settings = {"loss": "logistic", "lam": 1e-7, "fit_intercept": True, "random_state": 0}
+    solution = adasdca.solve(X, y, **settings, tol=1e-9)
+    names = [phase.name for phase in solution.phases]
+    assert solution.converged
+    assert names[names.index("Newton") :] == ["Newton"]
+    assert solution.phases[-1].rounds > 1
+
+
 @pytest.mark.parametrize("lam", [1.0, 1e-3])
 @pytest.mark.parametrize("loss", ["squared", "squared_hinge", "hinge", "logistic"])
 def test_an_intercept_takes_hardly_any_epochs_more(loss, lam):

@@ -21,6 +21,11 @@ POLICY = Policy()
 STRAINED = 1024
 
 
+def price_of_digit(spent: float, before: float, after: float) -> float:
+    """Return what was spent for a fall of the logarithm of a gap by 1; inf if it has not fallen."""
+    return spent / math.log(before / after) if 0 < after < before else math.inf
+
+
 class AutoSchedule:
     """Permutations while all rows matter alike, adaptive epochs when not, then second-order steps.
 
@@ -60,6 +65,8 @@ class AutoSchedule:
         self._budget = math.inf  # of the next second-order phase
         self._turn = 0.0  # what epochs may spend before it
         self._digit = math.inf  # what the last one has spent for a fall of log gap by 1
+        self._epoch_digit = 0.0  # and the epochs before it; 0 without any
+        self._block = 0.0, math.inf  # what epochs had spent where these began, and the gap there
         self._strain = 1.0  # q/γ of an ordinary row
         self._rate = policy.first_rate  # fall of log gap in an epoch
         self._crawls = False  # whether many epochs have not made it e times as small
@@ -109,6 +116,9 @@ class AutoSchedule:
             return self._go_on(survey, relative)
         if self._opens:
             return self._go_on(survey, relative)
+        if second and self._digit <= self._epoch_digit:
+            # Cut short, it has gained more for its price than epochs did before it.
+            return self._go_on(survey, relative, 2.0 * self._second.last_spent)
         # With an intercept the multiplier moves on, and the next epoch finds rows to visit.
         if survey.active == 0 and not self._intercept:
             return self._go_on(survey, relative)
@@ -155,6 +165,9 @@ class AutoSchedule:
 
     def _go_on(self, survey: Survey, relative: float, most: float = math.inf) -> SecondOrderPlan:
         """Plan the second-order phase, which may spend so much."""
+        spent, gap = self._block
+        if self._spent > spent:
+            self._epoch_digit = price_of_digit(self._spent - spent, gap, relative)
         self._last = ("second order", relative)
         # Below the bound of rounding there is nothing to be reached.
         exact = self._second.exact
@@ -169,16 +182,15 @@ class AutoSchedule:
         if self._second.smooth:
             gap, self._enough = survey.gap, self._tol * survey.primal
         if self._last is None:
-            self._marks = ((0, gap),)
+            self._marks, self._block = ((0, gap),), (0.0, relative)
             return
         kind, before = self._last
         self._stalled = self._stalled + 1 if abs(relative - before) <= 1e-9 * before else 0
         if kind != "second order":
             self._learn_rate(gap)
         elif self._second.cut:
-            gained = math.log(before / relative) if 0 < relative < before else 0.0
-            self._digit = self._second.last_spent / gained if gained > 0 else math.inf
-            self._marks = ((self._epochs, gap),)
+            self._digit = price_of_digit(self._second.last_spent, before, relative)
+            self._marks, self._block = ((self._epochs, gap),), (self._spent, relative)
             self._turn = self._spent + self._second.last_spent
         else:
             self._goal *= 0.1
