@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca import _core
+from adasdca.backends.saving import NUMBERS
 
 N, D = 20_000, 4
 #: Calls in which another thread has never once got in. Hardly any kernel needs a tenth of these.
@@ -90,7 +91,7 @@ def kernels():
     sparse = _core.Workspace.csr(csr.data, csr.indices, start, D, *plain, True, False)
     classes, own = _core.ClassRows.dense(x, None), np.zeros(N, dtype=np.int64)
     v, lanes, p = np.ones((D, 8)), np.empty((D, 8)), np.full((N, 8), 0.125)
-    saved = np.zeros(N), np.zeros(4 * D), np.zeros(10)
+    saved = np.zeros(N), np.zeros(4 * D), np.zeros(NUMBERS)
     ws.save(*saved)
     planner, table = _core.Planner(), _core.AliasTable(ones)
     text = b"1 1:0.5 2:0.25\n" * 5000
