@@ -6,7 +6,8 @@ average), w = grad g*(u), kappa (residue), q (curvature of a row), c (weights, N
 An intercept is a last column of constant value ``s`` which the L1 term and the bounds leave alone,
 plus an ``offset`` b_k added to every score. That is the multiplier of sum(c beta) = 0, and moves by
 ``pace`` s u_b at every step to a dual inside of its bounds, and by ``reach`` s u_b after an ascent
-that changed none.
+that changed none. The pace is divided by 4 when s u_b, having changed its sign, was twice as large
+as ever before.
 """
 
 import contextlib
@@ -163,17 +164,35 @@ def step(problem, survey):
     return residue * np.sqrt(problem.c * (problem.q + gamma))
 
 
-def follow(problem, beta, rows, offset=0.0):
+class Swings:
+    """The pace of the multiplier, and how high s u_b has swung."""
+
+    def __init__(self, problem):
+        self.pace, self.peak, self.highest = problem.pace, 0.0, 0.0
+
+    def move(self, before, after):
+        self.peak = max(self.peak, abs(after))
+        if before * after < 0:
+            if 0 < 2 * self.highest < self.peak:
+                self.pace /= 4
+            self.highest, self.peak = max(self.highest, self.peak), abs(after)
+
+
+def follow(problem, beta, rows, offset=0.0, swings=None):
     """Exact coordinate steps at ``rows``, one after the other; returns beta and the offset."""
     beta, u, rests = beta.copy(), problem.average(beta), True
+    swings = swings or Swings(problem)
     sign = problem.y if problem.loss.kind == "classification" else np.ones(problem.n)
     for i in rows:
         score = problem.A[i] @ problem.primal_point(u) + offset
         new = problem.loss.step(beta[i], score, problem.y[i], problem.q[i])
         rests = rests and new == beta[i]
         if new != beta[i] and problem.loss.low < new * sign[i] < problem.loss.high:
-            offset += problem.pace * problem.s * u[-1]
+            offset += swings.pace * problem.s * u[-1]
+        before = problem.s * u[-1]
         u += problem.c[i] * (new - beta[i]) / (problem.lam * problem.N) * problem.A[i]
+        if new != beta[i]:
+            swings.move(before, problem.s * u[-1])
         beta[i] = new
     if rests:
         offset += min(len(rows) / problem.n, 1.0) * problem.reach * problem.s * u[-1]
@@ -207,11 +226,11 @@ def adasdca(problem, steps, rng, rule=relaxed):
 
 def adasdca_plus(problem, epochs, rng, m=2.0, rule=relaxed):
     """Algorithm 2; returns beta and the multiplier of the intercept."""
-    beta, offset = np.zeros(problem.n), 0.0
+    beta, offset, swings = np.zeros(problem.n), 0.0, Swings(problem)
     for _ in range(epochs):
         weights = rule(problem, survey(problem, beta, offset))
         picks = draw(weights, m, problem.n, rng) if weights.any() else range(problem.n)
-        beta, offset = follow(problem, beta, picks, offset)
+        beta, offset = follow(problem, beta, picks, offset, swings)
     return beta, offset
 
 

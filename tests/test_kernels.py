@@ -203,10 +203,11 @@ def adaptive_distribution(oracle, seen, rule):
 
 def adaptive_steps(oracle, beta, steps, key, offset=0.0, rule="relaxed"):
     """Algorithm 1, everything recomputed before every step, with the core's random numbers."""
+    swings = ref.Swings(oracle)
     for k in range(steps):
         distribution = adaptive_distribution(oracle, ref.survey(oracle, beta, offset), rule)
         row = int(np.searchsorted(np.cumsum(distribution), uniform(key, k), side="right"))
-        beta, offset = ref.follow(oracle, beta, [row], offset)
+        beta, offset = ref.follow(oracle, beta, [row], offset, swings)
     return beta
 
 

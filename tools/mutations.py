@@ -114,7 +114,7 @@ MUTATIONS = (
     Mutation("adasdca/paths.py", "                around.check()\n", "", "interruption"),
     Mutation("adasdca/multinomial/solver.py", "max_epochs, max_time, callback, around",
              "max_epochs, None, callback, around", "multinomial"),
-    Mutation("adasdca/newton/equations.py", "        if damping >= 1.0:\n", "        if True:\n",
+    Mutation("adasdca/newton/equations.py", "        if damping >= 1.0 or ", "        if True or ",
              "multinomial"),
     Mutation("adasdca/newton/multipliers.py", " or rest >= STILL", "", "multipliers"),
     Mutation("adasdca/problem/problem.py", "constant = float(dtype.type(value))",
