@@ -67,9 +67,9 @@ class Costs:
         self.pass_ = 2 * entry * stored + (0.75 * rates.row + 0.1 * transcendental) * n
         self.pass_ += FEATURE * vector
         # A Newton step beside its equations: such a pass, and vectors of n numbers for slopes,
-        # curvatures and the line search (15 to 22 ns a row beside the entries).
+        # curvatures and the line search (about 15 to 22 ns a row).
         self._step = self.pass_ + 1.5 * rates.row * n
-        # Outside of kernels (146 x 236: 130 us beside the equations).
+        # Outside of kernels (146 x 236: about 130 us beside the equations).
         self._between = (3.0 if d <= FEW else 6.0) * rates.interpreter
         #: An iteration of conjugate gradients.
         self.iteration = self.pass_ + (FEATURES - FEATURE) * vector + 0.3 * rates.interpreter
