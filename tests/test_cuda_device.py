@@ -272,7 +272,7 @@ def test_iterations_on_the_device(sparse, few, free):
     mean = h @ X / h.sum() if free else np.zeros(d)
     scale = h @ (X - mean) ** 2 + own
     there = [cp.asarray(each) for each in (h, own, scale, right)]
-    system = System(*there, cp.asarray(mean) if free else None, 1e-8)
+    system = System(*there, cp.asarray(mean) if free else None, 0.0, 1e-8)
     asked = []
 
     def chosen():

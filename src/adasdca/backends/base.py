@@ -100,12 +100,15 @@ class Preconditioned(NamedTuple):
         The right-hand side.
     mean : (d,) array, optional
         m = Σ_i h_i x_i/Σ_i h_i, where an intercept is eliminated: the rows are x_i − m.
+    gain : float
+        Iterations end where the last has gained no more than this share of the mean of all.
     """
 
     own: Any
     scale: Any
     right: Any
     mean: Any
+    gain: float
 
 
 class RowTerm(Protocol):

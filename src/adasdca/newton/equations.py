@@ -26,6 +26,12 @@ Array = NDArray[np.float64]
 
 #: Conjugate gradients leave this share of the right-hand side at most, and at least.
 LOOSEST, TIGHTEST = 0.1, 1e-9
+#: Iterations end where the last has gained no more than this share of the mean of all, where kinks
+#: are rounded: steps that cross them are cut short however exact they are (S. G. Nash and A. Sofer,
+#: "Assessing a search direction within a truncated-Newton method", Operations Research Letters 9,
+#: 1990). Half the iterations for a tenth more steps, on columns of power-law frequencies, one-hot
+#: ones, and topics. Steps of smooth losses are whole, and cost more than these iterations.
+GAIN, FINE = 0.5, 0.005
 #: Two steps that leave more of the right-hand side than this share ask for finer ones.
 COARSE = 0.5
 #: Their most iterations; a step that is cut short still leads down.
@@ -152,10 +158,13 @@ class ConjugateGradients:
     share : float
         Of a quadratic function, the share of its value that may be left to gain: what is left of
         the right-hand side tells it, so that one step is enough, and no iteration is taken twice.
+    gain : float
+        They end, too, where the last one has gained no more than this share of the mean of all.
     """
 
     accuracy: float = LOOSEST
     share: float = 0.0
+    gain: float = 0.0
     #: Iterations of the last solve, and whether they were enough.
     taken: int = 0
     done: bool = True
@@ -188,10 +197,13 @@ class ConjugateGradients:
         self._judge(term, math.sqrt(float((right / scale) @ right)))
 
         accuracy = min(max(self.accuracy, equations.enough), LOOSEST)
+        gain = self.gain if self.accuracy > FINE else 0.0
+        if gain > 0:
+            accuracy = TIGHTEST
         found: Any = NotImplemented
         iterator: EquationIterator | None = able(term, EquationIterator)
         if iterator is not None:
-            there = Preconditioned(own, scale, right, mean)
+            there = Preconditioned(own, scale, right, mean, gain)
             found = iterator.iterate(there, accuracy, deadline, most)
         if found is NotImplemented:
 
@@ -212,6 +224,7 @@ class ConjugateGradients:
                 deadline,
                 most,
                 enough if positive else None,
+                gain,
             )
             found = solved and (solved[0], *solved[2:])
         if found is None:
@@ -242,6 +255,7 @@ def conjugate_gradients(
     deadline: float,
     most: int = MOST_ITERATIONS,
     enough: Callable[[Array, Any, float], bool] | None = None,
+    gain: float = 0.0,
 ) -> tuple[Array, Any, int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
 
@@ -265,15 +279,19 @@ def conjugate_gradients(
     enough : callable, optional
         Told what is left of the right-hand sides, and by how much ½(x, y)·A(x, y) − right·(x, y)
         has fallen, says whether that will do.
+    gain : float
+        The share of the mean gain of all iterations that the last one has to exceed.
     """
     r_x, r_y = right[0].copy(), 1.0 * right[1]
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
     z_x, z_y = precondition(r_x, r_y)
     p_x, p_y = z_x.copy(), z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
-    goal, gained = accuracy**2 * energy, 0.0
+    goal, gained, last = accuracy**2 * energy, 0.0, 0.0
     for iteration in range(most):
         if energy <= goal or (enough is not None and enough(r_x, r_y, gained)):
+            return x, y, iteration, True
+        if iteration > 2 and iteration * last <= gain * gained:
             return x, y, iteration, True
         if time.perf_counter() >= deadline:
             return None
@@ -282,7 +300,8 @@ def conjugate_gradients(
         if not curvature > 0:
             return (*((z_x, z_y) if iteration == 0 else (x, y)), iteration, True)
         length = energy / curvature
-        gained += 0.5 * length * energy
+        last = 0.5 * length * energy
+        gained += last
         # In place: fresh memory for large blocks costs as much as the sums.
         x += length * p_x
         r_x -= length * q_x

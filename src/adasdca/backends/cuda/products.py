@@ -95,6 +95,7 @@ class System(NamedTuple):
     scale: Any
     right: Any  #: The right-hand side.
     mean: Any  #: m = Σ_i h_i x_i/Σ_i h_i, or None for 0.
+    gain: float  #: The share of the mean gain of all iterations that the last one has to exceed.
     #: The share of the right-hand side to leave, in the norm of the preconditioner.
     accuracy: float
 

@@ -55,7 +55,7 @@ class Others(NamedTuple):
 
     duals: Any  #: (n,), of all rows.
     chosen: Any  #: Numbers of the rows that are not left out.
-    #: Their parts of u, where the rows are, of Σ c_iβ_i, and of Σ |t − z| where these were last seen.
+    #: Their parts of u, where the rows are, of Σ c_iβ_i, and of Σ |t − z| as these were last seen.
     u: Any
     balance: float
     residual: float
@@ -245,9 +245,8 @@ class DeviceTerm:
         self, equations: Preconditioned, accuracy: float, deadline: float, most: int
     ) -> Any:
         """Solve by conjugate gradients where the rows are; None if time ran out."""
-        own, scale, right, mean = equations
-        own = own + self._at.passes.xp.zeros_like(scale)
-        system = System(self.here.h, own, scale, right, mean, accuracy)
+        own = equations.own + self._at.passes.xp.zeros_like(equations.scale)
+        system = System(self.here.h, own, *equations[1:], accuracy)
         wait = 0 if self._curved_rows else PRODUCTS
         return self._at.products.iterate(system, self._few, wait, deadline, most)
 

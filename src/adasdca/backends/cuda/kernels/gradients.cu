@@ -3,7 +3,7 @@
 // The preconditioner is 1/scale. A state is an array of the numbers below; an iteration reads one
 // and writes the next. Sums are of parts that every block adds in the same order.
 typedef long long Long;
-enum { ENERGY, GOAL, STOPPED, TAKEN, STATE };
+enum { ENERGY, GOAL, STOPPED, TAKEN, GAINED, STATE };
 // What a step has found: its length, and whether there is none.
 enum { LENGTH, NONE };
 
@@ -72,8 +72,9 @@ extern "C" __global__ void move(double* x, double* r, const double* p, const dou
 
 // p = r/scale + ratio p, the parts of mean.p, and the next state.
 extern "C" __global__ void turn(double* p, const double* r, const double* scale, const double* mean,
-                                const double* state, const double* found, const double* parts,
-                                int count, double* next, double* shifts, Long d) {
+                                double share, const double* state, const double* found,
+                                const double* parts, int count, double* next, double* shifts,
+                                Long d) {
     const double energy = sum_of(parts, count), ratio = energy / state[ENERGY];
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
     if (found[NONE] != 0) {
@@ -91,8 +92,11 @@ extern "C" __global__ void turn(double* p, const double* r, const double* scale,
     shift = block_sum(shift);
     if (threadIdx.x == 0) shifts[blockIdx.x] = shift;
     if (!first) return;
+    const double gain = 0.5 * found[LENGTH] * state[ENERGY], taken = state[TAKEN] + 1;
+    const double gained = state[GAINED] + gain;
     next[ENERGY] = energy;
-    next[GOAL] = state[GOAL];
+    next[GOAL] = taken > 2 && taken * gain <= share * gained ? energy : state[GOAL];
     next[STOPPED] = 0;
-    next[TAKEN] = state[TAKEN] + 1;
+    next[TAKEN] = taken;
+    next[GAINED] = gained;
 }

@@ -14,7 +14,7 @@ from adasdca.backends.cuda.products import Few, Iterated, System
 #: So many iterations are looked at one by one while they are of all rows; else every so many.
 LOOK = 4
 #: Numbers of a state, and the places of those that are read here.
-STATE, ENERGY, GOAL, STOPPED, TAKEN = 4, 0, 1, 2, 3
+STATE, ENERGY, GOAL, STOPPED, TAKEN = 5, 0, 1, 2, 3
 
 
 def iterate(
@@ -30,7 +30,7 @@ def iterate(
     x, r = cp.zeros(d), system.right.copy()
     p = r / scale
     energy = float(cp.vdot(r, p))
-    first = np.array([energy, system.accuracy**2 * energy, 0.0, 0.0])
+    first = np.array([energy, system.accuracy**2 * energy, 0.0, 0.0, 0.0])
     states, found = cp.zeros((2, STATE)), cp.empty(2)
     states[0] = cp.asarray(first)
     grid = (min(THREADS, *blocks_for(d)),)
@@ -56,7 +56,7 @@ def iterate(
         _kernel("meet")(grid, (THREADS,), (q, own, p, bends, size))
         numbers = state, bends, parts, found, energies, size
         _kernel("move")(grid, (THREADS,), (x, r, p, q, scale, *numbers))
-        numbers = state, found, energies, parts, following, shifts, size
+        numbers = np.float64(system.gain), state, found, energies, parts, following, shifts, size
         _kernel("turn")(grid, (THREADS,), (p, r, scale, mean, *numbers))
     else:
         here = states[most % 2].get()
