@@ -54,8 +54,8 @@ def iterate(
         _kernel("weigh")(over, (THREADS,), (image, h, shifts, parts, np.int64(n)))
         q = rows._combine(image, 0)
         _kernel("meet")(grid, (THREADS,), (q, own, p, bends, size))
-        numbers = state, bends, parts, found, energies, size
-        _kernel("move")(grid, (THREADS,), (x, r, p, q, scale, *numbers))
+        given = x, r, p, q, scale, state, bends, parts, found, energies, size
+        _kernel("move")(grid, (THREADS,), given)
         numbers = np.float64(system.gain), state, found, energies, parts, following, shifts, size
         _kernel("turn")(grid, (THREADS,), (p, r, scale, mean, *numbers))
     else:
