@@ -441,6 +441,8 @@ def test_mini_batches_are_for_kinks_and_ridges_only(monkeypatch):
     few = Problem.checked(X, y, loss="hinge", lam=1.0)
     assert not host_backend(few).facts.ascends  # all rows share their features
     monkeypatch.setattr(epochs, "LEAST", 1)
+    assert not host_backend(few).facts.ascends  # and rounds are faster on so many of them
+    monkeypatch.setattr(epochs, "WIDE", 0.0)
     assert host_backend(few).facts.ascends
     assert not host_backend(Problem.checked(X, y, loss="squared_hinge", lam=1.0)).facts.ascends
     lasso = Problem.checked(X, y, loss="hinge", lam=1.0, l1_ratio=0.5)
@@ -450,6 +452,7 @@ def test_mini_batches_are_for_kinks_and_ridges_only(monkeypatch):
 def test_methods_that_visit_rows_one_by_one_are_refused(monkeypatch):
     X, y = data("hinge")
     monkeypatch.setattr(epochs, "LEAST", 1)
+    monkeypatch.setattr(epochs, "WIDE", 0.0)
     with pytest.raises(ValueError, match=r"one by one.*choose method='auto'"):
         adasdca.solve(X, y, loss="hinge", lam=1e-3, method="sdca", backend=host_backend)
 
@@ -472,6 +475,9 @@ def test_a_working_set_is_that_of_the_processor(loss, intercept):
     dv, db = rng.normal(size=6), 0.2 * intercept
     found = one.place(w, b), two.place(w, b)
     assert len(one.beta) == len(two.here.beta) < 0.3 * 4000
+    # What is left of the balance of duals is paid by all rows, the others included.
+    away = np.abs(problem.loss.residual(X @ w + b, y)).mean()
+    assert two.residual == pytest.approx(away, rel=1e-9)
     one.aim(dv, db), two.aim(dv, db)
     for length in (0.0, 0.03):
         slopes = one.slope(length), two.slope(length)

@@ -268,10 +268,11 @@ def test_iterations_on_the_device(sparse, few, free):
     X[rng.random(X.shape) < 0.9 * sparse] = 0.0
     rows = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
     h = rng.random(n) * (rng.random(n) < (0.2 if few else 1.0))
-    own, right, balance = rng.random(d), rng.normal(size=d), 3.0 if free else 0.0
-    index = np.flatnonzero(h)
-    scale, mass = h @ X**2 + own, h.sum() if free else 1.0
+    own, right, index = rng.random(d), rng.normal(size=d), np.flatnonzero(h)
+    mean = h @ X / h.sum() if free else np.zeros(d)
+    scale = h @ (X - mean) ** 2 + own
     there = [cp.asarray(each) for each in (h, own, scale, right)]
+    system = System(*there, cp.asarray(mean) if free else None, 0.0, 1e-8)
     asked = []
 
     def chosen():
@@ -279,22 +280,17 @@ def test_iterations_on_the_device(sparse, few, free):
         picked = cp.asarray(index)
         return (rows.take_rows(picked), cp.asarray(h[index])) if few else None
 
-    v, s, taken, done = rows.iterate(
-        System(*there, balance, mass, free, 1e-8), chosen, 4, FOREVER, 2000
-    )
+    v, taken, done = rows.iterate(system, chosen, 4, FOREVER, 2000)
     v = v.get()
     assert done
     assert taken > 8
     assert asked == [True]
-    image = h * (X @ v + s)
-    left, rest = right - image @ X - own * v, balance - image.sum() if free else 0.0
-    norm = np.sqrt(left @ (left / scale) + rest**2 / mass)
-    assert norm <= 1e-7 * np.sqrt(right @ (right / scale) + balance**2 / mass)
-    assert (s != 0) == free
-    assert rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 4, 0.0, 2000) is None
-    cut = rows.iterate(System(*there, balance, mass, free, 1e-8), chosen, 4, FOREVER, 3)
+    left = right - (h * ((X - mean) @ v)) @ (X - mean) - own * v
+    assert np.sqrt(left @ (left / scale)) <= 1e-7 * np.sqrt(right @ (right / scale))
+    assert rows.iterate(system, chosen, 4, 0.0, 2000) is None
+    cut = rows.iterate(system, chosen, 4, FOREVER, 3)
     assert (cut.taken, cut.done) == (3, False)
-    flat = System(cp.zeros(n), cp.zeros(d), *there[2:], balance, mass, free, 1e-8)
+    flat = system._replace(h=cp.zeros(n), own=cp.zeros(d))
     assert (rows.iterate(flat, chosen, 4, FOREVER, 9).v.get() == (right / scale)).all()
 
 

@@ -257,6 +257,37 @@ def test_conjugate_gradients_leave_the_share_asked_for():
     assert len(products) < 150
 
 
+def test_conjugate_gradients_end_where_they_gain_little():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(40, 40))
+    matrix, right = A.T @ A + 1e-6 * np.eye(40), A.T @ rng.normal(size=40)
+
+    def iterated(gain):
+        x, _, taken, done = conjugate_gradients(
+            lambda p, q: (matrix @ p, q), lambda r, t: (r, t), (right, 0.0), 1e-9, FOREVER,
+            gain=gain,
+        )  # fmt: skip
+        assert done
+        return right @ x - 0.5 * x @ matrix @ x, taken
+
+    values, counts = zip(*map(iterated, (0.0, 0.1, 0.5, 1.0)), strict=True)
+    assert list(counts) == sorted(counts, reverse=True)
+    assert counts[2] < 0.5 * counts[0]
+    assert values[0] >= values[2] > 0.5 * values[0]
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_coarse_iterations_leave_nothing_of_the_intercept(storage):
+    rng = np.random.default_rng(3)
+    X, _, problem = make_problem("logistic", storage, True, True, d=90)
+    term = placed(problem, rng)
+    mu, h, right = problem.strength * problem.total, term.curvature, rng.normal(size=90)
+    gradients = ConjugateGradients(0.1)
+    dv, db = gradients.solve(term, Equations(mu, right, 3.0, True), FOREVER)
+    assert gradients.taken < 30
+    assert h @ (X @ dv + db) == pytest.approx(3.0, rel=1e-9)
+
+
 def test_conjugate_gradients_of_a_matrix_that_is_0():
     """No curvature at all: the scaled gradient, for the line search to mend."""
     x, y, _, _ = conjugate_gradients(

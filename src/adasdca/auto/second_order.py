@@ -19,6 +19,7 @@ from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm, able
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
+    GAIN,
     MOST_ITERATIONS,
     ConjugateGradients,
     Equations,
@@ -73,7 +74,7 @@ class EquationChoice:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
         self._tried = tried or exact
         self.budget = budget or Budget()
-        self.iterations = ConjugateGradients()
+        self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
         self._expected = costs.iterations
         #: What the prices were asked for, and these, the least one first.

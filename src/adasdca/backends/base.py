@@ -96,20 +96,19 @@ class Preconditioned(NamedTuple):
     ----------
     own, scale : (d,) array
         The diagonal that is not the rows', or a number, and the diagonal of the whole matrix.
-    right, balance : (d,) array, float
-        The right-hand sides.
-    mass : float
-        Σ_i h_i, or 1 without an intercept.
-    free : bool
-        Whether there is an intercept.
+    right : (d,) array
+        The right-hand side.
+    mean : (d,) array, optional
+        m = Σ_i h_i x_i/Σ_i h_i, where an intercept is eliminated: the rows are x_i − m.
+    gain : float
+        Iterations end where the last has gained no more than this share of the mean of all.
     """
 
     own: Any
     scale: Any
     right: Any
-    balance: float
-    mass: float
-    free: bool
+    mean: Any
+    gain: float
 
 
 class RowTerm(Protocol):
@@ -276,8 +275,8 @@ class EquationIterator(Protocol):
     ) -> Any:
         """Solve a step's equations by conjugate gradients where the rows are.
 
-        Return the two unknowns, the number of iterations and whether they were enough; None if time
-        ran out, and NotImplemented where products are faster for these rows.
+        Return the unknowns, the number of iterations and whether they were enough; None if time ran
+        out, and NotImplemented where products are faster for these rows.
         """
 
 

@@ -40,6 +40,8 @@ HIDDEN, MOST_FEATURES = 1e-10, 3000
 CONSISTENT = 30.0
 #: How exactly a round is solved, in units of the gap; beyond the finest, as exactly as can be.
 SHARE, FINEST = 0.03, 1e-6
+#: How many times as much may be left where steps are iterated.
+COARSER = 3.0
 #: By what γ is multiplied after a round of so many Newton steps at most: about ten are right.
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 #: The same, and the first γ in units of its own, where n·d² is so small that steps in one call take
@@ -199,7 +201,8 @@ class Multipliers:
         reach, idle, rest, hard, dual, share = None, 0, 0, 0, best.certificate.dual, SHARE
         while True:
             known = best.certificate
-            enough = max(share * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
+            left = COARSER * share if self._iterated else share
+            enough = max(left * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
             enough *= problem.total
@@ -263,8 +266,7 @@ class Multipliers:
             if idle >= IDLE or rest >= STILL:
                 return best, Ending.EXHAUSTED
             reach = NEAR * objective.term.travel
-            iterated = getattr(self.solve, "iterated", False)
-            factors = SWIFT_FACTORS if self.swift else GENTLE if iterated else FACTORS
+            factors = SWIFT_FACTORS if self.swift else GENTLE if self._iterated else FACTORS
             factor = next(factor for most, factor in factors if steps <= most)
             length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
@@ -275,6 +277,10 @@ class Multipliers:
                 rho = np.maximum(rho * ((length + smooth) / (least + smooth)), self.units)
                 length = least
             centre, u = duals, here.u
+
+    @property
+    def _iterated(self) -> bool:
+        return getattr(self.solve, "iterated", False)
 
     def _round(
         self,

@@ -168,7 +168,8 @@ class DeviceBackend:
         """Return the term of the rows near their kinks; None if they are many."""
         xp, problem, passes, n = self.xp, self.problem, self.passes, self.products.shape[0]
         scores = self._scores(w)
-        distance = xp.abs(self._away(scores + b) - problem.loss.dead_zone)
+        away = self._away(scores + b)
+        distance = xp.abs(away - problem.loss.dead_zone)
         distance[centre != passes.slopes(scores, b)] = 0.0
         if problem.weight is not None:
             distance[self._weight == 0] = xp.inf
@@ -183,7 +184,8 @@ class DeviceBackend:
         rows = self.products.take_rows(chosen)
         if rows is None:
             return None
-        fixed = Others(centre, chosen, self.at.combine(others), held)
+        residual = float(away.sum() - away[chosen].sum())
+        fixed = Others(centre, chosen, self.at.combine(others), held, residual)
         at = replace(self.at, products=rows, passes=part)
         return DeviceTerm(at, length, centre[chosen], (w, scores[chosen]), fixed)
 

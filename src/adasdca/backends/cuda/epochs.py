@@ -31,6 +31,10 @@ Array = NDArray[np.float64]
 #: smaller than the least, on data with features that most rows have, takes as long as hundreds of
 #: passes over the rows.
 LEAST, MOST = 256, 1024
+#: Features a row, from which on they pay: on text-like rows of 0.1 to 0.5 features each rounds of
+#: the method of multipliers were 2 to 6 times as fast in 10 of 11 cases (1e6 x 500,000, hinge:
+#: 0.48 s for 1.5), on rows of 5 features each epochs 1.4 to 3 times in 3 of 4.
+WIDE = 1.0
 #: The share of rows that are drawn by no weight of their own, with an intercept.
 OTHERS = 0.1
 #: Rounds of an adaptive epoch: a row that matters is visited in each.
@@ -84,8 +88,9 @@ class DeviceEpochs:
 
     @property
     def pays(self) -> bool:
-        """Whether mini-batches are large enough."""
-        return self.height >= LEAST
+        """Whether mini-batches are large enough, and rows few."""
+        n, d = self._products.shape
+        return self.height >= LEAST and d >= WIDE * n
 
     def look(self, scores: Any, b: float, beta: Any) -> tuple[int, float]:
         """Take note of the adaptive weights at a point.

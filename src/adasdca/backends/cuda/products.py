@@ -87,29 +87,23 @@ class BatchProducts(Products, Protocol):
 
 
 class System(NamedTuple):
-    """(Σ_i h_i x_i x_iᵀ + diag(own)) v + Σ_i h_i x_i s = right, Σ_i h_i (x_i·v + s) = balance.
-
-    The second line, and s, only where `free`. Vectors are where the rows are.
-    """
+    """(Σ_i h_i (x_i − m)(x_i − m)ᵀ + diag(own)) v = right. Vectors are where the rows are."""
 
     h: Any  #: (n,), curvatures.
     #: (d,), A diagonal, and that of the whole matrix.
     own: Any
     scale: Any
-    #: The right-hand sides.
-    right: Any
-    balance: float
-    mass: float  #: Σ_i h_i, or 1.
-    free: bool  #: Whether the second line is there.
+    right: Any  #: The right-hand side.
+    mean: Any  #: m = Σ_i h_i x_i/Σ_i h_i, or None for 0.
+    gain: float  #: The share of the mean gain of all iterations that the last one has to exceed.
     #: The share of the right-hand side to leave, in the norm of the preconditioner.
     accuracy: float
 
 
 class Iterated(NamedTuple):
-    """What iterations have come to: v and s, their number, and whether they were enough."""
+    """What iterations have come to: v, their number, and whether they were enough."""
 
     v: Any
-    s: float
     taken: int
     done: bool
 

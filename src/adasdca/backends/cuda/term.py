@@ -55,9 +55,10 @@ class Others(NamedTuple):
 
     duals: Any  #: (n,), of all rows.
     chosen: Any  #: Numbers of the rows that are not left out.
-    #: Their parts of u, where the rows are, and of Σ c_iβ_i.
+    #: Their parts of u, where the rows are, of Σ c_iβ_i, and of Σ |t − z| as these were last seen.
     u: Any
     balance: float
+    residual: float
 
 
 class DeviceTerm:
@@ -137,7 +138,10 @@ class DeviceTerm:
 
     @property
     def residual(self) -> float:
-        return self.here.residual / self._at.products.shape[0]
+        if self._others is None:
+            return self.here.residual / self._at.products.shape[0]
+        # Rows near their kinks have next to none, and what is left of Σ c_iβ_i is paid by all.
+        return (self.here.residual + self._others.residual) / len(self._others.duals)
 
     @property
     def travel(self) -> float:
@@ -241,9 +245,8 @@ class DeviceTerm:
         self, equations: Preconditioned, accuracy: float, deadline: float, most: int
     ) -> Any:
         """Solve by conjugate gradients where the rows are; None if time ran out."""
-        own, scale, right, balance, mass, free = equations
-        own = own + self._at.passes.xp.zeros_like(scale)
-        system = System(self.here.h, own, scale, right, balance, mass, free, accuracy)
+        own = equations.own + self._at.passes.xp.zeros_like(equations.scale)
+        system = System(self.here.h, own, *equations[1:], accuracy)
         wait = 0 if self._curved_rows else PRODUCTS
         return self._at.products.iterate(system, self._few, wait, deadline, most)
 

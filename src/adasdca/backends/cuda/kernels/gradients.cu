@@ -1,12 +1,11 @@
 // Iterations of conjugate gradients whose numbers stay on the device: nobody waits for them.
 //
-// Unknowns are a vector x of d numbers and one number y, with the preconditioner (1/scale, 1/mass).
-// A state is an array of the numbers below; an iteration reads one and writes the next. Sums are
-// of parts that every block adds in the same order.
+// The preconditioner is 1/scale. A state is an array of the numbers below; an iteration reads one
+// and writes the next. Sums are of parts that every block adds in the same order.
 typedef long long Long;
-enum { ENERGY, GOAL, STOPPED, TAKEN, P_Y, R_Y, Y, STATE };
-// What a step has found: its length, whether there is none, and the second part of A p.
-enum { LENGTH, NONE, Q_Y };
+enum { ENERGY, GOAL, STOPPED, TAKEN, GAINED, STATE };
+// What a step has found: its length, and whether there is none.
+enum { LENGTH, NONE };
 
 #define EACH(j, d) \
     for (Long j = blockIdx.x * (Long)THREADS + threadIdx.x; j < d; j += (Long)gridDim.x * THREADS)
@@ -29,17 +28,11 @@ __device__ double sum_of(const double* parts, int count) {
     return block_sum(threadIdx.x < count ? parts[threadIdx.x] : 0.0);
 }
 
-// image = h (image + p_y), and the parts of its sum.
-extern "C" __global__ void weigh(double* image, const double* h, const double* state, double* parts,
+// image = h (image - mean.p), of which there are the parts.
+extern "C" __global__ void weigh(double* image, const double* h, const double* shifts, int count,
                                 Long n) {
-    const double shift = state[P_Y];
-    double sum = 0;
-    EACH(i, n) {
-        image[i] = h[i] * (image[i] + shift);
-        sum += image[i];
-    }
-    sum = block_sum(sum);
-    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+    const double shift = sum_of(shifts, count);
+    EACH(i, n) image[i] = h[i] * (image[i] - shift);
 }
 
 // q += own p, and the parts of p.q.
@@ -57,10 +50,8 @@ extern "C" __global__ void meet(double* q, const double* own, const double* p, d
 // x += length p, r -= length q, and the parts of r.r/scale.
 extern "C" __global__ void move(double* x, double* r, const double* p, const double* q,
                                 const double* scale, const double* state, const double* bends,
-                                int n_bends, const double* images, int n_images, int free,
-                                double* found, double* parts, Long d) {
-    const double q_y = free ? sum_of(images, n_images) : 0.0;
-    const double curvature = sum_of(bends, n_bends) + state[P_Y] * q_y;
+                                int count, double* found, double* parts, Long d) {
+    const double curvature = sum_of(bends, count);
     const bool none = state[STOPPED] != 0 || state[ENERGY] <= state[GOAL] || !(curvature > 0);
     const double length = none ? 0.0 : state[ENERGY] / curvature;
     double sum = 0;
@@ -77,14 +68,14 @@ extern "C" __global__ void move(double* x, double* r, const double* p, const dou
     if (blockIdx.x > 0) return;
     found[LENGTH] = length;
     found[NONE] = none;
-    found[Q_Y] = q_y;
 }
 
-// p = r/scale + ratio p, and the next state.
-extern "C" __global__ void turn(double* p, const double* r, const double* scale, double mass,
-                                const double* state, const double* found, const double* parts,
-                                int count, double* next, Long d) {
-    const double sum = sum_of(parts, count);
+// p = r/scale + ratio p, the parts of mean.p, and the next state.
+extern "C" __global__ void turn(double* p, const double* r, const double* scale, const double* mean,
+                                double share, const double* state, const double* found,
+                                const double* parts, int count, double* next, double* shifts,
+                                Long d) {
+    const double energy = sum_of(parts, count), ratio = energy / state[ENERGY];
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
     if (found[NONE] != 0) {
         if (first) {
@@ -93,15 +84,19 @@ extern "C" __global__ void turn(double* p, const double* r, const double* scale,
         }
         return;
     }
-    const double r_y = state[R_Y] - found[LENGTH] * found[Q_Y], z_y = r_y / mass;
-    const double energy = sum + r_y * z_y, ratio = energy / state[ENERGY];
-    EACH(j, d) p[j] = r[j] / scale[j] + ratio * p[j];
+    double shift = 0;
+    EACH(j, d) {
+        p[j] = r[j] / scale[j] + ratio * p[j];
+        if (mean) shift += mean[j] * p[j];
+    }
+    shift = block_sum(shift);
+    if (threadIdx.x == 0) shifts[blockIdx.x] = shift;
     if (!first) return;
+    const double gain = 0.5 * found[LENGTH] * state[ENERGY], taken = state[TAKEN] + 1;
+    const double gained = state[GAINED] + gain;
     next[ENERGY] = energy;
-    next[GOAL] = state[GOAL];
+    next[GOAL] = taken > 2 && taken * gain <= share * gained ? energy : state[GOAL];
     next[STOPPED] = 0;
-    next[TAKEN] = state[TAKEN] + 1;
-    next[P_Y] = z_y + ratio * state[P_Y];
-    next[R_Y] = r_y;
-    next[Y] = state[Y] + found[LENGTH] * state[P_Y];
+    next[TAKEN] = taken;
+    next[GAINED] = gained;
 }
