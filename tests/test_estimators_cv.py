@@ -40,6 +40,14 @@ def test_scores_are_those_of_fits_one_by_one():
     assert search.dual_gap_ <= 1e-10 * search.certificate_.primal
 
 
+@pytest.mark.parametrize("model", [AdaSDCARegressorCV, AdaSDCAClassifierCV])
+def test_elastic_nets_of_the_default_grid_converge(model):
+    """A warning is an error: a third of these fits once did not arrive."""
+    X, y = cancer()
+    chosen = model(l1_ratios=[0.1, 0.5, 0.9], cv=3).fit((X - X.mean(0)) / X.std(0), y)
+    assert chosen.converged_
+
+
 def test_the_choice_is_that_of_a_grid_search():
     X, y = diabetes()
     ratios = [0.0, 0.5]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import cases
-from adasdca import AdaSDCARegressor, Status
+from adasdca import AdaSDCARegressor, Status, certify
+from adasdca.problem.losses import LOSSES
 from test_certificates_exactly import Exact
 
 COEF = np.array([1.0, -2.0, 0.5])
@@ -86,3 +87,23 @@ def test_targets_in_a_zone_without_loss(loss):
         model = AdaSDCARegressor(loss=loss, C=1e4).fit(X, y, sample_weight=weight)
         assert model.status_ is Status.CONVERGED
         assert (model.certificate_.primal == 0) == (spread < 0.2)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 3.0])
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_targets_at_the_very_edge_of_the_zone(loss, epsilon):
+    """No difference of a target and a score of 0 is rounded: a loss of 0 is none."""
+    X, _ = make(0)
+    sides = np.where(np.arange(40) % 3 == 0, epsilon, -epsilon)
+    cases = [(sides, False), (np.full(40, epsilon), False), (sides, True)]
+    if epsilon != 0.1:  # with an intercept where the numbers allow it, as at 1/2 for 0 and 1
+        cases += [(sides + 1000, True), ((sides > 0) * 2 * epsilon, True)]
+    for y, intercept in cases:
+        model = AdaSDCARegressor(loss=loss, epsilon=epsilon, fit_intercept=intercept).fit(X, y)
+        assert model.status_ is Status.CONVERGED
+        assert model.certificate_.primal == model.certificate_.gap == 0
+        assert not model.coef_.any()
+    # One unit in the last place beyond the edge is a loss.
+    y = np.where(np.arange(40) == 7, np.nextafter(epsilon, 9), epsilon)
+    rounded = certify(X, y, np.zeros(3), loss=LOSSES[loss](epsilon=epsilon), lam=1.0)
+    assert rounded.primal > 0

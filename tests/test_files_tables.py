@@ -121,10 +121,10 @@ def test_blanks_and_signs_do_not_make_a_csv_column_text(tmp_path):
 
 
 def test_text_in_features_is_named_with_its_place(path):
-    write(path, FRAME.with_columns(b=pl.Series(["1", "NA", "2"]), c=pl.lit("red")))
+    write(path, FRAME.with_columns(b=pl.Series(["1", "two", "2"]), c=pl.lit("red")))
     message = refusal(path)
     assert (
-        "2 feature column(s) hold no numbers: 'b' ('NA' in row 2); 'c' ('red' in row 1)" in message
+        "2 feature column(s) hold no numbers: 'b' ('two' in row 2); 'c' ('red' in row 1)" in message
     )
     assert "(one_hot=)" in message
 
@@ -148,8 +148,24 @@ def test_missing_values_are_named_with_their_place(path, column, value, what):
     values = pl.Series([1.0, value, 2.0], strict=False)
     write(path, FRAME.with_columns(values.alias(column)))
     message = refusal(path)
-    assert f"column {column!r} {what} in row 2 (counted from 1" in message
-    assert "drop such rows or fill" in message
+    assert f"{column!r} {what} in row 2 (counted from 1" in message
+    if column == "label":
+        assert "no target is ever filled; leave out the rows with missing values (mis" in message
+        assert "the target 'label' is" in refusal(path, missing="mean")
+    else:
+        assert "drop such rows or fill" in message
+
+
+@pytest.mark.parametrize("word", ["NA", " NaN", "?", "None"])
+def test_words_for_nothing_among_numbers_make_no_categories(word, tmp_path):
+    """'NA' in a column of numbers once made a feature of each number."""
+    path = tmp_path / "data.csv"
+    path.write_text(f"a,b,y\n1.5,u,0\n{word},v,1\n3,None,1\n")
+    assert "column 'a' is" in refusal(path, one_hot=True)
+    table = files.read(path, one_hot=True, missing="mean")
+    assert table.X[:, 0].tolist() == [1.5, 2.25, 3.0]
+    path.write_text("a,b,y\n1.5,u,0\n2,None,1\n")
+    assert files.read(path, one_hot=True).names == ["a", "b=None", "b=u"]  # a word among words
 
 
 def test_the_number_of_features_is_checked(path):
@@ -241,6 +257,8 @@ def test_later_rows_become_the_same_features(path, tmp_path):
     )
     again = files.read(other, known=known, lenient=True)
     assert again.names == first.names
+    without = write(tmp_path / f"empty{path.suffix}", later.with_columns(paid=None))
+    assert files.read(without, known=known).y is None
     np.testing.assert_array_equal(again.X, first.X[::-1])
     assert again.y.tolist() == first.y.tolist()[::-1]
     without = files.read(write(other, later.drop("paid")), known=known)

@@ -81,6 +81,15 @@ def test_a_column_of_timestamps(loss):
         assert sol.primal >= 0.97 * without.primal
 
 
+def test_more_digits_than_anybody_needs():
+    """Raw features and hardly a penalty: a solve to 1e-12 ends by itself, and soon."""
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(4, 3, size=(2000, 12)))
+    y = 50 + X[:, :3] @ [1e-3, -1e-4, 0.02] + rng.normal(size=2000)
+    sol = arrives(X, y, "squared", 1e6, fit_intercept=True, tol=1e-12)
+    assert sol.n_epochs < 20
+
+
 @pytest.mark.parametrize("l1_ratio", [0.5, 0.9])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
 def test_elastic_nets_of_little_strength(loss, l1_ratio):

@@ -453,3 +453,13 @@ def test_rows_in_parts(monkeypatch, fit_intercept, direct):
     u = far.dual_coef @ X / (lam * total)
     assert np.linalg.norm(far.coef - u) <= np.sqrt(2.0 * far.gap / lam)
     assert max(len(part._losses) + len(part._duals) for part in parts) <= 4
+
+
+@pytest.mark.parametrize(("n", "C"), [(1700, 1e3), (20_000, 10.0)])
+def test_bounds_of_rounding_do_not_grow_with_the_rows(n, C):
+    """Raw populations beside rates, hardly penalised: what sums may lose once hid the gap."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.exp(rng.normal(16, 2, n)), 1980 + 20 * rng.random(n)])
+    codes = (np.log(X[:, :1]) - 16 + 2 * rng.normal(size=(n, 3))).argmax(axis=1)
+    sol = solve_multinomial(X, codes, n_classes=3, lam=1 / (C * n), fit_intercept=True, tol=1e-5)
+    assert sol.status is Status.CONVERGED

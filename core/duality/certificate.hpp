@@ -14,6 +14,7 @@
 #include <limits>
 #include <vector>
 
+#include "math/exact.hpp"
 #include "rows/passes.hpp"
 
 namespace adasdca {
@@ -51,17 +52,29 @@ struct RowBlock {
 struct ScoreError {
     double norm_w, inner, outer;  // the intercept inside the sum, or added to it
     double linear, square;        // of the size
+    double single;                // of single numbers; 0 where none of them is rounded
 
     double of(double norm_x, double size, double z, double target) const {
         const double share = linear * (0.5 * size + 8.0) + square * (size + 4.0) * (size + 4.0);
         return share * (norm_x * norm_w + inner) +
-               4.0 * unit_roundoff * (outer + std::abs(z) + std::abs(target));
+               single * (outer + std::abs(z) + std::abs(target));
     }
     // Of all rows of a block. No score is larger than |x||w| and the intercept, but for rounding.
     double of(const BlockBounds& rows, double target) const {
         return of(rows.norm, rows.size, 1.01 * (rows.norm * norm_w + inner + outer), target);
     }
 };
+
+// Whether w = 0 and no difference of a target and the intercept is rounded: a row at the very edge
+// of a zone without loss has none.
+inline bool nothing_rounded(const Problem& problem, const double* w, double bias) {
+    if (!std::all_of(w, w + problem.d, [](double x) { return x == 0; })) return false;
+    return bias == 0 || std::all_of(problem.y, problem.y + problem.n, [&](double t) {
+               Twofold difference{t};
+               difference.add(-bias);
+               return difference.rest == 0;
+           });
+}
 
 inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
     constexpr double eps = unit_roundoff;
@@ -70,8 +83,9 @@ inline ScoreError score_error(const Problem& problem, const double* w, double bi
     const double shift = std::abs(bias);
     // A penalised intercept is told as the product of its coefficient and the constant, rounded.
     const double told = problem.constant != 0 ? std::abs(problem.constant * w[problem.d - 1]) : 0;
-    return exact ? ScoreError{norm, shift, told, 0, 4 * eps * eps}
-                 : ScoreError{norm, 0, shift + told, eps, 0};
+    const double single = nothing_rounded(problem, w, bias) ? 0.0 : 4.0 * eps;
+    return exact ? ScoreError{norm, shift, told, 0, 4 * eps * eps, single}
+                 : ScoreError{norm, 0, shift + told, eps, 0, single};
 }
 
 // Sums over a block, its residues and shares; what rounding can do to scores that are off by

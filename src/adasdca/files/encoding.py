@@ -187,6 +187,17 @@ def missing_value(path: Path, name: str, row: int | None, what: str) -> FileErro
     )
 
 
+def missing_target(path: Path, name: str, row: int | None, what: str) -> FileError:
+    """Return the error about a target that is not there."""
+    assert row is not None
+    return FileError(
+        f"{path}: the target {name!r} {what} in row {row + 1} (counted from 1, names not counted), "
+        "and no target is ever filled; leave out the rows with missing values (",
+        Argument("missing", "drop"),
+        "), or take those without a target out of the file.",
+    )
+
+
 def _describe(column: pl.Series) -> str:
     pl = polars()
     if column.dtype != pl.String:

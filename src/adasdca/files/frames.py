@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adasdca.errors import Argument
 from adasdca.files.columns import Choice
-from adasdca.files.encoding import encoded, listed, missing_value, polars, shortened
+from adasdca.files.encoding import encoded, listed, missing_target, polars, shortened
 from adasdca.files.streams import seekable, strip_compression
 from adasdca.files.table import Table, other_width
 from adasdca.storage import FileError, check_size, guarded
@@ -21,7 +21,7 @@ from adasdca.storage import FileError, check_size, guarded
 if TYPE_CHECKING:
     import polars as pl
 
-#: What stands for a missing value in a CSV file, if there may be some.
+#: What stands for a missing value in a CSV file: among numbers, and in text if there may be some.
 _NOTHING = ["", "NA", "N/A", "NaN", "nan", "null", "None", "?"]
 #: A column of one of these names is the target, if no other one is named.
 TARGETS = ("target", "label", "y")
@@ -78,12 +78,17 @@ def _fills(choice: Choice) -> bool:
 
 
 def _as_number(column: pl.Series) -> pl.Series:
-    """Return a column of text as numbers if all of it are; polars knows neither ' 5' nor '+1'."""
+    """Return a column of text as numbers if all of it are; polars knows neither ' 5' nor '+1'.
+
+    Words for a missing value among numbers are missing numbers, and no reason for categories.
+    """
     pl = polars()
     if column.dtype != pl.String:
         return column
-    numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
-    return numbers if numbers.null_count() == column.null_count() else column
+    words = column.str.strip_chars()
+    numbers = words.cast(pl.Float64, strict=False)
+    known = numbers.is_not_null() | words.is_in(_NOTHING) | words.is_null()
+    return numbers if known.all() and numbers.is_not_null().any() else column
 
 
 def read_parquet(path: Path, choice: Choice, n_features: int | None) -> Table:
@@ -154,7 +159,10 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
     chosen = _target_column(path, frame.columns, choice)
     if choice.missing == "drop":
         frame = _complete(path, frame, choice, chosen)
-    y = None if chosen is None else _targets(path, frame.get_column(chosen))
+    target = None if chosen is None else frame.get_column(chosen)
+    if choice.known is not None and target is not None and target.null_count() == len(target):
+        target = None  # rows to predict, with an empty column where their targets will be
+    y = None if target is None else _targets(path, target)
     features = _features(path, frame if chosen is None else frame.drop(chosen), choice)
     if n_features is not None and features.width != n_features:
         raise FileError(
@@ -236,11 +244,11 @@ def _target_column(path: Path, names: Sequence[str], choice: Choice) -> str | No
 def _targets(path: Path, column: pl.Series) -> NDArray[Any]:
     pl = polars()
     if column.null_count():
-        raise missing_value(path, column.name, column.is_null().arg_max(), "is empty")
+        raise missing_target(path, column.name, column.is_null().arg_max(), "is empty")
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         y: NDArray[Any] = column.cast(pl.Float64).to_numpy()
         if len(bad := np.flatnonzero(~np.isfinite(y))):
-            raise missing_value(path, column.name, int(bad[0]), f"is {y[bad[0]]}")
+            raise missing_target(path, column.name, int(bad[0]), f"is {y[bad[0]]}")
         return y
     if column.dtype in (pl.String, pl.Categorical, pl.Enum):
         return np.array(column.cast(pl.String).to_list(), dtype=object)

@@ -93,6 +93,9 @@ class LocalRows(RowProducts):
         n, d = self.shape
         self.depth, self.chain = 0.5 * d, float(n)  # the core runs two chains
         self._by_core = isinstance(data, CsrRows)
+        self._link = max(64, math.isqrt(n))
+        if not self._by_core:
+            self.chain = min(n, self._link + n / self._link + n / self._height + 2.0)
 
     def centre_at(self, centre: Array) -> None:
         self._centre = centre
@@ -112,7 +115,13 @@ class LocalRows(RowProducts):
 
     def combined(self, values: Array) -> Array:
         if not self._by_core:
-            return self.transposed(values.T)
+            # Sums of sums: the bound of their rounding is that of the longest chain.
+            out = np.zeros((len(values), self.shape[1]))
+            for part, rows in self._blocks():
+                for first in range(0, len(rows), self._link):
+                    link = slice(first, first + self._link)
+                    out += values[:, part][:, link] @ rows[link]
+            return out
         self.passes += 1
         return self._in_blocks.classes(self._in_blocks.gather(values))
 

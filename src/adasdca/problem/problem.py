@@ -157,15 +157,15 @@ class Problem:
         loss, y = self.loss, self.y
         if not self.fit_intercept or loss.kind != "regression" or len(y) == 0:
             return None
-        zone = (1.0 - 1e-9) * loss.dead_zone  # the certificate has to see that rows are inside
         if self.weight is not None:
             y = y[self.weight > 0]
-        if abs(y[0] - y[-1]) > 2.0 * zone:
+        if abs(y[0] - y[-1]) > 2.0 * loss.dead_zone:
             return None
         low, high = float(y.min()), float(y.max())
         middle = low + 0.5 * (high - low)
         at_zero = not self.regularizer.primal(np.zeros(self.rows.shape[1])).any()
-        return middle if high - low <= 2.0 * zone and at_zero else None
+        inside = max(middle - low, high - middle) <= loss.dead_zone
+        return middle if inside and at_zero else None
 
     @property
     def strength(self) -> float:
