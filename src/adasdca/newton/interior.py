@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,11 @@ NEARLY = 0.995
 FIRST = 1.0
 #: The scores that the coefficients of the beginning make, in units of the mean residual.
 SMALL = 1.0
-#: The products of a step that has done well, in units of those before.
-FALLING = 0.9
+#: Steps are mixed by the best of so many shares.
+SHARES = 5
+#: Most corrections of outliers in a step, how much farther each is to go, and the share of that
+#: which it gains at least if there is another one (Gondzio).
+CORRECTIONS, FARTHER, GAINING = 3, 0.3, 0.1
 #: The share of the residuals of the beginning that is none any more.
 FEASIBLE = 1e-12
 #: Steps in a row that do not lessen the gap, where nothing but rounding is left; and most steps.
@@ -119,7 +123,7 @@ class CentralPath:
         self._features.start(zero, zero, size, tau)
         self._u = rows.start(self._features.s, self._b, tau)
         self._features.start(zero, self._u, size, tau)
-        self._least, self._before, self._idle, self._infeasible = math.inf, math.inf, 0, 1.0
+        self._least, self._idle, self._infeasible = math.inf, 0, 1.0
 
     def follow(
         self,
@@ -191,29 +195,36 @@ class CentralPath:
     def _step(self, products: float, deadline: float) -> Ending | None:
         """Take a step; return why the path ends here, if it does."""
         problem, rows, features = self._backend.problem, self._rows, self._features
-        mu, ridge = problem.mu, problem.regularizer.is_ridge
+        features.linearise(self._u)
+        rows.linearise()
+        diagonal: float | Array = problem.mu
+        if not problem.regularizer.is_ridge:
+            diagonal = problem.mu / features.h
+        if not rows.factorise(diagonal, deadline):
+            late = time.perf_counter() >= deadline
+            return Ending.TIME if late else Ending.EXHAUSTED
+        step: tuple[Array, float] = np.zeros_like(self._u), 0.0
+        step, most = self._aim(diagonal, step, (1.0,))
         count = rows.count + features.count
-        diagonal: float | Array = mu
-        aim = corrected = 0.0
-        for stage in ("predictor", "corrector"):
-            features.linearise(self._u, aim, corrected)
-            rows.linearise(aim, corrected)
-            if stage == "predictor":
-                if not ridge:
-                    diagonal = mu / features.h
-                if not rows.factorise(diagonal, deadline):
-                    late = time.perf_counter() >= deadline
-                    return Ending.TIME if late else Ending.EXHAUSTED
-            dw, db, most = rows.aim(diagonal * features.kappa)
-            most = min(most, features.aim(dw))
-            if stage == "predictor" and count > 0:
-                full = min(most, 1.0)
-                left = rows.products(full) + features.products(full)
-                aim = max(left / products, 0.0) ** 3 * products / count
-                # Of a step that is cut short most is never made: all of it may lead into circles.
-                corrected = 1.0 if products < FALLING * self._before else full**2
-        length = min(NEARLY * most, 1.0)
-        self._before = products
+        if count > 0:
+            full = min(most, 1.0)
+            left = rows.products(full) + features.products(full)
+            tau = max(left / products, 0.0) ** 3 * products / count
+            features.correct(tau)
+            rows.correct(tau)
+            # Of a step that is cut short most is never made: all of it may lead into circles.
+            step, most = self._aim(diagonal, step, np.linspace(1.0, full**2, SHARES))
+            for _ in range(CORRECTIONS):
+                if most >= 1.0:
+                    break
+                farther = min(most + FARTHER, 1.0)
+                features.centre(tau, farther)
+                rows.centre(tau, farther)
+                before = most
+                step, most = self._aim(diagonal, step, np.linspace(1.0, 0.0, SHARES))
+                if most < before + GAINING * FARTHER:
+                    break
+        (dw, db), length = step, min(NEARLY * most, 1.0)
         if not (np.isfinite(dw).all() and math.isfinite(db) and length > 0):
             return Ending.EXHAUSTED
         self._steps += 1
@@ -222,6 +233,18 @@ class CentralPath:
         self._b += length * db
         self._u = rows.move(length, features.s, self._b)
         return None
+
+    def _aim(
+        self, diagonal: float | Array, step: tuple[Array, float], shares: Iterable[float]
+    ) -> tuple[tuple[Array, float], float]:
+        """Mix a step with the next one, by the share that goes farthest; return it, and how far."""
+        rows, features = self._rows, self._features
+        dw, db = rows.aim(diagonal * features.kappa)
+        features.aim(dw)
+        most, share = max((min(rows.reach(s), features.reach(s)), s) for s in shares)
+        rows.mix(share)
+        features.mix(share)
+        return (step[0] + share * (dw - step[0]), step[1] + share * (db - step[1])), most
 
 
 def _certified(
