@@ -26,10 +26,10 @@ from adasdca.newton.equations import (
     solve_by_features,
     solve_formed,
 )
-from adasdca.newton.interior import CentralPath
+from adasdca.newton.interior import EXPECTED, CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, Multipliers, best_point
+from adasdca.newton.multipliers import HARD, PATIENCE, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
@@ -314,18 +314,20 @@ class SecondOrder:
             if self._path is not None and self._gone is not None:  # a checkpoint has brought it
                 start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
                 self._path.again(self._gone, start)
+        hard = self.plain if self.smooth else self._rounds_are_hard(survey)
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
                 costs = Costs(facts, self.problem.loss)
                 steps = self.policy.steps_expected
+                if self._path is None:  # sets have their own
+                    budget.path = costs.path_step(False)
                 return EquationChoice(costs, False, steps, budget=budget, tried=False)
 
             best, ending = solve_on_features(
-                backend, self.problem, survey, goal, deadline, choice_for, budget, self._path
+                backend, self.problem, survey, goal, deadline, choice_for, budget, self._path, hard
             )
         else:
-            hard = self.smooth and self.plain
             rounds = Multipliers(
                 backend, self.problem, solve, self.exact, self._path, hard, tol, budget
             )
@@ -424,7 +426,16 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
+        if self._rounds_are_hard(survey):
+            return EXPECTED * self.costs.path_step(self.kernel)
         return self._cost_of_kinks(survey)
+
+    def _rounds_are_hard(self, survey: Survey) -> bool:
+        """Whether rounds for a loss with kinks would not arrive before they give way to the path.
+
+        It is then better gone at once: what it costs is known, what rounds cost is a guess.
+        """
+        return PATIENCE * self.costs.path_step(self.kernel) <= self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""

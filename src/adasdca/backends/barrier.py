@@ -38,7 +38,7 @@ OUTLYING = 10.0
 
 
 class Step(NamedTuple):
-    """Moves of pieces x and of their multipliers y, as shares of these, and of what is free.
+    """Moves of pieces x and of their multipliers y, as shares of these, and of s.
 
     With them, the products that they lead to as far as these are linear, in units of those where
     the step begins.
@@ -47,7 +47,7 @@ class Step(NamedTuple):
     x: Array
     y: Array
     wanted: Array
-    free: Array
+    s: Array
 
 
 class Barrier:
@@ -122,16 +122,22 @@ class Barrier:
         )
         room = (width - p)[self._capped]
         self._x = np.where(self._hole, 1.0, np.concatenate([p, room]))
-        self._unbounded = np.where(self.free, s, 0.0)
-        self._add_up()
+        self.s = self._added_up(np.where(self.free, s, self.offset + self._sum()))
         pull = self._pull(force)
         least = np.concatenate([-pull, pull[self._capped]])
         self._y = np.where(self._hole, 0.0, np.maximum(tau * self._share / self._x, least))
 
-    def _add_up(self) -> None:
-        parts = self._has * self.sign * self._x[: self._pieces]
-        s = self.offset + parts.sum(axis=0) + self._unbounded
-        self.s = np.clip(s, self.lower, self.upper)
+    def _sum(self) -> Array:
+        parts: Array = (self._has * self.sign * self._x[: self._pieces]).sum(axis=0)
+        return parts
+
+    def _added_up(self, moved: Array) -> Array:
+        """Return s, of values that have moved along.
+
+        What has pieces from 0 on is their sum. Other pieces have not the digits of a value near 0.
+        """
+        s = np.where(self.free | (self.offset != 0), moved, self._sum())
+        return np.clip(s, self.lower, self.upper)
 
     def _pull(self, force: Array) -> Array:
         """Return what pulls the pieces up, the multipliers apart."""
@@ -192,8 +198,14 @@ class Barrier:
         """Choose the next step."""
         pull = (ds - self.kappa) / self.h - self.q * ds
         dp = (self.sign * pull + self._right) * self._give
+        # Together the pieces move as s does, which the digits of a pull may not show.
+        give = self._give.sum(axis=0)
+        rest = np.divide(
+            ds - (self.sign * dp).sum(axis=0), give, out=np.zeros_like(ds), where=give > 0
+        )
+        dp += self.sign * self._give * rest
         x = np.concatenate([dp, -dp[self._capped]]) / self._x
-        self._next = Step(x, self._wanted - 1.0 - x, self._wanted, np.where(self.free, ds, 0.0))
+        self._next = Step(x, self._wanted - 1.0 - x, self._wanted, ds)
 
     def reach(self, share: float) -> float:
         """Return the length at which a piece or a multiplier is 0.
@@ -232,5 +244,4 @@ class Barrier:
         # What is left above a piece is not taken from it, whose digits would hide it.
         self._x = self._x * (1.0 + length * step.x)
         self._y = self._y * (1.0 + length * step.y)
-        self._unbounded = self._unbounded + length * step.free
-        self._add_up()
+        self.s = self._added_up(self.s + length * step.s)
