@@ -29,7 +29,7 @@ from adasdca.newton.equations import (
 from adasdca.newton.interior import EXPECTED, CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
-from adasdca.newton.multipliers import HARD, PATIENCE, Multipliers, best_point
+from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
 from adasdca.newton.working_set import solve_on_features
 from adasdca.problem.problem import Problem
@@ -314,7 +314,7 @@ class SecondOrder:
             if self._path is not None and self._gone is not None:  # a checkpoint has brought it
                 start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
                 self._path.again(self._gone, start)
-        hard = self.plain if self.smooth else self._rounds_are_hard(survey)
+        hard = self.plain if self.smooth else not last and self._rounds_are_hard(survey)
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
@@ -431,11 +431,16 @@ class SecondOrder:
         return self._cost_of_kinks(survey)
 
     def _rounds_are_hard(self, survey: Survey) -> bool:
-        """Whether rounds for a loss with kinks would not arrive before they give way to the path.
+        """Whether rounds for a loss with kinks may well cost more than the central path.
 
-        It is then better gone at once: what it costs is known, what rounds cost is a guess.
+        What that costs is known, what they cost is a guess. On tall data they leave most rows out,
+        which a path does not.
         """
-        return PATIENCE * self.costs.path_step(self.kernel) <= self._cost_of_kinks(survey)
+        costs, policy = self.costs, self.policy
+        if not policy.all_in_play(costs.facts.n, costs.facts.d):
+            return False
+        path = EXPECTED * costs.path_step(self.kernel)
+        return path <= policy.rounds_at_worst * self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
