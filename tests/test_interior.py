@@ -116,7 +116,9 @@ def test_a_mixture_of_steps_ends_at_a_bound(upper):
         for values, a, b in ((barrier._x, old.x, new.x), (barrier._y, old.y, new.y)):
             ahead = values * (1.0 + length * ((1.0 - share) * a + share * b))
             assert (ahead >= -1e-12 * values).all()
-        moves = np.concatenate([(1.0 - share) * a + share * b for a, b in zip(old, new)][:2])
+        moves = np.concatenate(
+            [(1.0 - share) * a + share * b for a, b in zip(old[:2], new[:2], strict=True)]
+        )
         assert moves.min() == pytest.approx(-1.0 / length)
 
 

@@ -51,6 +51,11 @@ STRETCH = 3.0
 EXPECTED, PACE = 16.0, 6
 
 
+def affordable(steps: float, budget: Budget) -> bool:
+    """Whether so many steps are taken whatever else the budget has paid for."""
+    return steps * budget.path <= STRETCH * budget.most
+
+
 class CentralPath:
     """The central path of a problem, and how far it has been gone.
 
@@ -162,7 +167,7 @@ class CentralPath:
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
             left = self.steps_left(target)
-            short = left <= self._steps or left * budget.path <= STRETCH * budget.most
+            short = left <= self._steps or affordable(left, budget)
             if (budget.over and not short) or time.perf_counter() >= deadline:
                 return best, Ending.TIME
             budget.pay(budget.path)

@@ -22,7 +22,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
-from adasdca.newton.interior import EXPECTED, CentralPath
+from adasdca.newton.interior import EXPECTED, CentralPath, affordable
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
 from adasdca.newton.newton import Ending, minimise
@@ -76,7 +76,9 @@ def best_point(
 
 
 class Patience:
-    """What rounds may cost: about as much as the central path does.
+    """What rounds may cost: half of what the central path does.
+
+    Nor may they spend all that is left, where the path would be gone beyond that.
 
     Parameters
     ----------
@@ -85,7 +87,10 @@ class Patience:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self._budget, self._until = budget, budget.spent + PATIENCE * budget.path
+        most = PATIENCE * budget.path
+        if affordable(EXPECTED, budget):
+            most = min(most, 0.5 * budget.left)
+        self._budget, self._until = budget, budget.spent + most
 
     def lost(self) -> bool:
         """Whether they have cost that."""
