@@ -96,7 +96,7 @@ class Barrier:
         capped = has & np.isfinite(width)
         self._capped = np.flatnonzero(capped.any(axis=1))
         self._pieces, self._has = len(has), has.astype(np.float64)
-        self._width, self._where = width, capped
+        self._width, self._is_capped = width, capped
         held = np.concatenate([has, capped[self._capped]])
         self.count = int(np.count_nonzero(held))
         self._share, self._hole = held / self.weight, 1.0 - held
@@ -114,9 +114,9 @@ class Barrier:
             The products that the multipliers are to have at least, times c.
         """
         wanted = np.maximum(self.sign * (s - self.offset), 0.0)
-        width = np.where(self._where, self._width, np.inf)
+        width = np.where(self._is_capped, self._width, np.inf)
         p = np.where(
-            self._where,
+            self._is_capped,
             np.clip(wanted, INSIDE * self._width, (1.0 - INSIDE) * self._width),
             np.maximum(wanted, size),
         )
@@ -137,7 +137,7 @@ class Barrier:
         What has pieces from 0 on is their sum. Other pieces have not the digits of a value near 0.
         """
         s = np.where(self.free | (self.offset != 0), moved, self._sum())
-        return np.clip(s, self.lower, self.upper)
+        return np.asarray(np.clip(s, self.lower, self.upper))
 
     def _pull(self, force: Array) -> Array:
         """Return what pulls the pieces up, the multipliers apart."""
@@ -146,7 +146,7 @@ class Barrier:
 
     def _netted(self, values: Array) -> Array:
         """Return values of the pieces, less those of what is left above them."""
-        net = values[: self._pieces].copy()
+        net: Array = values[: self._pieces].copy()
         net[self._capped] -= values[self._pieces :]
         return net
 
