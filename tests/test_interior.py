@@ -308,3 +308,27 @@ def test_rounds_that_come_to_nothing_give_way(monkeypatch):
     assert ending is Ending.REACHED
     assert path.begun
     assert best.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize(("n", "d", "path"), [(300, 200, True), (600, 20, False)])
+def test_it_comes_first_on_wide_data(n, d, path, monkeypatch):
+    """Rounds have no rows to leave out there; on tall data they have."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+    taken = []
+    factorise = CpuInterior.factorise
+
+    def counted(*arguments):
+        taken.append("path")
+        return factorise(*arguments)
+
+    def steps(*arguments):
+        taken.append("round")
+        return minimise(*arguments)
+
+    monkeypatch.setattr(CpuInterior, "factorise", counted)
+    monkeypatch.setattr("adasdca.newton.multipliers.minimise", steps)
+    sol = solve(X, y, loss="hinge", lam=1 / (1e4 * n), tol=1e-6, random_state=0)
+    assert sol.status is Status.CONVERGED
+    assert taken[0] == ("path" if path else "round")

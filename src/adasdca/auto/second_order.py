@@ -426,8 +426,6 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
-        if self._rounds_are_hard(survey):
-            return EXPECTED * self.costs.path_step(self.kernel)
         return self._cost_of_kinks(survey)
 
     def _rounds_are_hard(self, survey: Survey) -> bool:
