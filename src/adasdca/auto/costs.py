@@ -168,9 +168,10 @@ class Costs:
         n = self.facts.n
         prices = self.equations(1.0, n, n, ridge)
         prices.pop("iterations", None)
-        # A few passes, many vectors of n numbers, and four times as much outside of kernels as a
-        # Newton step.
-        rest = 3.0 * self.pass_ + 10.0 * self.rates.row * n + 12.0 * self.rates.interpreter
+        # The steps that a factorisation serves are passes, and hundreds of vectors of n numbers,
+        # of d too where coefficients have bounds or kinks (50,000 x 22: 0.6 us a row).
+        variables = n if ridge else n + self.facts.d
+        rest = 6.0 * self.pass_ + 35.0 * self.rates.row * variables + 40.0 * self.rates.interpreter
         return min(prices.values(), default=math.inf) + rest
 
     def newton(self, steps: float, active: int, known: int = 0) -> float:

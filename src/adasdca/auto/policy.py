@@ -72,6 +72,10 @@ class Policy:
         (working sets, centres, certificates), and for a digit: a goal of one digit less saves
         little. (112 such phases on 32 problems: what they took beside this price has a standard
         deviation of 0.64 in its logarithm, and 3.5 times less was predicted for short ones before.)
+    rounds_at_worst : float
+        What these rounds may cost in units of their price: two of these standard deviations. Where
+        the central path costs less than that, it comes first (12 problems of four wide data sets:
+        it takes half as long as they do on each).
     steps_begin, steps_begin_near, near, steps_a_decade : float
         Newton steps that these take in any case, above and below the gap `near`, and for a digit.
     crossings : float
@@ -115,6 +119,7 @@ class Policy:
     rounds: float = 3.0
     looks: float = 12.0
     looks_a_decade: float = 2.0
+    rounds_at_worst: float = 3.6
     steps_begin: float = 24.0
     steps_begin_near: float = 8.0
     steps_a_decade: float = 8.0
@@ -177,6 +182,10 @@ class Policy:
     def rows_in_play(self, active: int, features: int) -> int:
         """Return the rows near their kinks: more than have free duals, which features bound."""
         return max(2 * active, 4 * min(features, 1000), 500)
+
+    def all_in_play(self, rows: int, features: int) -> bool:
+        """Whether all rows may be near their kinks: a working set would leave none of them out."""
+        return rows <= 4 * min(features, 1000)
 
     def steps(self, relative: float, digits: float, strain: float, flat: bool) -> float:
         """Return the Newton steps predicted from a relative gap: the last ones double the digits.

@@ -27,7 +27,7 @@ from adasdca.newton.equations import (
     solve_by_features,
     solve_formed,
 )
-from adasdca.newton.interior import CentralPath
+from adasdca.newton.interior import EXPECTED, CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
@@ -315,18 +315,20 @@ class SecondOrder:
             if self._path is not None and self._gone is not None:  # a checkpoint has brought it
                 start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
                 self._path.again(self._gone, start)
+        hard = self.plain if self.smooth else not last and self._rounds_are_hard(survey)
         if not self.plain and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
                 costs = Costs(facts, self.problem.loss)
                 steps = self.policy.steps_expected
+                if self._path is None:  # sets have their own
+                    budget.path = costs.path_step(False)
                 return EquationChoice(costs, False, steps, budget=budget, tried=False)
 
             best, ending = solve_on_features(
-                backend, self.problem, survey, goal, deadline, choice_for, budget, self._path
+                backend, self.problem, survey, goal, deadline, choice_for, budget, self._path, hard
             )
         else:
-            hard = self.smooth and self.plain
             rounds = Multipliers(
                 backend, self.problem, solve, self.exact, self._path, hard, tol, budget
             )
@@ -426,6 +428,18 @@ class SecondOrder:
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
         return self._cost_of_kinks(survey)
+
+    def _rounds_are_hard(self, survey: Survey) -> bool:
+        """Whether rounds for a loss with kinks may well cost more than the central path.
+
+        What that costs is known, what they cost is a guess. On tall data they leave most rows out,
+        which a path does not.
+        """
+        costs, policy = self.costs, self.policy
+        if not policy.all_in_play(costs.facts.n, costs.facts.d):
+            return False
+        path = EXPECTED * costs.path_step(self.kernel)
+        return path <= policy.rounds_at_worst * self._cost_of_kinks(survey)
 
     def _cost_of_kinks(self, survey: Survey) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""

@@ -317,12 +317,14 @@ class InteriorTerm(Protocol):
     def products(self, length: float) -> float:
         """Return the sum of the products at a length along the step."""
 
-    def linearise(self, tau: float, corrected: float) -> None:
-        """Prepare a step that goes for products τ.
+    def linearise(self) -> None:
+        """Prepare steps from here, the first of which leads all products to 0."""
 
-        Corrected: by this share of what the step before, which began at the same point, would
-        have left.
-        """
+    def correct(self, tau: float) -> None:
+        """Let the next step go for products τ, and mind what the last one would have left."""
+
+    def centre(self, tau: float, length: float) -> None:
+        """Let the next step go for products that are no outliers at a length along the last one."""
 
     def factorise(self, diagonal: float | Array, deadline: float) -> bool:
         """Factorise the equations of steps from here; False if that could not be done.
@@ -335,11 +337,17 @@ class InteriorTerm(Protocol):
             When to stop, on the clock of `time.perf_counter`.
         """
 
-    def aim(self, f: Array) -> tuple[Array, float, float]:
-        """Choose the step, f the features' right-hand side.
+    def aim(self, f: Array) -> tuple[Array, float]:
+        """Choose the next step, f the features' right-hand side; return its Δw and Δb."""
 
-        Return Δw, Δb, and the length at which a dual variable or a multiplier meets its bound.
+    def reach(self, share: float) -> float:
+        """Return the length at which a dual variable or a multiplier meets its bound.
+
+        That is along a mixture of two steps, the last one and, with this share, the next one.
         """
+
+    def mix(self, share: float) -> None:
+        """Take this mixture as the step, and as the last one."""
 
     def move(self, length: float, w: Array, b: float) -> Array:
         """Go along the step, to these w and b; return u."""

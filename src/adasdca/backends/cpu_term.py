@@ -386,7 +386,7 @@ def _dense_gram(
     even = least == most
     active = None if least > 0 or even else np.flatnonzero(h)
     count = n if active is None else len(active)
-    size = max(BLOCK // d, 1)
+    size = max(BLOCK // d, 64)  # of fewer rows BLAS is slow (3500 x 3500: 1.8 -> 1.3 s)
     for first in range(0, count if most > 0 else 0, size):
         if time.perf_counter() >= deadline:
             return None

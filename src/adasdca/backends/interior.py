@@ -79,9 +79,17 @@ class CpuInterior:
         """Return the sum of the products at a length along the step."""
         return self._barrier.products(length)
 
-    def linearise(self, tau: float, corrected: float) -> None:
-        """Prepare a step that goes for products τ."""
-        self._barrier.linearise(self._force, tau, corrected)
+    def linearise(self) -> None:
+        """Prepare steps from here, the first of which leads all products to 0."""
+        self._barrier.linearise(self._force)
+
+    def correct(self, tau: float) -> None:
+        """Let the next step go for products τ."""
+        self._barrier.correct(tau)
+
+    def centre(self, tau: float, length: float) -> None:
+        """Let the next step go for products that are no outliers at a length along the last one."""
+        self._barrier.centre(tau, length)
 
     def factorise(self, diagonal: float | Array, deadline: float) -> bool:
         """Factorise the equations, of the rows or the features, whichever are fewer.
@@ -152,15 +160,24 @@ class CpuInterior:
     def _scattered_sum(self, alpha: Array) -> Array:
         return self._term._weighted_sum(np.where(self._weight > 0, alpha, 0.0))
 
-    def aim(self, f: Array) -> tuple[Array, float, float]:
-        """Choose the step; return Δw, Δb, and the length that ends at a bound."""
+    def aim(self, f: Array) -> tuple[Array, float]:
+        """Choose the next step; return Δw and Δb."""
         barrier = self._barrier
         balance = float(self._weight @ (self._sign * barrier.s))
         dw, db, alpha = self._solve(f, self._sign * barrier.kappa / barrier.h, -balance)
         ds = np.divide(
             self._sign * alpha, self._weight, out=np.zeros_like(alpha), where=self._weight > 0
         )
-        return dw, db, barrier.aim(ds)
+        barrier.aim(ds)
+        return dw, db
+
+    def reach(self, share: float) -> float:
+        """Return the length at which a mixture of the last step and the next ends at a bound."""
+        return self._barrier.reach(share)
+
+    def mix(self, share: float) -> None:
+        """Take this mixture as the step."""
+        self._barrier.mix(share)
 
     def move(self, length: float, w: Array, b: float) -> Array:
         """Go along the step, to these w and b; return u."""

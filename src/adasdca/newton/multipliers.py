@@ -22,7 +22,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
-from adasdca.newton.interior import CentralPath
+from adasdca.newton.interior import EXPECTED, CentralPath, affordable
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
 from adasdca.newton.newton import Ending, minimise
@@ -56,10 +56,7 @@ HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
 HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
 #: takes. It is good for about seven digits: rounds that have these go on.
-PATIENCE, DIGITS = 12.0, 1e-7
-#: Rounds in a row that are given up, after which they do so at once (basehock, squared hinge,
-#: elastic net, C = 1e4: six of them, and 100 steps more, where the path takes 20).
-VAIN = 3
+PATIENCE, DIGITS = 0.5 * EXPECTED, 1e-7
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
@@ -81,7 +78,9 @@ def best_point(
 
 
 class Patience:
-    """What rounds may cost: about as much as the central path does.
+    """What rounds may cost: half of what the central path does.
+
+    Nor may they spend all that is left, where the path would be gone beyond that.
 
     Parameters
     ----------
@@ -90,7 +89,10 @@ class Patience:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self._budget, self._until = budget, budget.spent + PATIENCE * budget.path
+        most = PATIENCE * budget.path
+        if affordable(EXPECTED, budget):
+            most = min(most, 0.5 * budget.left)
+        self._budget, self._until = budget, budget.spent + most
 
     def lost(self) -> bool:
         """Whether they have cost that."""
@@ -113,8 +115,7 @@ class Multipliers:
     path : CentralPath, optional
         The central path, where there is one.
     hard : bool
-        Whether steps have been too many already: the central path is then gone at once, as it is
-        where it was left before.
+        Whether the central path is gone at once, as it is where it was left before.
     asked : float
         The relative gap that is asked for, where rounds go on for the last digits: from there on,
         one that brings nothing is the last.
@@ -158,7 +159,8 @@ class Multipliers:
         if not self.hard:
             patience = Patience(self.budget)
             best, ending = self.rounds(best, survey.beta, target, deadline, patience)
-        if ending is Ending.STEPS:
+        vain = ending is Ending.EXHAUSTED and best.certificate.relative_gap > DIGITS
+        if ending is Ending.STEPS or vain:
             self.hard = True
             best, ending = self.path.follow(best, target, deadline, self.budget)
             if ending is Ending.EXHAUSTED:
@@ -215,8 +217,6 @@ class Multipliers:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b
             hard = hard + 1 if ending is Ending.STEPS else 0
-            if hard >= VAIN and lost is not None:
-                return best, Ending.STEPS
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
                 length = max(BLUNTER * length if length > 0 else widest, self._least(best))

@@ -46,6 +46,7 @@ def solve_on_features(
     solver: Callable[[Facts], Solver],
     budget: Budget,
     path: CentralPath | None = None,
+    hard: bool = False,
 ) -> tuple[Best, Ending]:
     """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
 
@@ -66,7 +67,9 @@ def solve_on_features(
     budget : Budget
         What steps may cost.
     path : CentralPath, optional
-        The central path of all features, where there is one; if it was left, it is gone on first.
+        The central path of all features, where there is one; without it sets have paths.
+    hard : bool
+        Whether it is gone at once, as it is where it was left before.
     """
     regularizer = problem.regularizer
     best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
@@ -76,7 +79,7 @@ def solve_on_features(
     squares = backend.column_squares()
     size, idle = FIRST, 0
     patience = Patience(budget)
-    hard = path is not None and path.begun
+    hard, own_paths = path is not None and (hard or path.begun), path is None
     while True:
         before = best.certificate.gap
         if not hard:
@@ -87,7 +90,7 @@ def solve_on_features(
             assert seen is not None
             goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
             relative = min(goal / max(seen.primal, 1e-300), 1.0)
-            own = CentralPath.of(part) if path is None else None
+            own = CentralPath.of(part) if own_paths else None
             method = Multipliers(part, part.problem, solver(part.facts), path=own, budget=budget)
             if path is None:
                 found, ending = method.run(seen, relative, deadline)
@@ -115,7 +118,9 @@ def solve_on_features(
             return best, Ending.EXHAUSTED
         idle = idle + 1 if ending is Ending.EXHAUSTED and best.certificate.gap > 0.5 * before else 0
         if idle >= 2:
-            return best, Ending.EXHAUSTED
+            if path is None:
+                return best, Ending.EXHAUSTED
+            hard = True
         size = GROWTH * max(size, int(np.count_nonzero(w != rest)))
 
 
