@@ -49,6 +49,20 @@ def test_equations_are_paid_for_until_the_budget_is_spent():
     assert choice(term, equations, np.inf) is None
 
 
+def test_a_budget_that_ends_with_a_step_leaves_it_an_iteration():
+    """A step of no iterations would look like one that rounding hides."""
+    X, y = counts("squared_hinge")
+    problem = Problem.checked(X, y, loss="squared_hinge", lam=1e-3)
+    backend = LocalBackend(problem)
+    costs = Costs(backend.facts, problem.loss)
+    choice = EquationChoice(costs, True, 4.0, budget=Budget(most=1e-9), tried=False)
+    term = backend.term()
+    right = term.place(np.zeros(X.shape[1]), 0.0).u
+    step, _ = choice(term, Equations(problem.mu, right, 0.0, False), np.inf)
+    assert choice.iterated
+    assert right @ step > 0
+
+
 @pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "squared_hinge", "logistic"])
 def test_a_phase_that_is_cut_short_leaves_no_worse_point(loss, intercept):

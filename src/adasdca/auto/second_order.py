@@ -153,7 +153,8 @@ class EquationChoice:
         self._tried = True
         enough = self.budget.left / self.costs.iteration
         most = min(most, enough, MOST_ITERATIONS)
-        found = self.iterations.solve(term, equations, deadline, int(most) + 1)
+        # One at least: a step of none would look like one that rounding hides.
+        found = self.iterations.solve(term, equations, deadline, max(int(most), 0) + 1)
         self.budget.pay(self.iterations.taken * self.costs.iteration)
         self._expected = max(float(self.iterations.taken), 10.0)
         # What a budget has cut short still leads down.
