@@ -162,3 +162,21 @@ def test_an_intercept_does_not_run_away_from_duals_at_their_bounds():
     for key in range(3):
         backend.ascend(Permutations(1, key))
         assert abs(backend.survey(frozenset()).intercept) <= 2.0 * far
+
+
+def test_iterations_that_were_not_enough_are_not_begun_anew(monkeypatch):
+    """A squared loss whose iterations a budget has cut short expects more of them later."""
+    rng = np.random.default_rng(0)
+    scales = np.logspace(0, -2, 80)
+    X = (rng.normal(size=(200, 80)) * scales) @ np.linalg.qr(rng.normal(size=(80, 80)))[0]
+    problem = Problem.checked(X, rng.normal(size=200), loss="squared", lam=1e-6)
+    backend = LocalBackend(problem)
+    costs = Costs(backend.facts, problem.loss)
+    costs.iterations = 1.0
+    prices = {"iterations": 1.0, "features": 1e9}
+    monkeypatch.setattr(costs, "equations", lambda *_, **__: prices)
+    phase = SecondOrder(problem, costs, 1, 1e-12, Policy())
+    most = costs.step(200) + 5.0 * costs.iteration
+    phase.run(backend, backend.survey(frozenset()), 1e-12, False, 1e18, most)
+    assert phase.cut
+    assert costs.iterations > 4.0

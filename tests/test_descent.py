@@ -8,6 +8,7 @@ import pytest
 import cases
 from adasdca.auto.costs import Costs
 from adasdca.auto.second_order import EquationChoice
+from adasdca.backends.base import Rounds
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.working_set import WorkingSet
 from adasdca.newton.budget import Budget
@@ -15,6 +16,7 @@ from adasdca.newton.equations import ConjugateGradients, solve_by_features
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import Ending, Share, minimise
+from adasdca.problem.losses import get_loss
 from second_order import FOREVER, STORAGES, make_objective, make_problem
 
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
@@ -171,3 +173,57 @@ def test_one_step_of_iterations_for_a_parabola(intercept):
         ending, steps = minimise(objective, Share(objective, 1.01 * tol), FOREVER)
         assert (ending, steps) == (Ending.REACHED, 1)
         assert gradients.taken < 60
+
+
+@INTERCEPT
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize("loss", [loss for loss in cases.LOSSES if get_loss(loss).smoothness == 0])
+def test_rounds_in_one_call(loss, weighted, intercept):
+    """As one by one: the duals of a round are the centre of the next while they halve the gap."""
+    _, _, problem = make_problem(loss, "dense", intercept, weighted, lam=0.01)
+    backend, total = LocalBackend(problem), problem.total
+    centre, length = np.zeros(len(problem.y)), 0.3
+    known = backend.certify(np.zeros(7), 0.0, centre)
+    rule = Rounds(known.gap, 1e-6, 0.03, 1e-9, ((12, 0.01), (24, 0.03), (40, 0.1)))
+
+    def begin(v, b, value):
+        term = backend.term(length, centre)
+        return LinearObjective(term, Ridge(), problem.mu, intercept, True, AtOnce(), v, b, value)
+
+    enough, taken = rule.share * known.gap * total, 0
+    objective = begin(np.zeros(7), 0.0, known.primal * total)
+    at_once = begin(np.zeros(7), 0.0, known.primal * total)
+    at_once.rounds = rule
+    ending, steps = minimise(at_once, enough, FOREVER, 40)
+    while True:
+        last = minimise(objective, enough, FOREVER, 40)
+        taken += last[1]
+        proof = backend.certify(objective.v, objective.b, objective.term.duals())
+        factor = next((factor for most, factor in rule.factors if last[1] <= most), 0.0)
+        reached = proof.gap <= max(rule.target * proof.primal, 2.0 * proof.rounding)
+        if reached or proof.gap >= 0.5 * known.gap or factor * length < rule.floor:
+            break
+        known, length, centre = proof, factor * length, objective.term.duals()
+        least = rule.share * known.gap, 0.1 * rule.target * known.primal, 0.1 * known.rounding
+        enough = max(least) * total
+        objective = begin(objective.v, objective.b, known.primal * total)
+    assert (ending, steps) == last
+    assert at_once._solve.paid == taken
+    assert at_once.length == pytest.approx(length)
+    np.testing.assert_allclose(at_once.v, objective.v, atol=1e-7)
+    assert at_once.b == pytest.approx(objective.b, abs=1e-7)
+    np.testing.assert_allclose(at_once.term.duals(), objective.term.duals(), atol=1e-5)
+
+
+def test_rounds_are_of_all_rows():
+    """The gap of a working set is not that of the problem: its rounds are taken one by one."""
+    _, _, problem = make_problem("hinge", "dense", lam=0.01)
+    backend, centre = LocalBackend(problem), np.zeros(len(problem.y))
+    u = backend.combine(centre)
+    term = WorkingSet(problem, np.arange(25), centre, u, 0.3, 1, backend.kernel)
+    objective = LinearObjective(
+        term, Ridge(), problem.mu, False, True, AtOnce(), np.zeros(7), 0.0, 40.0
+    )
+    objective.rounds = Rounds(1e9, 1e-6, 0.03, 1e-9, ((40, 0.1),))
+    assert minimise(objective, 1e-9, FOREVER)[0] is Ending.REACHED
+    assert objective.length == 0.3

@@ -208,6 +208,16 @@ def test_defaults_are_allowed_and_what_is_changed_is_checked(model):
             model(**{name: object()}).fit(np.eye(4), [0, 1, 0, 1])
 
 
+def test_what_was_allowed_once_excuses_nothing_else():
+    """A value that is equal to an allowed one may be of another type, or for another parameter."""
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20.0)
+    AdaSDCARegressor(max_iter=50, tol=1.0).fit(X, y)
+    for wrong in ({"max_iter": 50.0}, {"verbose": 50.5}, {"loss": "hinge"}, {"fit_intercept": 50}):
+        for _ in range(2):
+            with pytest.raises(ValueError, match=next(iter(wrong))):
+                AdaSDCARegressor(**wrong).fit(X, y)
+
+
 def test_labels_of_floats():
     """Whole numbers are labels whatever their type; others are told to be targets."""
     X = np.random.default_rng(0).normal(size=(40, 3))

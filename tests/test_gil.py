@@ -140,7 +140,7 @@ def kernels():
         "Workspace.newton_steps": lambda: ws.newton_steps(
             (w.copy(), u, other, out, ones.copy()),
             *(0.0, 1.0, 0.0, None, np.ones_like(u), None, 0.0, None),
-            *((1.0, 0.0, False, False), (0.0, 0.0, 1), 1, FOREVER),
+            *((1.0, 0.0, False, False), (0.0, 0.0, 1), None, 1, FOREVER),
         ),
         "Workspace.combine": lambda: ws.combine(ones, u, 1),
         "ClassRows.curve": lambda: classes.curve(v, v[0], p, own, None, lanes, v[1].copy()),

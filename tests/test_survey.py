@@ -167,7 +167,7 @@ def test_only_the_first_one_reads_no_row(how):
     else:
         backend.place(beta if how == "place" else None, 0.0 * w, b)
     short, whole = backend.survey(frozenset()), backend.survey(NEEDS)
-    assert short.gap == whole.gap
+    assert short.gap == pytest.approx(whole.gap, rel=1e-12)  # rounding is bounded more roughly
     np.testing.assert_array_equal(short.beta, whole.beta)
 
 

@@ -1,4 +1,7 @@
 // Bindings of the passes that Newton steps are made of.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
 #include <string>
 
 #include "bindings/workspace.hpp"
@@ -104,7 +107,11 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                double value, double length, std::optional<Vector<double>> centre,
                Vector<double> stiff, std::optional<Vector<double>> fixed, double held,
                std::optional<Vector<double>> middle, std::tuple<double, double, bool, bool> more,
-               std::tuple<double, double, std::int64_t> goal, int threads, double seconds) {
+               std::tuple<double, double, std::int64_t> goal,
+               std::optional<std::tuple<double, double, double, double,
+                                        std::vector<std::pair<std::int64_t, double>>>>
+                   rounds,
+               int threads, double seconds) {
                 const std::int64_t n = ws.problem.n, d = ws.problem.d;
                 auto per_feature = [&](const auto& x) {
                     return static_cast<std::int64_t>(x.size()) == d;
@@ -130,25 +137,40 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                                         std::get<2>(more),
                                         std::get<3>(more),
                                         std::get<1>(more)};
-                std::int64_t steps = 0;
+                std::int64_t steps = 0, taken = 0;
                 const NewtonEnding ending = released(seconds, [&](StopToken& token) {
                     if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
                     NewtonSteps newton(ws.iterate, *ws.gram_columns, terms, point, threads, token);
-                    return newton.run(std::get<0>(goal), std::get<1>(goal), std::get<2>(goal),
-                                      steps);
+                    const auto [enough, share, most] = goal;
+                    NewtonEnding found;
+                    if (rounds) {
+                        const RoundRule rule{std::get<0>(*rounds), std::get<1>(*rounds),
+                                             std::get<2>(*rounds), std::get<3>(*rounds),
+                                             std::get<4>(*rounds)};
+                        found = newton.run_rounds(enough, most, rule, steps, taken);
+                    } else {
+                        found = newton.run(enough, share, most, steps);
+                        taken = steps;
+                    }
+                    length = newton.length();
+                    return found;
                 });
                 const Derivatives& sums = point.sums;
-                return std::tuple(static_cast<int>(ending), steps, point.b, point.value,
+                return std::tuple(static_cast<int>(ending), std::tuple(steps, taken), length,
+                                  point.b, point.value,
                                   std::tuple(sums.balance, sums.mass, sums.away, sums.reach,
                                              static_cast<std::int64_t>(sums.curved)));
             },
             "arrays"_a, "b"_a, "value"_a, "length"_a, "centre"_a.none(), "stiff"_a,
-            "fixed"_a.none(), "held"_a, "middle"_a.none(), "more"_a, "goal"_a, "threads"_a,
-            "seconds"_a,
+            "fixed"_a.none(), "held"_a, "middle"_a.none(), "more"_a, "goal"_a, "rounds"_a.none(),
+            "threads"_a, "seconds"_a,
             "Take Newton steps from a point with its u, scores, duals and curvature, which they "
-            "write; return why they ended, how many, b, the value, and sums as `derive` does. "
+            "write; return why they ended, how many in the last round and in all, the length that "
+            "kinks are rounded over there, b, the value, and sums as `derive` does. "
             "`more`: mu, the mass that is none, intercept, rounded; `goal`: what may be left, the "
-            "share of the value, and the most steps.")
+            "share of the value, and the most steps; `rounds`, where rounds are to follow each "
+            "other: the gap, the relative one to reach, the share of it that a round may leave, "
+            "the least length, and factors of it by the steps of a round.")
         .def(
             "combine",
             [](Workspace& ws, Vector<double> beta, Output u, int threads) {

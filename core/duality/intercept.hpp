@@ -260,11 +260,12 @@ struct Evidence {
 };
 
 // From the scores x_i.w, or where `residuals` x_i.w - y_i, with the bound of their rounding.
-// look(gamma, block, begin) is shown the blocks of rows, with their residues and shares.
+// look(gamma, block, begin) is shown the blocks of rows, with their residues and shares. Where
+// `roughly`, rounding is bounded for all rows of a block at once, if these are alike.
 template <class F>
 Evidence evidence_of(const Iterate& it, const double* scores, double shift, bool residuals,
                      const ScoreError& error, const double* beta, int threads, StopToken& token,
-                     F&& look) {
+                     F&& look, bool roughly = false) {
     const Problem& problem = *it.problem;
     const double lambda_total = problem.lambda * problem.total;
     const RowBlocks blocks(problem);
@@ -288,8 +289,13 @@ Evidence evidence_of(const Iterate& it, const double* scores, double shift, bool
                                 block.c[k] = weight[k];
                                 block.length[k] = static_cast<double>(row.size);
                             }
+                            const BlockBounds& all = it.bounds[begin / block_rows];
                             parts[begin / block_rows] =
-                                gap_sums_by_rows(loss, block, error, lambda_total);
+                                roughly && all.alike
+                                    ? gap_sums(loss, block,
+                                               error.of(all, loss.margin ? 1.0 : all.target),
+                                               all.norm)
+                                    : gap_sums_by_rows(loss, block, error, lambda_total);
                             extents[begin / block_rows] = extent_of(block);
                             look(loss.gamma, block, begin);
                         });

@@ -71,6 +71,18 @@ inline DistributionSums distribution_sums(double gamma, const RowBlock& rows, do
     return {active, moved, weight, weight_squared};
 }
 
+// Where nobody asks for the distribution: how many rows it would visit, without its roots.
+inline DistributionSums distribution_counts(double gamma, const RowBlock& rows) {
+    double active = 0, moved = 0;
+#pragma omp simd reduction(+ : active, moved)
+    for (std::int64_t k = 0; k < rows.count; ++k) {
+        const double weight = rows.c[k] * (gamma > 0 ? std::abs(rows.residue[k]) : rows.share[k]);
+        active += weight > 0 ? 1.0 : 0.0;
+        moved += rows.b[k] != 0 ? 1.0 : 0.0;
+    }
+    return {active, moved, 0, 0};
+}
+
 // Residues, and shares if they are asked for, of other duals than those of the gap.
 template <class LossType>
 void measure(const LossType loss, RowBlock& rows, const double* b, bool shares) {
@@ -93,19 +105,24 @@ void follow_scores(const LossType loss, RowBlock& rows) {
 // Sums of rows whose scores and duals are all 0: phi* is 0 there, no score is rounded, and of a row
 // only q matters. With margins all targets are 1, and the loss is taken once. (With `excess`, which
 // is the same here, the loop is not vectorised: 45,730 rows, 0.5 ms.)
-template <bool margins, class LossType>
+template <bool margins, bool weighed, class LossType>
 GapSums sums_at_zero(const LossType loss, std::int64_t count, const double* targets,
                      const double* weight, const double* q, double* to, DistributionSums& all) {
     double value = 0, active = 0, sum = 0, squares = 0;
 #pragma omp simd reduction(+ : value, active, sum, squares)
     for (std::int64_t k = 0; k < count; ++k) {
-        const double t = margins ? 1.0 : targets[k], c = weight[k], s = loss.ascent(0.0, t);
-        const double v = loss.value(0.0, t), w = adaptive_weight(loss.gamma, c, q[k], s, v);
+        const double t = margins ? 1.0 : targets[k], c = weight[k];
+        const double s = loss.ascent(0.0, t), v = loss.value(0.0, t);
         value += c * v;
-        to[k] = w;
-        active += w > 0 ? 1.0 : 0.0;
-        sum += w;
-        squares += w * w;
+        if constexpr (weighed) {
+            const double w = adaptive_weight(loss.gamma, c, q[k], s, v);
+            to[k] = w;
+            active += w > 0 ? 1.0 : 0.0;
+            sum += w;
+            squares += w * w;
+        } else {
+            active += c * (loss.gamma > 0 ? std::abs(s) : v) > 0 ? 1.0 : 0.0;
+        }
     }
     all.active += active;
     all.weight += sum;
@@ -119,18 +136,21 @@ inline Survey survey_at_zero(Iterate& it, const SurveyArrays& out, StopToken& to
     const RowBlocks blocks(problem);
     std::vector<GapSums> sums(static_cast<std::size_t>(blocks.count));
     DistributionSums all;
-    double q[block_rows] = {}, unused[block_rows];
+    double q[block_rows];
     blocks.each(1, token, [&](std::int64_t begin, std::int64_t count, const double* c) {
-        double* to = out.weight ? out.weight + begin : unused;
-        if (out.weight)
+        double* to = out.weight ? out.weight + begin : nullptr;
+        if (to)
             with_rows(it, [&](const auto& rows) {
                 for (std::int64_t k = 0; k < count; ++k) q[k] = rows[begin + k].state.q;
             });
-        const double* targets = problem.y + begin;
+        const double* y = problem.y + begin;
         sums[begin / block_rows] = std::visit(
             [&](const auto& loss) {
-                return loss.margin ? sums_at_zero<true>(loss, count, targets, c, q, to, all)
-                                   : sums_at_zero<false>(loss, count, targets, c, q, to, all);
+                if (to)
+                    return loss.margin ? sums_at_zero<true, true>(loss, count, y, c, q, to, all)
+                                       : sums_at_zero<false, true>(loss, count, y, c, q, to, all);
+                return loss.margin ? sums_at_zero<true, false>(loss, count, y, c, q, to, all)
+                                   : sums_at_zero<false, false>(loss, count, y, c, q, to, all);
             },
             problem.loss);
     });
@@ -148,9 +168,21 @@ inline Survey survey_at_zero(Iterate& it, const SurveyArrays& out, StopToken& to
     return result;
 }
 
-// With an intercept, after `place_primal` of a smooth problem: beta becomes -phi' at w and its best
-// intercept. Scores and duals of all rows are at hand then, and rows are read for their sum alone
-// (45,730 x 9, squared: 2.3 -> 1.2 ms).
+// Dense rows of at most so many features are quickly read twice: beyond them memory is the limit.
+inline constexpr std::int64_t short_row = 32;
+
+// Whether a survey of slopes has all scores and duals at hand before rows are read for their sum.
+inline bool surveyed_at_once(const Iterate& it) {
+    const Problem& problem = *it.problem;
+    if (!it.placed || !it.follow || !is_smooth(problem.loss)) return false;
+    return problem.fit_intercept || (problem.d <= short_row && with_rows(it, [](const auto& rows) {
+                                         return !requires { rows[0].columns; };
+                                     }));
+}
+
+// After `place_primal` of a smooth problem: beta becomes -phi' at w and its best intercept. Scores
+// and duals of all rows are at hand then, and rows are read for their sum alone (45,730 x 9,
+// squared: 2.3 -> 1.2 ms; 59,535 x 8 without an intercept: 2.1 -> 1.0).
 inline Survey survey_slopes(Iterate& it, const SurveyArrays& out, double enough, int threads,
                             StopToken& token) {
     const Problem& problem = *it.problem;
@@ -159,25 +191,27 @@ inline Survey survey_slopes(Iterate& it, const SurveyArrays& out, double enough,
     Buffer<double> own(static_cast<std::size_t>(out.score ? 0 : problem.n));
     double *scores = out.score ? out.score : own.data(), *beta = out.certified;
     if (!score(it, w, scores, threads, token)) return result;
-    const double b = best_intercept(problem, scores, it.multiplier, threads, token);
+    const bool intercept = problem.fit_intercept;
+    const double b =
+        intercept ? best_intercept(problem, scores, it.multiplier, threads, token) : 0.0;
     if (token.stop()) return result;
     slopes_at(problem, scores, b, beta);
-    balance_sides(problem, sides_of(problem, beta), beta, beta);
+    if (intercept) balance_sides(problem, sides_of(problem, beta), beta, beta);
     std::vector<double>& u = it.spare;
     u.resize(static_cast<std::size_t>(problem.d));
     if (!combine(it, beta, u.data(), threads, token)) return result;
     std::vector<DistributionSums> distributions(
         static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
-    const Evidence evidence =
-        evidence_of(it, scores, b, false, score_error(problem, w, b, false), beta, threads, token,
-                    [&](double gamma, const RowBlock& block, std::int64_t begin) {
-                        double unused[block_rows];
-                        distributions[begin / block_rows] = distribution_sums(
-                            gamma, block, out.weight ? out.weight + begin : unused);
-                        if (out.residue)
-                            std::copy_n(block.residue, block.count, out.residue + begin);
-                        if (out.share) std::copy_n(block.share, block.count, out.share + begin);
-                    });
+    const Evidence evidence = evidence_of(
+        it, scores, b, false, score_error(problem, w, b, false), beta, threads, token,
+        [&](double gamma, const RowBlock& block, std::int64_t begin) {
+            distributions[begin / block_rows] =
+                out.weight ? distribution_sums(gamma, block, out.weight + begin)
+                           : distribution_counts(gamma, block);
+            if (out.residue) std::copy_n(block.residue, block.count, out.residue + begin);
+            if (out.share) std::copy_n(block.share, block.count, out.share + begin);
+        },
+        true);
     if (token.stopped()) return result;
     with_rows(it, [&](const auto& rows) {
         for (std::int64_t i = 0; i < problem.n; ++i) {
@@ -192,7 +226,7 @@ inline Survey survey_slopes(Iterate& it, const SurveyArrays& out, double enough,
     it.summed = true;
     result.take(total_of(distributions), problem.n);
     result.intercept = b;
-    if (out.beta) std::copy_n(beta, problem.n, out.beta);
+    if (out.beta != beta) std::copy_n(beta, problem.n, out.beta);
     if (out.coef) std::copy_n(w, problem.d, out.coef);
     Certified& best = result.certificate;
     best = certified(problem, evidence.sums, w, u.data(), Chunks(problem).chain(), false);
@@ -218,7 +252,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     const bool by_row = out.score || out.residue || out.share;
     if (it.fresh && at_zero && !by_row) return survey_at_zero(it, out, token);
     const bool slopes = problem.fit_intercept && it.placed && is_smooth(problem.loss);
-    if (slopes && it.follow) return survey_slopes(it, out, enough, threads, token);
+    if (surveyed_at_once(it)) return survey_slopes(it, out, enough, threads, token);
     const auto blocks = static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows);
     std::vector<GapSums> sums(blocks);
     std::vector<DistributionSums> distributions(blocks);
@@ -252,7 +286,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                 [&](std::int64_t begin, std::int64_t end, double* parts) {
                     RowBlock block;
                     const BlockBounds& bounds = it.bounds[begin / block_rows];
-                    double own_b[block_rows], weight[block_rows];
+                    double own_b[block_rows];
                     block.count = end - begin;
                     auto add = [&](const auto& row) ADASDCA_INLINED {
                         const double coefficient = row.state.scale * row.state.beta;
@@ -299,7 +333,8 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                                      : gap_sums_by_rows(loss, block, error, lambda_total);
                     if (sided) measure(loss, block, own_b, loss.gamma == 0 || out.share);
                     distributions[begin / block_rows] =
-                        distribution_sums(loss.gamma, block, weight);
+                        out.weight ? distribution_sums(loss.gamma, block, out.weight + begin)
+                                   : distribution_counts(loss.gamma, block);
                     if (problem.fit_intercept) extents[begin / block_rows] = extent_of(block);
                     if (double* beta = sided ? out.certified : out.beta)
                         for (std::int64_t k = 0; k < block.count; ++k)
@@ -309,7 +344,6 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
                     };
                     copy(block.residue, out.residue);
                     copy(block.share, out.share);
-                    copy(weight, out.weight);
                 },
                 sided ? 2 : 1);
         },

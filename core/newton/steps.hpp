@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "duality/intercept.hpp"
 #include "newton/newton.hpp"
 #include "rows/gram.hpp"
 
@@ -77,6 +79,16 @@ struct NewtonTerms {
     double straight;  // a mass below this is none
 };
 
+// How rounds of the method of multipliers follow each other, as in
+// src/adasdca/newton/multipliers.py.
+struct RoundRule {
+    double gap = 0;     // that of the centre
+    double target = 0;  // the relative gap to reach
+    double share = 0;   // of the gap, which a round may leave to gain
+    double floor = 0;   // the least length
+    std::vector<std::pair<std::int64_t, double>> factors;  // of the length, by steps at most
+};
+
 // A point, and what its rows have there. The pointers are to n numbers, or to d: u and v.
 struct NewtonPoint {
     double *v, *scores, *beta, *curvature, *u;
@@ -98,7 +110,8 @@ class NewtonSteps {
           threads_(threads),
           token_(token),
           n_(it.problem->n),
-          d_(it.problem->d) {
+          d_(it.problem->d),
+          rounding_(terms.rounding) {
         const auto n = static_cast<std::size_t>(n_), d = static_cast<std::size_t>(d_);
         right_.resize(d);
         shifted_.resize(d);
@@ -135,8 +148,8 @@ class NewtonSteps {
             ending = NewtonEnding::exhausted;
             if (!(slope_ < 0)) break;
             const StepLength found =
-                search_along(*it_.problem, terms_.rounding, at_.scores, change_.data(),
-                             at_.sums.reach, at_.sums.mass, rest(), slope_, threads_, token_);
+                search_along(*it_.problem, rounding_, at_.scores, change_.data(), at_.sums.reach,
+                             at_.sums.mass, rest(), slope_, threads_, token_);
             if (token_.stopped()) {
                 ending = NewtonEnding::time;
                 break;
@@ -153,12 +166,47 @@ class NewtonSteps {
         return ending;
     }
 
+    // The same round by round: the duals of one are the centre of the next, whose length is
+    // shorter. Only while each halves the gap that they certify: what else there is to do is the
+    // caller's to say. `steps` are those of the last round, `taken` those of all.
+    NewtonEnding run_rounds(double enough, std::int64_t most, const RoundRule& rule,
+                            std::int64_t& steps, std::int64_t& taken) {
+        const Problem& problem = *it_.problem;
+        double gap = rule.gap;
+        taken = 0;
+        while (true) {
+            const NewtonEnding ending = run(enough, 0.0, most, steps);
+            taken += steps;
+            const auto next = std::find_if(rule.factors.begin(), rule.factors.end(),
+                                           [&](const auto& pair) { return steps <= pair.first; });
+            if (ending != NewtonEnding::reached || next == rule.factors.end()) return ending;
+            const double length = next->second * rounding_.length;
+            centre_.assign(at_.beta, at_.beta + n_);
+            if (terms_.intercept)
+                balance_sides(problem, sides_of(problem, at_.beta), at_.beta, centre_.data());
+            score(it_, at_.v, change_.data(), threads_, calm_);
+            const Certified found =
+                certify(it_, change_.data(), at_.b, at_.v, centre_.data(), threads_, calm_);
+            const double goal = rule.target * found.primal;
+            // (What is not finite is not less.)
+            if (!(found.gap < 0.5 * gap) || found.gap <= std::max(goal, 2.0 * found.rounding) ||
+                length < rule.floor)
+                return ending;
+            gap = found.gap;
+            enough = problem.total * std::max({rule.share * gap, 0.1 * goal, 0.1 * found.rounding});
+            at_.value = problem.total * found.primal;
+            std::copy_n(at_.beta, n_, centre_.begin());
+            rounding_ = {length, centre_.data()};
+        }
+    }
+
+    double length() const { return rounding_.length; }
+
   private:
     // Take note of the derivatives at the scores, and of what is left to gain.
     void settle() {
         const Problem& problem = *it_.problem;
-        at_.sums =
-            derive(problem, terms_.rounding, at_.scores, at_.beta, at_.curvature, threads_, calm_);
+        at_.sums = derive(problem, rounding_, at_.scores, at_.beta, at_.curvature, threads_, calm_);
         combine(it_, at_.beta, at_.u, threads_, calm_);
         if (at_.sums.mass < terms_.straight) {
             // Nearly straight everywhere: a step would leave the range of doubles.
@@ -260,7 +308,8 @@ class NewtonSteps {
     StopToken calm_{1e18};  // a point is left whole, whatever the time
     std::int64_t n_, d_;
     std::vector<double> right_, shifted_, step_, matrix_, factor_, best_v_, column_;
-    Buffer<double> change_, ones_;
+    Rounding rounding_;  // that of the terms, and of later rounds
+    Buffer<double> change_, ones_, centre_;
     double db_ = 0, slope_ = 0;
 };
 

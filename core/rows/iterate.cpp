@@ -174,7 +174,7 @@ double stiffness(const Problem& problem) {
 // An intercept settles in so many parts of an epoch; rows' steps are shorter by a quarter at most;
 // so much of the pace that does not swing is taken, half; rows that are looked at.
 constexpr double settling = 16, shorter = 0.25, calm = 0.125;
-constexpr std::int64_t sampled = 256;
+constexpr std::int64_t sampled = 256, asked_at_most = 4096;
 // The least |x|^2 of a row here, in units of the mean: one of zeros answers at once.
 constexpr double least_square = 1.0 / 64;
 
@@ -209,12 +209,15 @@ double square_of_mean(const Problem& problem, const Iterate& it, F&& answer) {
 void give_constant(Problem& problem, Iterate& it, double mean_square) {
     const double gamma = stiffness(problem), least = least_square * mean_square;
     double answers = 0;
+    std::int64_t asked = 0;
     auto answer = [&](const RowState& state) {
         return state.scale > 0 ? state.scale / (gamma + state.q + least * state.scale) : 0.0;
     };
-    for (const RowState& state : it.states) answers += answer(state);
+    // A quotient for every row would take as long as all their lengths.
+    const std::int64_t stride = (problem.n + asked_at_most - 1) / asked_at_most;
+    for (std::int64_t i = 0; i < problem.n; i += stride, ++asked) answers += answer(it.states[i]);
     const auto count = static_cast<double>(problem.n);
-    answers = answers > 0 ? answers / count : 1.0;
+    answers = answers > 0 ? answers / static_cast<double>(asked) : 1.0;
     const bool linear = it.w.empty();
     const double square = (linear ? std::min(settling / count, shorter) : shorter) / answers;
     double reach = square;
@@ -238,6 +241,7 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
     it.states.resize(problem.n);
     std::visit([&](const auto& x) { it.rows = rows_of(x, it.states.data()); }, problem.matrix);
     double squares = 0;
+    const double whole = problem.lambda * problem.total, even = 1.0 / whole;
     it.bounds.reserve(static_cast<std::size_t>((problem.n + block_rows - 1) / block_rows));
     std::visit(
         [&](const auto& rows) {
@@ -248,7 +252,7 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
                 for_rows(it, rows, begin, end, [&](std::int64_t i) {
                     auto row = rows[i];
                     const double weight = problem.weight_of(i);
-                    const double scale = weight / (problem.lambda * problem.total);
+                    const double scale = problem.weight ? weight / whole : even;
                     const double square = squared_length(row, problem.regularizer);
                     row.state = {0.0, problem.y[i], scale * square, scale};
                     all += square;

@@ -2,6 +2,7 @@
 
 """Kernels of adasdca."""
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -296,9 +297,9 @@ class Workspace:
         The length of a step along scores + length change, and whether its slope was above rounding; `rest` is the slope at 0 of what is not the rows', its own, and its size.
         """
 
-    def newton_steps(self, arrays: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], b: float, value: float, length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, stiff: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fixed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, held: float, middle: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, more: tuple[float, float, bool, bool], goal: tuple[float, float, int], threads: int, seconds: float) -> tuple[int, int, float, float, tuple[float, float, float, float, int]]:
+    def newton_steps(self, arrays: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]], b: float, value: float, length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, stiff: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], fixed: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, held: float, middle: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, more: tuple[float, float, bool, bool], goal: tuple[float, float, int], rounds: tuple[float, float, float, float, Sequence[tuple[int, float]]] | None, threads: int, seconds: float) -> tuple[int, tuple[int, int], float, float, float, tuple[float, float, float, float, int]]:
         """
-        Take Newton steps from a point with its u, scores, duals and curvature, which they write; return why they ended, how many, b, the value, and sums as `derive` does. `more`: mu, the mass that is none, intercept, rounded; `goal`: what may be left, the share of the value, and the most steps.
+        Take Newton steps from a point with its u, scores, duals and curvature, which they write; return why they ended, how many in the last round and in all, the length that kinks are rounded over there, b, the value, and sums as `derive` does. `more`: mu, the mass that is none, intercept, rounded; `goal`: what may be left, the share of the value, and the most steps; `rounds`, where rounds are to follow each other: the gap, the relative one to reach, the share of it that a round may leave, the least length, and factors of it by the steps of a round.
         """
 
     def combine(self, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int) -> None:

@@ -1,3 +1,3 @@
 """The interface of the core that these sources are for; written by `make stubs`."""
 
-DIGEST = "e0a5510e"
+DIGEST = "f099060b"

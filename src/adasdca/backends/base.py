@@ -218,6 +218,30 @@ class LineSearcher(Protocol):
         """
 
 
+class Rounds(NamedTuple):
+    """How rounds of the method of multipliers follow each other; see `newton/multipliers.py`."""
+
+    gap: float  #: That of the centre.
+    target: float  #: The relative gap to reach.
+    share: float  #: The share of the gap that a round may leave to gain.
+    floor: float  #: The least length.
+    factors: tuple[tuple[int, float], ...]  #: Of the length, by the steps of a round at most.
+
+
+class Descent(NamedTuple):
+    """Newton steps that were taken in one call, and where they have ended."""
+
+    #: 0 enough is gained, 1 rounding hides the rest, 2 as many as allowed, 3 the time is over.
+    ending: int
+    steps: int  #: Those of the last round.
+    taken: int  #: Those of all.
+    length: float  #: Over which kinks were rounded in the last round.
+    v: Array
+    b: float
+    value: float
+    derivatives: Derivatives
+
+
 class Descender(Protocol):
     """A term that takes all Newton steps in one call, where features are few."""
 
@@ -232,11 +256,9 @@ class Descender(Protocol):
         free: tuple[bool, bool],
         goal: tuple[float, float, int],
         deadline: float,
-    ) -> tuple[int, int, Array, float, float, Derivatives]:
+        rounds: Rounds | None = None,
+    ) -> Descent:
         """Take Newton steps by features with a ridge penalty.
-
-        Return why they ended (0 enough is gained, 1 rounding hides the rest, 2 as many as allowed,
-        3 the time is over), how many there were, and v, b, f and the derivatives where they did.
 
         Parameters
         ----------
@@ -250,6 +272,8 @@ class Descender(Protocol):
             What may be left to gain, the same as a share of the value, and the most steps.
         deadline : float
             When to stop, on the clock of `time.perf_counter`.
+        rounds : Rounds, optional
+            How to go on to the next round, as long as each halves the gap that it certifies.
         """
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
-from adasdca.backends.base import Derivatives, Gram, RowSlope
+from adasdca.backends.base import Derivatives, Descent, Gram, Rounds, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
 from adasdca.problem.data import DenseRows
@@ -196,13 +196,14 @@ class CpuTerm:
         free: tuple[bool, bool],
         goal: tuple[float, float, int],
         deadline: float,
-    ) -> tuple[int, int, Array, float, float, Derivatives]:
+        rounds: Rounds | None = None,
+    ) -> Descent:
         """Take Newton steps in one call of the core."""
         v, b, value = at[0].copy(), *at[1:]
         u = np.empty(self.workspace.d)
         self._score(v, b)
         self._first = self.scores.copy()
-        ending, steps, b, value, sums = self.workspace.newton_steps(
+        ending, steps, self.length, b, value, sums = self.workspace.newton_steps(
             (v, u, self.scores, self.beta, self.curvature),
             b,
             value,
@@ -214,12 +215,14 @@ class CpuTerm:
             self._middle_of_rows() if free[0] else None,
             (self.mu, STRAIGHT * self.problem.total, *free),
             goal,
+            rounds if self.fixed is None else None,  # the gap is that of all rows
             self.threads,
             deadline - time.perf_counter(),
         )
         balance, self._mass, self.residual, self._reach, self.curved = sums
         self._sums = balance - self.held, self._mass
-        return ending, steps, v, b, value, Derivatives(u, balance, self._mass)
+        derivatives = Derivatives(u, balance, self._mass)
+        return Descent(ending, *steps, self.length, v, b, value, derivatives)
 
     def _middle_of_rows(self) -> Array | None:
         """Return about the mean of dense rows: less it, far ones keep their differences' digits."""

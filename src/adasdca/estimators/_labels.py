@@ -54,12 +54,15 @@ class OneAgainstOthers(Sequence[Array]):
 
     def __init__(self, codes: NDArray[np.intp], positives: range) -> None:
         self._codes, self._positives = codes, positives
+        self._last: tuple[Any, Array] | None = None  # that of two classes is asked for again
 
     def __len__(self) -> int:
         return len(self._positives)
 
     def __getitem__(self, k: Any) -> Any:
-        return np.where(self._codes == self._positives[k], 1.0, -1.0)
+        if self._last is None or self._last[0] != k:
+            self._last = k, np.where(self._codes == self._positives[k], 1.0, -1.0)
+        return self._last[1]
 
 
 def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) -> Array | None:

@@ -20,6 +20,7 @@ from adasdca.backends.base import (
     Descender,
     ExactTerm,
     LineSearcher,
+    Rounds,
     RowTerm,
     VectorKeeper,
     able,
@@ -103,6 +104,10 @@ class LinearObjective:
     ----------
     enough : float
         What may be left to gain; no step has to leave less.
+    rounds : Rounds, optional
+        How a term that takes all steps in one call goes on to the next round.
+    length : float, optional
+        Over which kinks were rounded in the last of these.
     """
 
     def __init__(
@@ -119,6 +124,8 @@ class LinearObjective:
         sample: int | None = None,
     ) -> None:
         self.enough = 0.0
+        self.rounds: Rounds | None = None
+        self.length: float | None = None
         self.value, self.sample, self._last = value, sample, math.inf
         self.term, self.penalty, self.mu = term, penalty, mu
         self._exact: ExactTerm | None = able(term, ExactTerm)
@@ -291,15 +298,15 @@ class LinearObjective:
         stiff = np.empty_like(self._v)
         stiff[:] = self.mu * self.penalty.eta
         at, free = (self._v, self.b, self.value), (self.intercept, self.rounded)
-        found = term.descend(at, stiff, free, (*goal, allowed), deadline)
-        code, taken, self._v, self.b, self.value, self._derivatives = found
-        self._placed = True
-        ending = ENDINGS[code]
+        found = term.descend(at, stiff, free, (*goal, allowed), deadline, self.rounds)
+        self._v, self.b, self.value, self._derivatives = found[4:]
+        self.length, self._placed = found.length, True
+        ending = ENDINGS[found.ending]
         self._settle()
-        self._solve.pay(taken)  # type: ignore[attr-defined]
+        self._solve.pay(found.taken)  # type: ignore[attr-defined]
         if ending is Ending.STEPS and allowed < most:
             ending = Ending.TIME  # the budget has ended them
-        return ending, taken
+        return ending, found.steps
 
     def points(self, deadline: float) -> Iterator[Point]:
         """Yield this point, and those that it settles at if the term is exact."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Backend
+from adasdca.backends.base import Backend, Rounds
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import EXPECTED, CentralPath, affordable
@@ -46,6 +46,7 @@ COARSER = 3.0
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
 #: The same, and the first γ in units of its own, where n·d² is so small that steps in one call take
 #: less than the interpreter does between rounds (100 × 10: 6.6 rounds of 24 steps -> 4.3 of 28).
+#: All rounds are one call then, as long as they halve the gap (100 × 10, hinge: 1.35 -> 0.66 ms).
 SWIFT, SWIFT_FACTORS, SWIFT_FIRST = 2**17, ((12, 0.01), (24, 0.03), (40, 0.1)), 0.03
 #: The same where steps are iterated, whose iterations go with 1/√γ: about six are right (hinge, 4e6
 #: x 200,000: 2600 iterations for 7600).
@@ -210,12 +211,15 @@ class Multipliers:
             enough *= problem.total
             objective = ready or self._round(v, b, centre, u, length, rho, reach, known.primal)
             objective.enough, ready = enough, None
+            if self.swift and self.kinked:
+                objective.rounds = Rounds(known.gap, target, share, floor, SWIFT_FACTORS)
             far = known.relative_gap > DIGITS
             lost = patience.lost if patience is not None and far else None
             ending, steps = minimise(objective, enough, deadline, HARD, lost)
             if ending is Ending.STOPPED:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b
+            length = length if objective.length is None else objective.length
             hard = hard + 1 if ending is Ending.STEPS else 0
             if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
