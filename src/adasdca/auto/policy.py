@@ -17,6 +17,10 @@ class Policy:
     adaptive_below : float
         Epochs are adaptive where a smaller share of the rows matters. Above it the adaptive
         probabilities are nearly uniform, and a permutation is cheaper to draw.
+    kinked_m : float
+        m of adaptive epochs where the loss has kinks. Weights are shares of the gap there, and do
+        not fall with visits, so that the decay seen is always the least (18 problems: as many
+        epochs as with the decay seen or up to a third fewer, the more so the less regularised).
     adaptive_rows : int
         On fewer rows the drawing of an adaptive epoch costs more than its visits.
     wide : float
@@ -90,6 +94,7 @@ class Policy:
     """
 
     adaptive_below: float = 0.6
+    kinked_m: float = 10.0
     adaptive_rows: int = 1000
     wide: float = 0.5
     slow: float = 8.0

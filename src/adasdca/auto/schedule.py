@@ -132,7 +132,8 @@ class AutoSchedule:
         self._spent += rounds * epoch
         if adaptive:
             self._last = ("adaptive", relative)
-            return ThinnedDraws("adaptive", "auto", float(rounds), key, label="adaptive")
+            m = "auto" if self._second.smooth else self._policy.kinked_m
+            return ThinnedDraws("adaptive", m, float(rounds), key, label="adaptive")
         self._last = ("permutation", relative)
         return Permutations(rounds, key, "permutation")
 
