@@ -77,7 +77,8 @@ class Version:
 
     def solve(self, *cell: Any) -> tuple[float, bool, int]:
         """Return the processor seconds, whether the solve converged, and its surveys."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         print(json.dumps(cell), file=self._process.stdin, flush=True)
         seconds, converged, surveys = json.loads(self._process.stdout.readline())
         return seconds, converged, surveys

@@ -161,14 +161,14 @@ class Policy:
         return min(8.0 * iterations, 100.0)
 
     def warm_epochs(self, loss: Loss) -> int:
-        """Return the epochs that may come first, to find out which rows have curvature.
+        """Return the epochs that may come first while they are cheap: they show which rows matter.
 
-        Where all have, one shows the rate, and more only delay the steps (usps, logistic: 6 of them
-        take 1.4 times as long as none).
+        Of a smooth loss one shows the rate, by which more of them are judged (madelon, huber: with
+        three 55 ms, with one 49; usps, logistic: with six 1.4 times as long as without any).
         """
         if loss.is_quadratic:
             return 0
-        return 1 if loss.curvature_varies else 10
+        return 1 if loss.smoothness > 0 else 10
 
     def blend(self, seen: float, prior: float, epochs: int) -> float:
         """Return the epochs that are left: early rates are too fast.
