@@ -180,9 +180,17 @@ def phase_of(loss, tol):
 def test_rounds_of_kinks_cost_much_from_their_beginning():
     """A goal of half the digits saves less than half of their price."""
     prices = [
-        second.cost(survey, 1.0) for second, survey in map(phase_of, ["hinge"] * 2, [1e-2, 1e-4])
+        second.cost(survey, 1.0, survey.relative_gap)
+        for second, survey in map(phase_of, ["hinge"] * 2, [1e-2, 1e-4])
     ]
     assert prices[1] < 2.0 * prices[0] < 3.0 * prices[1]
+
+
+def test_rounds_of_kinks_cost_less_from_a_smaller_gap():
+    second, survey = phase_of("hinge", 1e-6)
+    prices = [second.cost(survey, 1.0, gap) for gap in (1e-1, 1e-3, 1e-5)]
+    assert prices == sorted(prices, reverse=True)
+    assert prices[0] > prices[-1]
 
 
 @pytest.mark.parametrize(("loss", "flat"), [("smoothed_hinge", True), ("squared_hinge", False)])

@@ -132,7 +132,8 @@ class AutoSchedule:
         self._spent += rounds * epoch
         if adaptive:
             self._last = ("adaptive", relative)
-            return ThinnedDraws("adaptive", "auto", float(rounds), key, label="adaptive")
+            m = "auto" if self._second.smooth else self._policy.kinked_m
+            return ThinnedDraws("adaptive", m, float(rounds), key, label="adaptive")
         self._last = ("permutation", relative)
         return Permutations(rounds, key, "permutation")
 
@@ -236,25 +237,33 @@ class AutoSchedule:
         rounds = 0.5 * self._digits if self._second.quadratic else 1.0
         self._costs.iterations = iterations * max(rounds, 1.0)
 
-    def _predicted(self, survey: Survey, relative: float) -> tuple[float, float]:
-        """Return the Newton steps and the epochs that are left."""
+    def _predicted(self, survey: Survey, relative: float) -> float:
+        """Return the epochs that are left."""
         policy = self._policy
         need = math.log(max(relative / self._tol, 1.0))
         prior = policy.first_epochs(need / math.log(10.0), self._strain, survey.gamma > 0)
-        flat = self._second.flat and not survey.moved
-        steps = policy.steps(relative, self._digits, self._strain, flat)
         if not self._last and not survey.moved:  # nothing is known but what such data took before
-            first = policy.first_permutations(self._digits, self._gamma)
-            return steps, first if self._wide else prior
+            return policy.first_permutations(self._digits, self._gamma) if self._wide else prior
         if self._wide or need == 0:
-            return steps, self._epochs_left()
-        return steps, policy.blend(self._epochs_seen(), prior, self._epochs)
+            return self._epochs_left()
+        return policy.blend(self._epochs_seen(), prior, self._epochs)
+
+    def _steps(self, survey: Survey, relative: float) -> float:
+        """Return the Newton steps predicted from a relative gap."""
+        if self._second.quadratic:
+            return 1.0
+        flat = self._second.flat and not survey.moved
+        return self._policy.steps(relative, self._digits, self._strain, flat)
+
+    def _price(self, survey: Survey, relative: float) -> float:
+        """Price the second-order phase from a relative gap, if the rows are as in the survey."""
+        return self._second.cost(survey, self._steps(survey, relative), relative)
 
     def _second_order_pays(self, survey: Survey, relative: float, epoch: float) -> bool:
         policy = self._policy
-        steps, left = self._predicted(survey, relative)
-        if self._second.quadratic:
-            steps, left = 1.0, left if self._last else max(left, policy.quadratic_epochs)
+        steps, left = self._steps(survey, relative), self._predicted(survey, relative)
+        if self._second.quadratic and not self._last:
+            left = max(left, policy.quadratic_epochs)
         alone = not self._ascends or self._epochs >= policy.most_epochs
         alone |= self._stalled >= policy.stalled
         if not (alone or self._crawls) and self._second.smooth:
@@ -265,7 +274,7 @@ class AutoSchedule:
                 return False
         # What was spent is at least to be spent again, unless it has shown that less will do.
         again = self._digit * math.log(max(relative / self._tol, 1.0))
-        price = max(self._second.cost(survey, steps), min(self._second.spent, again))
+        price = max(self._price(survey, relative), min(self._second.spent, again))
         late = self._spent > price and left * epoch > policy.nearly * price
         pays = price < policy.nearly * left * epoch or late
         # Where epochs crawl, the phase has its turn whatever it costs: as much as these had.
@@ -277,6 +286,11 @@ class AutoSchedule:
             return price < math.inf
         if self._spent < self._turn:
             return False
+        if self._epochs and not late and pays:
+            # One more epoch, if the phase is cheaper from there by more than that costs.
+            ahead = relative * math.exp(-self._rate)
+            if epoch + self._price(survey, ahead) < price:
+                return False
         warming = self._epochs < policy.warm_epochs(self._second.problem.loss)
         if warming and self._spent + epoch < policy.warm_up * price:
             return False

@@ -419,8 +419,8 @@ class SecondOrder:
             return None
         return _survey(backend, deadline)
 
-    def cost(self, survey: Survey, steps: float) -> float:
-        """Price so many Newton steps in nanoseconds."""
+    def cost(self, survey: Survey, steps: float, relative: float) -> float:
+        """Price so many Newton steps in nanoseconds, or rounds from a relative gap."""
         if self._ahead is not None:
             return self._ahead * self.costs.path_step(self.kernel)
         n = self.costs.facts.n
@@ -434,7 +434,7 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
-        return self._cost_of_kinks(survey)
+        return self._cost_of_kinks(survey, relative)
 
     def _rounds_are_hard(self, survey: Survey) -> bool:
         """Whether rounds for a loss with kinks may well cost more than the central path.
@@ -446,12 +446,12 @@ class SecondOrder:
         if not policy.all_in_play(costs.facts.n, costs.facts.d):
             return False
         path = EXPECTED * costs.path_step(self.kernel)
-        return path <= policy.rounds_at_worst * self._cost_of_kinks(survey)
+        return path <= policy.rounds_at_worst * self._cost_of_kinks(survey, survey.relative_gap)
 
-    def _cost_of_kinks(self, survey: Survey) -> float:
+    def _cost_of_kinks(self, survey: Survey, relative: float) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
         costs, policy, n, d = self.costs, self.policy, self.costs.facts.n, self.costs.facts.d
-        relative = min(survey.relative_gap, 1.0)
+        relative = min(relative, 1.0)
         decades = max(math.log10(relative / max(self.tol, 1e-15)), 0.0)
         moving = min(n, policy.rows_in_play(survey.active, d))
         share = moving / n

@@ -46,8 +46,8 @@ FEASIBLE = 1e-12
 IDLE, MOST = 5, 100
 #: What is left of the path may cost so many times the budget of the whole phase.
 STRETCH = 3.0
-#: Steps that are expected from the beginning (6 to 39 on 40 problems of four wide data sets, 12 in
-#: the median), and over how many the pace is taken.
+#: Steps that are expected from the beginning (6 to 39 on problems of four wide data sets, 12 in the
+#: median), and over how many the pace is taken.
 EXPECTED, PACE = 16.0, 6
 
 
