@@ -19,8 +19,8 @@ class Policy:
         probabilities are nearly uniform, and a permutation is cheaper to draw.
     kinked_m : float
         m of adaptive epochs where the loss has kinks. Weights are shares of the gap there, and do
-        not fall with visits, so that the decay seen is always the least (18 problems: as many
-        epochs as with the decay seen or up to a third fewer, the more so the less regularised).
+        not fall with visits, so that the decay seen is always the least (18 problems: mostly as
+        many epochs as with the decay seen or fewer, between a third fewer and a fifth more).
     adaptive_rows : int
         On fewer rows the drawing of an adaptive epoch costs more than its visits.
     wide : float

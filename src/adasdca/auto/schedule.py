@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, Any
+from typing import Any, Literal
 
 import numpy as np
 
