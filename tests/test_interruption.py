@@ -211,6 +211,7 @@ def test_an_estimator(name, act):
 def test_a_fit_before_is_whole_or_replaced_as_a_whole():
     """Other classes and another number of features do not mix with those of the fit before."""
     model = AdaSDCAClassifier(loss="squared_hinge", tol=1e-2, random_state=0)
+    clone(model).fit(X, SIGNS)  # what is cached once is there
     first = clone(model)
     lines = lines_of(lambda: first.fit(X, SIGNS))
     before = clone(model).fit(X[:, :2], CLASSES)
