@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -132,7 +132,7 @@ class AutoSchedule:
         self._spent += rounds * epoch
         if adaptive:
             self._last = ("adaptive", relative)
-            m = "auto" if self._second.smooth else self._policy.kinked_m
+            m: float | Literal["auto"] = "auto" if self._second.smooth else self._policy.kinked_m
             return ThinnedDraws("adaptive", m, float(rounds), key, label="adaptive")
         self._last = ("permutation", relative)
         return Permutations(rounds, key, "permutation")
