@@ -361,3 +361,16 @@ def test_rounds_of_small_problems_are_few(loss, intercept, monkeypatch):
         assert solve(X, y, loss=loss, lam=0.01, fit_intercept=intercept, random_state=0).converged
         counts.append(len(rounds))
     assert np.mean(counts) < 5.8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_round_that_takes_too_many_steps_keeps_its_centre(seed, monkeypatch):
+    """Duals of a round that is far from solved are no centre for the next one."""
+    monkeypatch.setattr("adasdca.newton.multipliers.HARD", 2)
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, 80)) * rng.lognormal(0.0, 2.0, 80)
+    y = np.where(rng.random(40) < 0.3, 1.0, -1.0)
+    problem = Problem.checked(X, y, loss="logistic", lam=1e-6, l1_ratio=0.5)
+    _, after, ending = finished(problem, 1e-7)
+    assert ending is Ending.REACHED
+    assert after.relative_gap <= 1e-7

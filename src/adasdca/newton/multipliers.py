@@ -221,9 +221,11 @@ class Multipliers:
             v, b = self.left = objective.v, objective.b
             length = length if objective.length is None else objective.length
             hard = hard + 1 if ending is Ending.STEPS else 0
-            if ending is Ending.STEPS and self.can_round and hard <= BLUNTEST:
+            blunts = self.can_round or not self.plain
+            if ending is Ending.STEPS and blunts and hard <= BLUNTEST:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
-                length = max(BLUNTER * length if length > 0 else widest, self._least(best))
+                if self.can_round:
+                    length = max(BLUNTER * length if length > 0 else widest, self._least(best))
                 rho = np.maximum(rho / BLUNTER, self.units)
                 continue
             if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
