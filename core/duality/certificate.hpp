@@ -52,7 +52,7 @@ struct RowBlock {
 struct ScoreError {
     double norm_w, inner, outer;  // the intercept inside the sum, or added to it
     double linear, square;        // of the size
-    double single;                // of single numbers; 0 where none of them is rounded
+    double single;                // of single numbers; 0 where there is no loss
 
     double of(double norm_x, double size, double z, double target) const {
         const double share = linear * (0.5 * size + 8.0) + square * (size + 4.0) * (size + 4.0);
@@ -65,15 +65,20 @@ struct ScoreError {
     }
 };
 
-// Whether w = 0 and no difference of a target and the intercept is rounded: a row at the very edge
-// of a zone without loss has none.
-inline bool nothing_rounded(const Problem& problem, const double* w, double bias) {
+// Whether w = 0, no difference of a target and the intercept is rounded, and no row has a loss:
+// those at the very edge of a zone without loss have none. Nothing is less than an objective of 0.
+inline bool costs_nothing(const Problem& problem, const double* w, double bias) {
     if (!std::all_of(w, w + problem.d, [](double x) { return x == 0; })) return false;
-    return bias == 0 || std::all_of(problem.y, problem.y + problem.n, [&](double t) {
-               Twofold difference{t};
-               difference.add(-bias);
-               return difference.rest == 0;
-           });
+    return std::visit(
+        [&](const auto& loss) {
+            return std::all_of(problem.y, problem.y + problem.n, [&](double t) {
+                Twofold difference{t};
+                difference.add(-bias);
+                if (difference.rest != 0) return false;
+                return (loss.margin ? loss.value(t * bias, 1.0) : loss.value(bias, t)) == 0;
+            });
+        },
+        problem.loss);
 }
 
 inline ScoreError score_error(const Problem& problem, const double* w, double bias, bool exact) {
@@ -83,7 +88,7 @@ inline ScoreError score_error(const Problem& problem, const double* w, double bi
     const double shift = std::abs(bias);
     // A penalised intercept is told as the product of its coefficient and the constant, rounded.
     const double told = problem.constant != 0 ? std::abs(problem.constant * w[problem.d - 1]) : 0;
-    const double single = nothing_rounded(problem, w, bias) ? 0.0 : 4.0 * eps;
+    const double single = costs_nothing(problem, w, bias) ? 0.0 : 4.0 * eps;
     return exact ? ScoreError{norm, shift, told, 0, 4 * eps * eps, single}
                  : ScoreError{norm, 0, shift + told, eps, 0, single};
 }

@@ -88,7 +88,8 @@ def _as_number(column: pl.Series) -> pl.Series:
     words = column.str.strip_chars()
     numbers = words.cast(pl.Float64, strict=False)
     known = numbers.is_not_null() | words.is_in(_NOTHING) | words.is_null()
-    return numbers if known.all() and numbers.is_not_null().any() else column
+    some = numbers.is_not_null().any() or words.is_null().all()
+    return numbers if known.all() and some else column
 
 
 def read_parquet(path: Path, choice: Choice, n_features: int | None) -> Table:
