@@ -10,8 +10,9 @@ import adasdca
 import cases
 from adasdca.ascent.plans import Permutations
 from adasdca.auto.costs import Costs
+from adasdca.auto.equations import EquationChoice
 from adasdca.auto.policy import Policy
-from adasdca.auto.second_order import EquationChoice, SecondOrder
+from adasdca.auto.second_order import SecondOrder
 from adasdca.backends.cpu import LocalBackend
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Equations

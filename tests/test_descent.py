@@ -7,8 +7,8 @@ import pytest
 
 import cases
 from adasdca.auto.costs import Costs
-from adasdca.auto.second_order import EquationChoice
-from adasdca.backends.base import Rounds
+from adasdca.auto.equations import EquationChoice
+from adasdca.backends.abilities import Rounds
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.working_set import WorkingSet
 from adasdca.newton.budget import Budget

@@ -8,7 +8,7 @@ import pytest
 import adasdca
 import cases
 from adasdca.auto.costs import Costs
-from adasdca.auto.second_order import EquationChoice
+from adasdca.auto.equations import EquationChoice
 from adasdca.backends import blas
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts

@@ -14,7 +14,8 @@ import reference as ref
 from adasdca import Status, solve
 from adasdca.ascent.plans import Permutations
 from adasdca.auto.costs import Costs
-from adasdca.auto.second_order import EquationChoice, SecondOrder
+from adasdca.auto.equations import EquationChoice
+from adasdca.auto.second_order import SecondOrder
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
 from adasdca.newton.interior import CentralPath

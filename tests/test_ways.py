@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import adasdca
 import cases
 from adasdca.auto.costs import Costs
-from adasdca.auto.second_order import EquationChoice
+from adasdca.auto.equations import EquationChoice
 from adasdca.backends.blas import _controller, one_thread
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
@@ -99,7 +99,7 @@ def test_iterations_of_rounded_kinks_are_tried_first(monkeypatch, price, way):
     monkeypatch.setattr(costs, "equations", lambda *_: dict(predicted))
     solved = []
     monkeypatch.setattr(
-        "adasdca.auto.second_order.solve_by_features", lambda *_: solved.append("features") or STEP
+        "adasdca.auto.equations.solve_by_features", lambda *_: solved.append("features") or STEP
     )
     choice = EquationChoice(costs, True, 4.0, tried=False)
     term = backend.term(0.1, np.zeros(len(y)))

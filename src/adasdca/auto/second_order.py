@@ -1,4 +1,4 @@
-"""The second-order phase of `auto`: its price, and how the equations of its steps are solved."""
+"""The second-order phase of `auto`: its steps, and its price."""
 
 from __future__ import annotations
 
@@ -13,18 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.auto.costs import FEW, Costs
+from adasdca.auto.costs import Costs
+from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.policy import Policy
-from adasdca.backends.base import Backend, Facts, RowEquations, RowTerm, able
+from adasdca.backends.base import Backend, Facts
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
-    GAIN,
-    MOST_ITERATIONS,
-    ConjugateGradients,
     Equations,
-    Step,
-    solve_by_features,
     solve_formed,
 )
 from adasdca.newton.interior import EXPECTED, CentralPath
@@ -39,131 +35,6 @@ Array = NDArray[np.float64]
 
 #: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
 LEFT = 0.5
-#: How many times the iterations that were not enough are expected from then on.
-MORE = 4.0
-
-
-class EquationChoice:
-    """Solves the equations of a step in the way that costs least.
-
-    Parameters
-    ----------
-    costs : Costs
-        The prices.
-    ridge : bool
-        Whether the penalty is ½‖w‖²: the inner products of rows then serve all steps.
-    steps : float
-        Steps that are expected.
-    exact : bool
-        Whether the matrix of the features is to be factorised if it can be: only that way does not
-        mind features of different scales.
-    budget : Budget, optional
-        What the steps may cost.
-    tried : bool
-        Whether the predicted price of iterations is trusted. Those of rounded kinks depend on where
-        these are: they are tried once, and may cost as much as the next way.
-    """
-
-    def __init__(
-        self,
-        costs: Costs,
-        ridge: bool,
-        steps: float,
-        exact: bool = False,
-        budget: Budget | None = None,
-        tried: bool = True,
-    ) -> None:
-        self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
-        self._tried = tried or exact
-        self.budget = budget or Budget()
-        self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
-        self.iterated = False  # whether the last step was
-        self._expected = costs.iterations
-        #: What the prices were asked for, and these, the least one first.
-        self._facts: tuple[int, int, float] | None = None
-        self._prices: dict[str, float] = {}
-
-    def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
-        """Solve the equations; None if time or the budget ran out."""
-        if self.budget.over:
-            return None
-        self.budget.pay(self.costs.step(term.curved))
-        facts = term.curved, term.known, self._expected
-        if facts != self._facts:
-            curved, known, expected = self._facts = facts
-            prices = self.costs.equations(self.steps, curved, known, self.ridge, expected)
-            if self.exact and "features" in prices:
-                prices["features"] = 0.0
-            self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
-        ways = list(self._prices)
-        if not self._tried:
-            ways.sort(key=lambda way: way != "iterations")
-        for way in ways:
-            found = self._solve(way, term, equations, self._prices, deadline)
-            if found is not None or time.perf_counter() >= deadline:
-                return found
-        self.iterated = True
-        return self.iterations.solve(term, equations, deadline)
-
-    def afford(self, n: int) -> int:
-        """Return how many steps on n rows may be taken in one call: 0 if features are not the way.
-
-        They are, too, where their sums cost less than the interpreter does between two steps.
-        """
-        costs, d = self.costs, self.costs.facts.d
-        if d > FEW or self.exact or self.budget.over:
-            return 0
-        solving = n * costs.gram_row + costs.rates.factor * d**3
-        if solving > costs.rates.interpreter:
-            prices = costs.equations(self.steps, n, 0, self.ridge, self._expected)
-            if min(prices, key=prices.__getitem__) != "features":
-                return 0
-        # No interpreter between them: priced with it, 53 steps on 100 rows cost all patience.
-        self._once = costs.pass_ + solving
-        return int(min(self.budget.left / self._once, MOST_STEPS)) + 1
-
-    def pay(self, steps: int) -> None:
-        """Pay for steps that were taken in one call."""
-        self.budget.pay(steps * self._once)
-
-    def _solve(
-        self,
-        way: str,
-        term: RowTerm,
-        equations: Equations,
-        prices: dict[str, float],
-        deadline: float,
-    ) -> Step | None:
-        by_rows, self.iterated = None, way == "iterations"
-        if way == "rows":
-            rows: RowEquations | None = able(term, RowEquations)
-            if rows is None or not np.all(equations.diagonal):
-                return None
-            by_rows = rows.solve_by_rows
-        if way != "iterations":
-            once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
-            self.budget.pay(once.get(way, 0.0))
-        if by_rows is not None:
-            return by_rows(*equations[:4], deadline)
-        if way == "features":
-            return solve_by_features(term, equations, deadline)
-        # Iterations may cost as much as the other ways do, and no more.
-        other = min((price for name, price in prices.items() if name != way), default=math.inf)
-        most = other / (self.steps * self.costs.iteration)
-        if self._tried:
-            most = max(most, 2.0 * self._expected)
-        self._tried = True
-        enough = self.budget.left / self.costs.iteration
-        most = min(most, enough, MOST_ITERATIONS)
-        # One at least: a step of none would look like one that rounding hides.
-        found = self.iterations.solve(term, equations, deadline, max(int(most), 0) + 1)
-        self.budget.pay(self.iterations.taken * self.costs.iteration)
-        self._expected = max(float(self.iterations.taken), 10.0)
-        # What a budget has cut short still leads down.
-        if self.iterations.done or len(prices) == 1 or most == enough:
-            return found
-        self._expected *= MORE
-        return None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -89,34 +88,11 @@ class Gram(NamedTuple):
     product: Callable[[Array], Array] | None = None
 
 
-class Preconditioned(NamedTuple):
-    """The numbers of a step's equations for conjugate gradients, vectors where the rows are.
-
-    Attributes
-    ----------
-    own, scale : (d,) array
-        The diagonal that is not the rows', or a number, and the diagonal of the whole matrix.
-    right : (d,) array
-        The right-hand side.
-    mean : (d,) array, optional
-        m = Σ_i h_i x_i/Σ_i h_i, where an intercept is eliminated: the rows are x_i − m.
-    gain : float
-        Iterations end where the last has gained no more than this share of the mean of all.
-    """
-
-    own: Any
-    scale: Any
-    right: Any
-    mean: Any
-    gain: float
-
-
 class RowTerm(Protocol):
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
     Row vectors stay where the rows are: what comes back has the size of v, or is a number. A term
-    may do more: see `LineSearcher`, `RowEquations`, `EquationIterator`, `VectorKeeper`
-    and `ExactTerm`.
+    may do more: see `abilities.py`.
     """
 
     @property
@@ -187,141 +163,6 @@ class RowTerm(Protocol):
 
     def duals(self) -> RowVector:
         """Return the dual point −φ' of all rows."""
-
-
-@cache
-def _is_able(kind: type, protocol: Any) -> bool:
-    members = {name for name in vars(protocol) if not name.startswith("_")}
-    return all(hasattr(kind, name) for name in members)
-
-
-def able(term: RowTerm, protocol: Any) -> Any:
-    """Return the term if it has what a protocol below asks for, None if not.
-
-    It is asked once for each type: up to Python 3.11 `isinstance` takes 10 µs to tell.
-    """
-    return term if _is_able(type(term), protocol) else None
-
-
-class LineSearcher(Protocol):
-    """A term that searches its line itself; others are asked for slopes."""
-
-    def search(self, rest: tuple[float, float, float], start: float) -> tuple[float, bool]:
-        """Return the length of the step along the line, and whether it is above rounding.
-
-        Parameters
-        ----------
-        rest : (value, curvature, size)
-            The slope, at length 0, of what is not the rows' and has a straight one.
-        start : float
-            The slope of both at length 0.
-        """
-
-
-class Rounds(NamedTuple):
-    """How rounds of the method of multipliers follow each other; see `newton/multipliers.py`."""
-
-    gap: float  #: That of the centre.
-    target: float  #: The relative gap to reach.
-    share: float  #: The share of the gap that a round may leave to gain.
-    floor: float  #: The least length.
-    factors: tuple[tuple[int, float], ...]  #: Of the length, by the steps of a round at most.
-
-
-class Descent(NamedTuple):
-    """Newton steps that were taken in one call, and where they have ended."""
-
-    #: 0 enough is gained, 1 rounding hides the rest, 2 as many as allowed, 3 the time is over.
-    ending: int
-    steps: int  #: Those of the last round.
-    taken: int  #: Those of all.
-    length: float  #: Over which kinks were rounded in the last round.
-    v: Array
-    b: float
-    value: float
-    derivatives: Derivatives
-
-
-class Descender(Protocol):
-    """A term that takes all Newton steps in one call, where features are few."""
-
-    @property
-    def size(self) -> int:
-        """The number of its rows."""
-
-    def descend(
-        self,
-        at: tuple[Array, float, float],
-        stiff: Array,
-        free: tuple[bool, bool],
-        goal: tuple[float, float, int],
-        deadline: float,
-        rounds: Rounds | None = None,
-    ) -> Descent:
-        """Take Newton steps by features with a ridge penalty.
-
-        Parameters
-        ----------
-        at : (v, b, value)
-            The point where they begin, and f there.
-        stiff : (d,) array
-            The curvature of the penalty.
-        free : (intercept, rounded)
-            Whether b is free, and whether kinks are rounded.
-        goal : (least, share, most)
-            What may be left to gain, the same as a share of the value, and the most steps.
-        deadline : float
-            When to stop, on the clock of `time.perf_counter`.
-        rounds : Rounds, optional
-            How to go on to the next round, as long as each halves the gap that it certifies.
-        """
-
-
-class RowEquations(Protocol):
-    """A term that knows inner products of rows, which those in parts or elsewhere do not."""
-
-    def solve_by_rows(
-        self,
-        diagonal: float | Array,
-        right: Array,
-        balance: float,
-        intercept: bool,
-        deadline: float,
-    ) -> tuple[Array, float] | None:
-        """Solve a step's equations in unknowns of the rows; None if rounding forbids it."""
-
-
-class EquationIterator(Protocol):
-    """A term that iterates on a step's equations itself; others are asked for products."""
-
-    def iterate(
-        self, equations: Preconditioned, accuracy: float, deadline: float, most: int
-    ) -> Any:
-        """Solve a step's equations by conjugate gradients where the rows are.
-
-        Return the unknowns, the number of iterations and whether they were enough; None if time ran
-        out, and NotImplemented where products are faster for these rows.
-        """
-
-
-class VectorKeeper(Protocol):
-    """A term that is faster if steps keep their vectors of features where it says."""
-
-    def bring(self, x: Any) -> Any:
-        """Return a vector of features there, or as it is; NumPy's functions go on to its own.
-
-        What the term returns of features is then there, too.
-        """
-
-
-class ExactTerm(Protocol):
-    """A term whose scores and sums are taken in twice the digits."""
-
-    def place_exactly(self, v: Array, b: float, rest: tuple[Array, float]) -> Derivatives:
-        """Go to a point, given with what its v and b have lost by rounding."""
-
-    def settle(self) -> Derivatives:
-        """Go to the line's end; the duals go where the equations of the step say."""
 
 
 class InteriorTerm(Protocol):

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
-from adasdca.backends.base import Derivatives, Descent, Gram, Rounds, RowSlope
+from adasdca.backends.abilities import Descent, Rounds
+from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
 from adasdca.problem.data import DenseRows

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import EquationIterator, Gram, Preconditioned, RowTerm, able, to_host
+from adasdca.backends.abilities import EquationIterator, Preconditioned, able
+from adasdca.backends.base import Gram, RowTerm, to_host
 from adasdca.backends.blas import cholesky
 
 Array = NDArray[np.float64]

@@ -16,16 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import (
+from adasdca.backends.abilities import (
     Descender,
     ExactTerm,
     LineSearcher,
     Rounds,
-    RowTerm,
     VectorKeeper,
     able,
-    to_host,
 )
+from adasdca.backends.base import RowTerm, to_host
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram, Preconditioned, RowSlope, to_host
+from adasdca.backends.abilities import Preconditioned
+from adasdca.backends.base import Derivatives, Gram, RowSlope, to_host
 from adasdca.backends.cuda.products import Passes, Products, RowChoice, System
 
 Array = NDArray[np.float64]
