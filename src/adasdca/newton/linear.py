@@ -224,7 +224,7 @@ class LinearObjective:
         self._last = lost
         # What is left to gain goes with the square of what is left of the right-hand side.
         enough = LEAVING * math.sqrt(self.enough / lost) if lost > 0 else 0.0
-        stiff = self.mu * self._penalty.curvature
+        stiff = self.mu * self.penalty.secant(self._penalty, self._dual_residual)
         equations = Equations(
             stiff, right, balance, self.intercept, self.sample, enough, self.value
         )

@@ -45,6 +45,9 @@ class Penalty(Protocol):
     def at(self, v: Array) -> PenaltyAt:
         """Return what E is at v."""
 
+    def secant(self, at: PenaltyAt, residual: Array) -> float | Array:
+        """Return the curvature, up to where ∇E(v) has risen by the residual, for the next step."""
+
     def along(self, v: Array, dv: Array) -> Line:
         """Return the slope of E along v + length·dv."""
 
@@ -72,6 +75,10 @@ class Ridge:
     def at(self, v: Array) -> PenaltyAt:
         """Return what E is at v."""
         return PenaltyAt(v, self.eta * v, self.eta)
+
+    def secant(self, at: PenaltyAt, residual: Array) -> float | Array:
+        """Return the curvature: it is the same everywhere."""
+        return at.curvature
 
     def along(self, v: Array, dv: Array) -> StraightLine:
         """Return the slope of E along v + length·dv."""
@@ -123,6 +130,26 @@ class ElasticBox:
         # The second form would lose digits where the first one holds.
         p = np.where(free, self.eta * w + self.sigma * np.sign(w), y - self.rho * w)
         return PenaltyAt(w, p, np.where(free, self.rho * self.eta / stiff, self.rho))
+
+    def secant(self, at: PenaltyAt, residual: Array) -> Array:
+        """Return the curvature, up to where ∇E(v) has risen by the residual.
+
+        Coefficients are free up to a kink, and have the stiffness ρ beyond it. Where no row has
+        curvature, nothing else ends a step: one of 1e80 left all others where they were (raw
+        pixels, logistic loss, L1 term: a gap of 1). It is that of E again as the residual vanishes.
+        """
+        w, rises, size = at.w, residual > 0, np.abs(residual)
+        kink = np.where(np.asarray(self.sigma) > 0, 0.0, -np.inf)
+        end = np.where(
+            rises,
+            np.where(w < 0, np.minimum(self.upper, -kink), self.upper),
+            np.where(w > 0, np.maximum(self.lower, kink), self.lower),
+        )
+        room = np.abs(end - w) * (1.0 + self.eta / self.rho)
+        beyond = size - np.where(room < np.inf, at.curvature * room, np.inf)
+        crosses = (at.curvature < self.rho) & (beyond > 0)
+        reach = np.where(crosses, room + beyond / self.rho, 1.0)
+        return np.where(crosses, size / reach, at.curvature)
 
     def along(self, v: Array, dv: Array) -> Line:
         """Return the slope of E along v + length·dv."""
