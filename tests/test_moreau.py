@@ -95,6 +95,34 @@ def test_the_excess_is_bounded(kind, rho):
     assert box.excess(np.zeros(D)) == 0
 
 
+@pytest.mark.parametrize("rho", [0.1, 3.0, 1e4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_secant_leads_no_further_than_the_residual(kind, rho):
+    """Coordinate by coordinate, up to the first kink exactly, and never beyond."""
+    box = make(kind, rho)
+    rng = np.random.default_rng(5)
+    crossed = 0
+    for size in (1e-2, 1.0, 10.0, 1e6):
+        v = 3.0 * rng.normal(size=D)
+        residual = size * rng.normal(size=D)
+        at = box.at(v)
+        stiff = box.secant(at, residual)
+        assert ((stiff >= at.curvature) & (stiff <= box.rho * (1 + 1e-12))).all()
+        same = stiff == at.curvature
+        dv = residual[~same] / stiff[~same]
+        there = v.copy()
+        there[~same] += dv
+        end = box.at(there)
+        rise = end.gradient - at.gradient
+        assert (np.abs(rise) <= np.abs(residual) * (1 + 1e-9) + 1e-12 * (1 + rho))[~same].all()
+        first = at.w * end.w >= 0  # kink on the way
+        stopped = ~same & first & ((end.w == 0) | (end.w == box.lower) | (end.w == box.upper))
+        np.testing.assert_allclose(rise[stopped], residual[stopped], rtol=1e-6)
+        crossed += int(stopped.sum())
+    assert crossed or kind == "fixed"  # which has no room to begin with
+    np.testing.assert_array_equal(box.secant(at, np.zeros(D)), at.curvature)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_slope_of_a_line(kind):
     rng = np.random.default_rng(3)

@@ -139,15 +139,14 @@ class ElasticBox:
         pixels, logistic loss, L1 term: a gap of 1). It is that of E again as the residual vanishes.
         """
         w, rises, size = at.w, residual > 0, np.abs(residual)
-        kink = np.where(np.asarray(self.sigma) > 0, 0.0, -np.inf)
-        end = np.where(
-            rises,
-            np.where(w < 0, np.minimum(self.upper, -kink), self.upper),
-            np.where(w > 0, np.maximum(self.lower, kink), self.lower),
-        )
-        room = np.abs(end - w) * (1.0 + self.eta / self.rho)
-        beyond = size - np.where(room < np.inf, at.curvature * room, np.inf)
-        crosses = (at.curvature < self.rho) & (beyond > 0)
+        kinked = np.asarray(self.sigma) > 0
+        upper = np.where(kinked & (w < 0), np.minimum(self.upper, 0.0), self.upper)
+        lower = np.where(kinked & (w > 0), np.maximum(self.lower, 0.0), self.lower)
+        end = np.where(rises, upper, lower)
+        ends = np.abs(end) < np.inf
+        room = np.abs(np.where(ends, end, w) - w) * (1.0 + self.eta / self.rho)
+        beyond = size - at.curvature * room
+        crosses = ends & (at.curvature < self.rho) & (beyond > 0)
         reach = np.where(crosses, room + beyond / self.rho, 1.0)
         return np.where(crosses, size / reach, at.curvature)
 
