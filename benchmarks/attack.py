@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-import warnings
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +23,7 @@ from numpy.typing import NDArray
 
 import adasdca
 from adasdca.problem.losses import LOSSES
-from benchmarks.measure import in_processes
+from benchmarks.measure import attempt, in_processes
 from benchmarks.output import seconds, table
 
 Array = NDArray[np.float64]
@@ -91,18 +89,9 @@ def run(task: tuple[int, int, bool]) -> Result:
     """Solve one of them, or fit an estimator to it."""
     seed, index, fit = task
     at = make(seed, index)
-    began = time.perf_counter()
-    failure: str | None = None
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            failure = _fit(at, index) if fit else _solve(at, index)
-        except Exception as error:
-            failure = f"{type(error).__name__}: {error}"
-    if failure is None and caught:
-        failure = f"{caught[0].category.__name__}: {caught[0].message}"
-    spent = time.perf_counter() - began
-    return Result((seed, index), at.options["loss"], at.kind, fit, failure, spent)
+    failure, wrong, spent = attempt(lambda: (_fit if fit else _solve)(at, index))
+    number = seed, index
+    return Result(number, at.options["loss"], at.kind, fit, failure or wrong or None, spent)
 
 
 def _solve(at: Attack, seed: int) -> str | None:

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -54,6 +55,23 @@ def interleaved(tasks: Mapping[str, Task], repeats: int) -> dict[str, float]:
         for name, task in tasks.items():
             seconds[name].append(task.seconds())
     return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def attempt(task: Callable[[], Any]) -> tuple[Any, str, float]:
+    """Return what a task gives (None after an error), what is wrong, and its processor seconds.
+
+    Wrong is an error, or else the first warning.
+    """
+    found, wrong, began = None, "", time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = task()
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+    if caught and not wrong:
+        wrong = f"{caught[0].category.__name__}: {caught[0].message}"
+    return found, wrong, time.process_time() - began
 
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

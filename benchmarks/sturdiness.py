@@ -24,7 +24,6 @@ import re
 import statistics
 import sys
 import time
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -35,7 +34,7 @@ import numpy as np
 
 import adasdca
 from adasdca.problem.losses import LOSSES
-from benchmarks.measure import in_processes, machine
+from benchmarks.measure import attempt, in_processes, machine
 from benchmarks.output import save, seconds, table
 from benchmarks.problems import Source, load, matrix, sources
 
@@ -158,15 +157,9 @@ def objective(
 def run(case: Case, tol: float = TOL, max_time: float = 20.0) -> Result:
     X, y, keywords = case.problem()
     options = {"method": "auto", "tol": tol, "max_time": max_time, "random_state": case.seed}
-    start = time.perf_counter()
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            solution = adasdca.solve(X, y, **keywords, **options)
-    except Exception as error:
-        failure = f"{type(error).__name__}: {error}"
-        return Result(case, tol, "exception", math.nan, time.perf_counter() - start, failure)
-    spent = time.perf_counter() - start
+    solution, wrong, spent = attempt(lambda: adasdca.solve(X, y, **keywords, **options))
+    if solution is None:
+        return Result(case, tol, "exception", math.nan, spent, wrong)
     status = solution.status
     if status is adasdca.Status.INTERRUPTED:  # not lost there, but it is us who shall stop
         raise KeyboardInterrupt
@@ -186,8 +179,8 @@ def run(case: Case, tol: float = TOL, max_time: float = 20.0) -> Result:
         failure = status.value if status is not status.CONVERGED else "converged, but for the gap"
     elif abs(primal - solution.primal) > SLACK * primal + UNITS * digits:
         failure = f"wrong primal: {solution.primal:.17g} is {primal:.17g}"
-    elif caught:
-        failure = f"{caught[0].category.__name__}: {caught[0].message}"
+    elif wrong:
+        failure = wrong
     rounds: Counter[str] = Counter()
     for phase in solution.phases:
         rounds[phase.name] += phase.rounds

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -27,6 +26,7 @@ import numpy as np
 
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor
 from adasdca.problem.losses import LOSSES
+from benchmarks.measure import attempt
 from benchmarks.output import seconds, table
 
 STRENGTHS = (1e-3, 1e-2, 1.0, 1.0, 1e2, 1e4)
@@ -76,16 +76,7 @@ def fit(kind: str, loss: str, X: Any, y: Any, rng: np.random.Generator, limit: f
     X = X.astype(np.float32) if rng.random() < 0.2 else X
     estimator = AdaSDCAClassifier if kind == "classification" else AdaSDCARegressor
     model = estimator(loss=loss, tol=1e-6, random_state=0, max_time=limit, **options)
-    begun, wrong = time.process_time(), ""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            model.fit(X, y)
-        except Exception as error:
-            wrong = f"{type(error).__name__}: {error}"
-    if caught:
-        wrong = wrong or str(caught[0].message)
-    spent = time.process_time() - begun
+    _, wrong, spent = attempt(lambda: model.fit(X, y))
     shape = f"{X.shape[0]} x {X.shape[1]}"
     words = [f"{options['C']:g}", f"{options['l1_ratio']:g}", str(X.dtype)]
     return [shape, loss, *words, seconds(spent), wrong[:70]]
