@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks import counts, epochs, options, output, rates, scaling
+from benchmarks import counts, epochs, options, output, pairs, scaling
 from benchmarks.peers import picture, report
 from benchmarks.peers.objective import Objective
 from benchmarks.peers.ours import Ours
@@ -254,14 +254,18 @@ def test_parts_of_an_epoch():
     assert epochs.ratios(seconds)["plan/ascent"] == seconds["plan"] / seconds["ascent"]
 
 
-def test_rates_side_by_side():
-    result = rates.measure(["mushrooms"], [1e-1], 1)
-    assert [case["loss"] for case in result["cases"]] == list(rates.LOSSES)
+@pytest.mark.parametrize(
+    ("pair", "sides"), [("rates", ["published", "measured"]), ("intercept", ["without", "with"])]
+)
+def test_pairs_side_by_side(pair, sides):
+    result = pairs.measure(pair, ["mushrooms"], [1.0], [1e-1], 1)
+    assert [case["loss"] for case in result["cases"]] == list(pairs.LOSSES)
     for case in result["cases"]:
-        case["seconds"] = {"published": 3e-3, "measured": 2e-3}
-    text = rates.show(result)
-    assert text.count("1.50") == len(rates.LOSSES) + 1
-    assert text.endswith("geometric mean of the ratios: 1.50")
+        assert list(case["seconds"]) == sides
+        case["seconds"] = dict(zip(sides, (2e-3, 3e-3), strict=True))
+    text = pairs.show(result)
+    assert text.count("1.50") == len(pairs.LOSSES) + 2
+    assert text.endswith("geometric mean 1.50, most 1.50")
 
 
 def test_synthetic_rows_are_canonical():

@@ -6,7 +6,7 @@ ratio is the time of the fastest peer over ours: above 1 we are faster.
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +43,7 @@ def rows(cases: Sequence[dict[str, Any]], accuracies: Sequence[float]) -> list[d
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
-    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
+    return statistics.geometric_mean(values) if values else None
 
 
 def means(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
