@@ -4,13 +4,14 @@ python -m benchmarks.estimators [--shapes 100x10 1000x60 ...] [--loss ...] [--re
                                 [--data w8a] [--fits 1000] [--out FILE]
 
 The same on data sets, and many small fits beside LogisticRegression. One process, one thread for
-BLAS, sides in turn, medians; made data by processor time. The estimator and `solve` get the same
+BLAS, sides in turn, medians of processor time. The estimator and `solve` get the same
 seed, so they do the same epochs. Beside a squared loss there is scikit-learn's Ridge.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import time
 from typing import Any
@@ -29,70 +30,38 @@ from benchmarks.output import save, table
 LOSSES = ("logistic", "squared_hinge", "hinge")
 #: Rows and features of the data that are made, and the losses there.
 SHAPES = ("100x10", "1000x60", "20640x8", "50000x9")
-MADE = (
-    "squared",
-    "logistic",
-    "smoothed_hinge",
-    "squared_hinge",
-    "hinge",
-    "absolute",
-    "quantile",
-)
+MADE = ("squared", "logistic", "smoothed_hinge", *LOSSES[1:], "absolute", "quantile")
 
 
-def fixed(shape: str, loss: str, repeats: int) -> list[dict[str, Any]]:
-    """Return the times of `solve`, of the estimator, and of Ridge beside a squared loss."""
-    n, d = map(int, shape.split("x"))
+def data(name: str, loss: str) -> tuple[Any, Any]:
+    """Return rows and targets: a data set, or made ones of a shape such as 100x10."""
+    n, x, d = name.partition("x")
+    if not (x and n.isdigit()):
+        return adasdca.datasets.load(name)
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, d))
-    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    X = rng.normal(size=(int(n), int(d)))
+    y = X @ rng.normal(size=int(d)) + rng.normal(size=int(n))
+    return X, y if get_loss(loss).kind == "regression" else np.where(y > 0, 1.0, -1.0)
+
+
+def measured(name: str, loss: str, tol: float, repeats: int) -> list[dict[str, Any]]:
+    """Return the times of `solve`, of the estimator, and of Ridge beside a squared loss."""
+    X, y = data(name, loss)
     numbers = get_loss(loss).kind == "regression"
-    y = y if numbers else np.where(y > 0, 1.0, -1.0)
-    labels = y if numbers else y.astype(int)
+    labels = y if numbers else (y > 0).astype(int)
     model: Any = AdaSDCARegressor if numbers else AdaSDCAClassifier
     rows = []
     for intercept in (False, True):
-        options: dict[str, Any] = {"loss": loss, "fit_intercept": intercept, "random_state": 0}
+        options = {"loss": loss, "fit_intercept": intercept, "tol": tol, "random_state": 0}
         runs = {
-            "solve": lambda o=options: adasdca.solve(X, y, lam=1 / n, **o),
+            "solve": lambda o=options: adasdca.solve(X, y, lam=1 / len(y), **o),
             "fit": lambda o=options: model(**o).fit(X, labels),
         }
         if loss == "squared":  # half the square, so that C = 1 is alpha = 1
             runs["Ridge"] = lambda i=intercept: Ridge(fit_intercept=i).fit(X, y)
-        tasks = {name: Task(run, clock=time.process_time) for name, run in runs.items()}
+        tasks = {side: Task(run, clock=time.process_time) for side, run in runs.items()}
         seconds = interleaved(tasks, repeats)
-        rows.append({"data": shape, "loss": loss, "intercept": intercept, "tol": 1e-4, **seconds})
-    return rows
-
-
-def overhead(name: str, tol: float, repeats: int) -> list[dict[str, Any]]:
-    """Return fit and solve times on one data set, for each loss with and without intercept."""
-    X, y = adasdca.datasets.load(name)
-    labels = np.where(y > 0, 1, 0)
-    rows = []
-    for loss in LOSSES:
-        for intercept in (False, True):
-            tasks = {
-                "solve": Task(
-                    lambda loss=loss, intercept=intercept: adasdca.solve(
-                        X,
-                        y,
-                        loss=loss,
-                        lam=1 / len(y),
-                        fit_intercept=intercept,
-                        method="auto",
-                        tol=tol,
-                        random_state=0,
-                    )
-                ),
-                "fit": Task(
-                    lambda loss=loss, intercept=intercept: AdaSDCAClassifier(
-                        loss=loss, fit_intercept=intercept, tol=tol, random_state=0
-                    ).fit(X, labels)
-                ),
-            }
-            seconds = interleaved(tasks, repeats)
-            rows.append({"data": name, "loss": loss, "intercept": intercept, "tol": tol, **seconds})
+        rows.append({"data": name, "loss": loss, "intercept": intercept, "tol": tol, **seconds})
     return rows
 
 
@@ -132,18 +101,9 @@ def main() -> None:
     parser.add_argument("--out")
     options = parser.parse_args()
     with threadpool_limits(1):
-        made = [
-            row
-            for shape in options.shapes
-            for loss in options.loss
-            for row in fixed(shape, loss, options.repeats)
-        ]
-        rows = [
-            row
-            for name in options.data
-            for tol in options.tol
-            for row in overhead(name, tol, options.repeats)
-        ]
+        cells = [(name, loss, 1e-4) for name in options.shapes for loss in options.loss]
+        cells += itertools.product(options.data, LOSSES, options.tol)
+        rows = [row for cell in cells for row in measured(*cell, options.repeats)]
         small = small_fits(options.fits) if options.fits else {}
     print(
         table(
@@ -159,7 +119,7 @@ def main() -> None:
                     f"{r['fit'] / r['solve']:.2f}",
                     f"{r['fit'] / r['Ridge']:.2f}" if "Ridge" in r else "",
                 ]
-                for r in made + rows
+                for r in rows
             ],
             left=(0, 1, 2),
         )
@@ -172,7 +132,7 @@ def main() -> None:
                 [[name, f"{seconds:.2f}"] for name, seconds in small.items()],
             )
         )
-    path = save({"fixed": made, "overhead": rows, "small": small}, options.out, "estimators.json")
+    path = save({"rows": rows, "small": small}, options.out, "estimators.json")
     print(f"\n{path}")
 
 
