@@ -31,6 +31,7 @@ from adasdca.problem.losses import get_loss
 from benchmarks import output
 from benchmarks.measure import machine
 from benchmarks.peers.summary import geometric_mean
+from benchmarks.problems import signs
 from benchmarks.regret import data as load
 from benchmarks.regret import real
 
@@ -125,7 +126,7 @@ def measure(cell: Cell, accuracies: list[float], repeats: int) -> list[dict[str,
     """Return a row an accuracy."""
     X, y = load(cell.data)
     if cell.loss != "squared":
-        y = np.where(y > (np.median(y) if len(np.unique(y)) > 2 else 0.0), 1.0, -1.0)
+        y = signs(y)
     n, d = X.shape
     mine = {tol: timed(ours(cell, tol), X, y) for tol in [*accuracies, EXACT]}
     best = min(primal(cell, X, y, model, False) for model, _ in mine.values())

@@ -28,6 +28,7 @@ from adasdca.multinomial.solver import solve_multinomial
 from benchmarks.measure import machine
 from benchmarks.output import ratio, save, seconds, table
 from benchmarks.peers.solver import quiet
+from benchmarks.problems import some
 
 #: The certified relative gap of what counts as the optimum.
 EXACT = 1e-9
@@ -103,11 +104,9 @@ def stored(name: str) -> Callable[[float, Path], Rows]:
     def read(share: float, folder: Path) -> Rows:
         X, y = read_npz(folder / f"{name}.npz", name)
         rng = np.random.default_rng(0)
-        kept = np.sort(rng.permutation(X.shape[0])[: int(share * X.shape[0])])
-        X, codes = X[kept], np.unique(y[kept], return_inverse=True)[1]
-        if codes.max() == 1:
-            codes = taught(X, 20, rng, 3.0)
-        return Rows(X.toarray() if X.nnz > 0.1 * np.prod(X.shape) else X, codes)
+        X, y = some(X, y, int(share * X.shape[0]))
+        codes = np.unique(y, return_inverse=True)[1]
+        return Rows(X, taught(X, 20, rng, 3.0) if codes.max() == 1 else codes)
 
     return read
 

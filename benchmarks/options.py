@@ -30,6 +30,7 @@ from adasdca.methods import AdaSDCAPlus, SDCAPerm
 from adasdca.problem.losses import LOSSES
 from benchmarks import output
 from benchmarks.counts import TOLERANCE, count
+from benchmarks.problems import files
 
 OPTIONS, MS = ("I", "III"), (2, 10, 50)
 MIXTURE, MIXTURE_MS = "I+III", (2, 10)
@@ -54,14 +55,14 @@ def read(path: Path) -> tuple[Any, Any]:
 
 def problems(folder: Path, names: list[str] | None) -> Iterator[tuple[str, Path, str]]:
     """Yield names of data sets, their files, and the losses that fit; quadratic ones need none."""
-    files = {p.stem: p for p in (*folder.glob("*.npz"), *(folder / "more").glob("*.npz"))}
-    for name in names or sorted(files, key=lambda name: files[name].stat().st_size):
-        with np.load(files[name]) as file:
+    paths = files(folder)
+    for name in names or sorted(paths, key=lambda name: paths[name].stat().st_size):
+        with np.load(paths[name]) as file:
             classes = len(np.unique(file["y"])) <= MOST_CLASSES
         kind = "classification" if classes else "regression"
         for loss, cls in LOSSES.items():
             if cls.kind == kind and not cls().is_quadratic:
-                yield name, files[name], loss
+                yield name, paths[name], loss
 
 
 def measure(

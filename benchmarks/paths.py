@@ -24,18 +24,11 @@ from adasdca.datasets._folders import read_npz
 from benchmarks.measure import machine
 from benchmarks.output import ratio, save, seconds, table
 from benchmarks.peers.summary import geometric_mean
+from benchmarks.problems import files, some
 
 CLASSIFICATION = ("logistic", "squared_hinge", "smoothed_hinge", "hinge")
 REGRESSION = ("squared",)
 SINGLE = 5
-
-
-def load(path: Path, most: int) -> tuple[Any, Any]:
-    """Return rows and targets, of too many rows some; dense from a tenth of the entries on."""
-    X, y = read_npz(path, path.stem)
-    rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:most])
-    X, y = X[rows], y[rows]
-    return (X.toarray() if X.nnz > 0.1 * np.prod(X.shape) else X), y
 
 
 def measured(X: Any, y: Any, loss: str, l1_ratio: float, count: int) -> dict[str, Any]:
@@ -89,22 +82,22 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="most rows of a data set")
     parser.add_argument("--out")
     options = parser.parse_args()
-    files = sorted([*options.folder.glob("*.npz"), *options.folder.glob("more/*.npz")])
+    chosen = list(files(options.folder).items())
     if options.half is not None:
-        files = files[options.half :: 2]
+        chosen = chosen[options.half :: 2]
     rows = []
     with threadpool_limits(1):
-        for file in files:
-            if options.data and file.stem not in options.data:
+        for name, path in chosen:
+            if options.data and name not in options.data:
                 continue
-            X, y = load(file, options.rows)
+            X, y = some(*read_npz(path, name), options.rows)
             two = len(np.unique(y)) == 2
             for loss in options.loss:
                 if two != (loss in CLASSIFICATION):
                     continue
                 for l1_ratio in options.l1_ratio:
                     found = measured(X, y, loss, l1_ratio, options.count)
-                    rows.append({"data": file.stem, **found})
+                    rows.append({"data": name, **found})
                     print(shown(rows[-1:]).splitlines()[-1], flush=True)
     print()
     print(shown(rows))

@@ -5,6 +5,7 @@ All are small, or made small by leaving rows out, and none is scaled unless that
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -110,6 +111,24 @@ def nasty(name: str) -> Data:
     return Data(X, target, np.where(target > 0, 1.0, -1.0), weight)
 
 
+def files(folder: Path) -> dict[str, Path]:
+    """Return the files of data in a folder, and in its folder `more`, by name."""
+    found = sorted([*folder.glob("*.npz"), *(folder / "more").glob("*.npz")])
+    return {path.stem: path for path in found}
+
+
+def some(X: Any, y: Any, most: int, dense: float = 0.1) -> tuple[Any, Any]:
+    """Return some of too many rows; dense if more than this share of the entries is stored."""
+    rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:most])
+    X, y = X[rows], y[rows]
+    return (X.toarray() if X.nnz > dense * math.prod(X.shape) else X), y
+
+
+def signs(target: Any) -> Any:
+    """Return targets as ±1: two values by their sign, numbers by their median."""
+    return np.where(target > (np.median(target) if len(np.unique(target)) > 2 else 0.0), 1.0, -1.0)
+
+
 @dataclass(frozen=True)
 class Source:
     """A data set: shipped, made up or, with a path, a file."""
@@ -150,7 +169,6 @@ def matrix(source: Source, version: str, form: str) -> Any:
 
 
 def sources(folder: Path | None) -> tuple[Source, ...]:
-    found = {} if folder is None else {p.stem: p for p in folder.glob("*.npz")}
-    found |= {} if folder is None else {p.stem: p for p in (folder / "more").glob("*.npz")}
-    files = [Source(name, found[name]) for name in sorted(found) if name not in SHIPPED]
-    return (*map(Source, SHIPPED), *files, *map(Source, NASTY))
+    found = {} if folder is None else files(folder)
+    stored = [Source(name, found[name]) for name in sorted(found) if name not in SHIPPED]
+    return (*map(Source, SHIPPED), *stored, *map(Source, NASTY))

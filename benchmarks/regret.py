@@ -32,7 +32,7 @@ from adasdca.problem.problem import Problem
 from benchmarks import output
 from benchmarks.measure import machine
 from benchmarks.peers.summary import geometric_mean
-from benchmarks.problems import Source, sources
+from benchmarks.problems import Source, signs, some, sources
 
 LOSSES = ("squared", "squared_hinge", "smoothed_hinge", "logistic", "hinge", "absolute", "huber")
 MOST_ENTRIES = 2_000_000
@@ -138,11 +138,7 @@ def data(name: str) -> tuple[Any, Any]:
     path = next(source.path for source in real() if source.name == name)
     assert path is not None
     X, y = read_npz(path, name)
-    keep = np.random.default_rng(0).permutation(len(y))[
-        : max(int(MOST_ENTRIES / X.nnz * len(y)), 1)
-    ]
-    X, y = X[np.sort(keep)], y[np.sort(keep)]
-    return (X.toarray() if X.nnz > 0.3 * math.prod(X.shape) else X), y
+    return some(X, y, max(int(MOST_ENTRIES / X.nnz * len(y)), 1), dense=0.3)
 
 
 @lru_cache(maxsize=1)
@@ -173,10 +169,7 @@ def cases(part: str, count: int) -> list[Case]:
 def measure(case: Case, repeats: int) -> dict[str, float]:
     """Return the processor time of `auto` and of those strategies that arrive, inf of others."""
     X, target = data(case.data)
-    y = target
-    if get_loss(case.loss).kind == "classification":
-        middle = np.median(target) if len(np.unique(target)) > 2 else 0.0
-        y = np.where(target > middle, 1.0, -1.0)
+    y = signs(target) if get_loss(case.loss).kind == "classification" else target
     options = {"loss": case.loss, "lam": 1 / (case.C * len(y)), "fit_intercept": case.intercept}
 
     def seconds(method: Any, limit: float | None) -> float:
