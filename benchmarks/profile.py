@@ -16,7 +16,7 @@ import adasdca
 PARTS = ("setup", "survey", "plan", "ascent", "second order")
 
 
-def small(loss: str) -> tuple[np.ndarray, np.ndarray]:
+def small() -> tuple[np.ndarray, np.ndarray]:
     """A problem so small that Python is most of its cost."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 10))
@@ -51,7 +51,7 @@ def table(
     print(f"{'data':10s} {'loss':15s}" + "".join(f"{p:>10s}" for p in ("total", *PARTS, "python")))
     for name in data:
         for loss in losses:
-            X, y = small(loss) if name == "small" else adasdca.datasets.load(name)
+            X, y = small() if name == "small" else adasdca.datasets.load(name)
             found = profile(X, y, loss, method, tol, repeats)
             print(f"{name:10s} {loss:15s}" + "".join(f"{1e3 * t:10.3f}" for t in found.values()))
 

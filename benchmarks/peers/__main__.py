@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import adasdca
-from benchmarks import output, profile
+from benchmarks import output
 from benchmarks.measure import machine
 from benchmarks.peers import ours
 from benchmarks.peers.objective import Objective
@@ -49,19 +49,11 @@ def arguments() -> argparse.Namespace:
         "--reference", type=float, default=Rules.reference, help="seconds for the lower bound"
     )
     parser.add_argument("--out", help="results file")
-    parser.add_argument(
-        "--profile",
-        action="store_true",
-        help="instead of racing, print where the time of our first method goes",
-    )
     return parser.parse_args()
 
 
 def main() -> None:
     args = arguments()
-    if args.profile:
-        profile.table(args.data, args.loss, args.method[0], 1e-6, args.repeats)
-        return
     rules = Rules(args.repeats, args.cap, args.budget, args.reference)
     peers, missing = enlist(args.peers)
     for name, reason in missing.items():
