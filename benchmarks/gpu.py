@@ -150,6 +150,15 @@ def multinomial(X, codes, count, tol, limit, backend):
     return time.perf_counter() - began, found
 
 
+def timed(X, y, loss, tol, limit, **where):
+    """Return the seconds of a solve of ours, and the solution."""
+    began = time.perf_counter()
+    found = adasdca.solve(
+        X, y, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, max_time=limit, **where
+    )
+    return time.perf_counter() - began, found
+
+
 def told_of(seconds, found):
     """Return what is told of every solve of ours."""
     status = found.status.value
@@ -185,13 +194,8 @@ def ours(X, y, loss, tol, limit):
         runs = []
         for _ in range(count):
             cp.cuda.Device().synchronize()
-            began = time.perf_counter()
-            found = adasdca.solve(
-                X, targets, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, backend="cuda",
-                max_time=limit,
-            )  # fmt: skip
-            runs.append((time.perf_counter() - began, found))
-            if not found.converged or runs[0][0] > LONG:
+            runs.append(timed(X, targets, loss, tol, limit, backend="cuda"))
+            if not runs[-1][1].converged or runs[0][0] > LONG:
                 break
         return runs
 
@@ -309,28 +313,13 @@ def lbfgs(X, y, loss, tol, primal):
     return {"seconds": seconds, "rounds": rounds, "above the least, relative": now / primal - 1}
 
 
-def processor(X, y, loss, tol, limit, threads):
-    began = time.perf_counter()
-    found = adasdca.solve(
-        X, y, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, n_threads=threads,
-        max_time=limit,
-    )  # fmt: skip
-    return told_of(time.perf_counter() - began, found)
-
-
 def streamed(X, y, loss, tol, limit):
     """Solve from NumPy with little of the device's memory."""
     free, device.free_bytes = device.free_bytes, lambda cupy: SCARCE
     try:
-        began = time.perf_counter()
-        found = adasdca.solve(
-            X, y, loss=loss, lam=1 / len(y), tol=tol, fit_intercept=True, backend="cuda",
-            max_time=limit,
-        )  # fmt: skip
-        seconds = time.perf_counter() - began
+        return told_of(*timed(X, y, loss, tol, limit, backend="cuda"))
     finally:
         device.free_bytes = free
-    return told_of(seconds, found)
 
 
 def sklearn(X, y, loss, primal):
@@ -385,7 +374,8 @@ def measure(name, arguments):
         del there
         if name.startswith("4e6 x 1000, logistic"):
             row["streamed"] = streamed(host, y, loss, tol, 2 * arguments.limit)
-        row["processor"] = processor(host, y, loss, tol, arguments.patience, arguments.threads)
+        run = timed(host, y, loss, tol, arguments.patience, n_threads=arguments.threads)
+        row["processor"] = told_of(*run)
         if entries <= MOST["sparse" if sp.issparse(host) else loss]:
             row["scikit-learn"] = sklearn(host, y, loss, primal)
     return row
