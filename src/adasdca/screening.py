@@ -28,6 +28,7 @@ Mask = NDArray[np.bool_]
 SAFETY = 1e-9
 
 
+@np.errstate(invalid="ignore")  # an infinite radius screens nothing
 def idle_rows(problem: Problem, X: Any, solution: Solution) -> Mask:
     """Return which rows have β = 0 at every optimum."""
     rows = RowProducts(X)
@@ -39,11 +40,9 @@ def idle_rows(problem: Problem, X: Any, solution: Solution) -> Mask:
         errors = rows.norms() * solution.radius
     scores = rows.times(solution.coef[None])[:, 0] + solution.intercept
     errors += SAFETY * (1.0 + np.abs(scores))
-    with np.errstate(invalid="ignore"):  # an infinite error bound screens nothing
-        low, high = scores - errors, scores + errors
-        return np.asarray(
-            (problem.loss.slope(low, problem.y) == 0) & (problem.loss.slope(high, problem.y) == 0)
-        )
+    low, high = scores - errors, scores + errors
+    slope, y = problem.loss.slope, problem.y
+    return np.asarray(np.isfinite(errors) & (slope(low, y) == 0) & (slope(high, y) == 0))
 
 
 def idle_features(problem: Problem, X: Any, solution: Solution) -> Mask:
