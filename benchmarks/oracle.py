@@ -58,13 +58,14 @@ def judge(seed: int, index: int, small: bool = False) -> Verdict:
                 found = multinomial.judge(rng, verdict.kind)
                 verdict.decided, verdict.status, verdict.violations = found
             else:
-                _judge(make(seed, index, small), verdict)
+                judge_case(make(seed, index, small), verdict)
     except Exception as error:
         verdict.violations.append(f"{type(error).__name__}: {error}")
     return verdict
 
 
-def _judge(case: Case, verdict: Verdict) -> None:
+def judge_case(case: Case, verdict: Verdict) -> None:
+    """Solve a case and check all that is said of it."""
     verdict.kind |= case.kind
     found = adasdca.solve(case.X, case.y, **case.options, **case.how)
 

@@ -164,6 +164,7 @@ class Oracle:
             loss=options["loss"],
             C=1.0 / (options["lam"] * total),
             l1_ratio=options["l1_ratio"],
+            penalty_factors=options.get("penalty_factors"),
             positive=options["bounds"] is not None,
             fit_intercept=options["fit_intercept"],
             intercept_scaling=options["intercept_scaling"],

@@ -88,6 +88,7 @@ class Problem:
         l1_ratio: float = 0.0,
         bounds: tuple[Array, Array] | None = None,
         fit_intercept: bool = False,
+        factors: Array | None = None,
     ) -> None:
         self.n, self.d = X.shape
         self.loss, self.intercept = loss, fit_intercept
@@ -99,8 +100,10 @@ class Problem:
         self.weight = vector(weight)
         self.total = sum(self.weight, ZERO)
         ratio = Decimal(l1_ratio)
-        self.ridge = self.total * Decimal(lam) * (ONE - ratio)  # N·lam·(1 − l1_ratio)
-        self.sigma = self.total * Decimal(lam) * ratio
+        f = vector(np.ones(self.d) if factors is None else factors)
+        # N·lam·f_j, the parts of the squares and of the absolute values.
+        self.ridge = [self.total * Decimal(lam) * (ONE - ratio) * each for each in f]
+        self.sigma = [self.total * Decimal(lam) * ratio * each for each in f]
         low, high = bounds or (np.full(self.d, -np.inf), np.full(self.d, np.inf))
         self.low, self.high = vector(low), vector(high)
         self.smooth = Decimal(loss.smoothness)
@@ -110,7 +113,7 @@ class Problem:
     @property
     def strength(self) -> Decimal:
         """The modulus of strong convexity of P."""
-        return self.ridge / self.total
+        return min(self.ridge) / self.total
 
     @cached_property
     def columns(self) -> list[Vector]:
@@ -166,7 +169,8 @@ class Problem:
         if any(not lo <= x <= hi for x, lo, hi in zip(w, self.low, self.high, strict=True)):
             return INFINITY
         losses = (self.value(a, t) for a, t in zip(margins, self.target, strict=True))
-        penalty = self.ridge / 2 * dot(w, w) + self.sigma * sum(map(abs, w), ZERO)
+        squares = (x * x for x in w)
+        penalty = dot(self.ridge, squares) / 2 + dot(self.sigma, map(abs, w))
         return (dot(self.weight, losses) + penalty) / self.total
 
     def feasible(self, beta: Vector) -> Vector:
@@ -179,29 +183,27 @@ class Problem:
             share = min(up, down) / (max(up, down) or ONE)
             heavy = (lambda x: x > 0) if up > down else (lambda x: x < 0)
             beta = [b * share if heavy(x) else b for b, x in zip(beta, signed, strict=True)]
-        if not self.ridge:
-            # Without an L2 term g* is finite within the L1 weight only, where w has no bound.
-            most = max(
-                max(v if hi == INFINITY else ZERO, -v if lo == -INFINITY else ZERO)
-                for v, lo, hi in zip(self.sums(beta), self.low, self.high, strict=True)
-            )
-            if most > self.sigma:
-                share = self.sigma / most * (ONE - MARGIN)
-                beta = [share * b for b in beta]
-        return beta
+        # Without an L2 term g* is finite within the L1 weight only, where w has no bound.
+        share = ONE
+        for j, v in enumerate(self.sums(beta) if ZERO in self.ridge else []):
+            up, down = self.high[j] == INFINITY, self.low[j] == -INFINITY
+            most = max(v if up else ZERO, -v if down else ZERO)
+            if not self.ridge[j] and most > self.sigma[j]:
+                share = min(share, self.sigma[j] / most * (ONE - MARGIN))
+        return beta if share == ONE else [share * b for b in beta]
 
     def sums(self, beta: Vector) -> Vector:
         """Return V = Σ_i c_i b_i x_i."""
         alpha = [c * b for c, b in zip(self.weight, beta, strict=True)]
         return [dot(column, alpha) for column in self.columns]
 
-    def best_coef(self, v: Decimal, lo: Decimal, hi: Decimal) -> Decimal:
-        """Return the w that maximises v·w − ridge·w²/2 − sigma·|w| within the bounds."""
-        shrunk = max(abs(v) - self.sigma, ZERO)
+    def best_coef(self, j: int, v: Decimal) -> Decimal:
+        """Return the w_j that maximises v·w − ridge·w²/2 − sigma·|w| within its bounds."""
+        shrunk = max(abs(v) - self.sigma[j], ZERO)
         if not shrunk:
-            return clip(ZERO, lo, hi)
-        x = shrunk / self.ridge if self.ridge else INFINITY
-        return clip(x.copy_sign(v), lo, hi)
+            return clip(ZERO, self.low[j], self.high[j])
+        x = shrunk / self.ridge[j] if self.ridge[j] else INFINITY
+        return clip(x.copy_sign(v), self.low[j], self.high[j])
 
     def dual(self, beta: Vector) -> Decimal:
         """Return D at feasible duals, less what its digits can have lost."""
@@ -209,11 +211,11 @@ class Problem:
             c * self.conjugate(b, t) for c, b, t in zip(self.weight, beta, self.target, strict=True)
         ]
         parts = []
-        for v, lo, hi in zip(self.sums(beta), self.low, self.high, strict=True):
-            w = self.best_coef(v, lo, hi)
+        for j, v in enumerate(self.sums(beta)):
+            w = self.best_coef(j, v)
             if w.is_infinite():  # where features cancel in all digits, nothing is proved
                 return -INFINITY
-            parts += [v * w, -self.ridge * w * w / 2, -self.sigma * abs(w)]
+            parts += [v * w, -self.ridge[j] * w * w / 2, -self.sigma[j] * abs(w)]
         terms = losses + parts
         lost = MARGIN * sum(map(abs, terms), ZERO)
         return (-sum(terms, ZERO) - lost) / self.total
@@ -299,10 +301,10 @@ class Problem:
         features, slopes = [], []
         for j, v in enumerate(self.sums(beta)):
             stiff, lo, hi = self._stiffness[j], self.low[j], self.high[j]
-            p = v + (stiff - self.ridge) * at.coef[j]
-            new = clip((max(abs(p) - self.sigma, ZERO) / stiff).copy_sign(p), lo, hi)
-            features.append(self._fixed(new, lo, hi, self.sigma))
-            slopes.append(self.sigma.copy_sign(p))
+            p = v + (stiff - self.ridge[j]) * at.coef[j]
+            new = clip((max(abs(p) - self.sigma[j], ZERO) / stiff).copy_sign(p), lo, hi)
+            features.append(self._fixed(new, lo, hi, self.sigma[j]))
+            slopes.append(self.sigma[j].copy_sign(p))
         return Guess(rows, sides, features, slopes)
 
     @staticmethod
@@ -315,7 +317,7 @@ class Problem:
         """The curvature of N·P along each feature, or a guess at it."""
         h = ONE / self.smooth if self.smooth else ONE
         squares = [dot(self.weight, (x * x for x in column)) for column in self.columns]
-        return [self.ridge + h * square or ONE for square in squares]
+        return [r + h * square or ONE for r, square in zip(self.ridge, squares, strict=True)]
 
     def _step(self, at: Point, guess: Guess) -> tuple[Decimal, Point]:
         """Solve for what is free; return how far the coefficients moved, relative, and where to."""
@@ -345,8 +347,8 @@ class Problem:
                 other = within[m]
                 matrix[k][m] = matrix[m][k] = dot(scaled, other)
         for k, j in enumerate(free):
-            right[k] -= self.ridge * w[j] + guess.slopes[j]
-            matrix[k][k] += self.ridge
+            right[k] -= self.ridge[j] * w[j] + guess.slopes[j]
+            matrix[k][k] += self.ridge[j]
         # Rows at a kink have a dual that is not known, and a margin that is.
         kinks = [] if self.smooth else active
         for i in kinks:

@@ -113,12 +113,14 @@ class Case:
     def exactly(self) -> Problem:
         """Return the problem in many digits."""
         options, constant = self.options, self.constant
-        bounds = options["bounds"]
+        bounds, factors = options["bounds"], options.get("penalty_factors")
         if bounds is not None:
             low, high = (np.full(self.X.shape[1], x, dtype=float) for x in bounds)
             if constant:
                 low, high = np.append(low, -math.inf), np.append(high, math.inf)
             bounds = low, high
+        if factors is not None and constant:
+            factors = np.append(factors, 1.0)
         return Problem(
             self.dense,
             self.y,
@@ -128,6 +130,7 @@ class Case:
             l1_ratio=options["l1_ratio"],
             bounds=bounds,
             fit_intercept=options["fit_intercept"] and not constant,
+            factors=factors,
         )
 
 
