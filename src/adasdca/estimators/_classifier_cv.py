@@ -6,16 +6,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import config_context
-from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.estimators._classifier import AdaSDCAClassifier
-from adasdca.estimators._cv import Search
-from adasdca.estimators._device import adopt_kind
-from adasdca.estimators._guard import guarded
+from adasdca.estimators._cv import Search, constraints_of
 from adasdca.estimators._labels import balance, encoded
-from adasdca.estimators._progress import with_callbacks
 from adasdca.methods import Method
 from adasdca.problem.losses import Loss
 from adasdca.solution import Record
@@ -99,14 +94,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
 
     _model: ClassVar[type[Any]] = AdaSDCAClassifier
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: constraint
-            for name, constraint in AdaSDCAClassifier._parameter_constraints.items()
-            if name not in ("C", "l1_ratio", "warm_start")
-        },
-        **Search._search_constraints,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_of(AdaSDCAClassifier)
 
     def __init__(
         self,
@@ -157,40 +145,16 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         self.gamma = gamma
         self.device = device
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AdaSDCAClassifierCV:
-        """Choose C and l1_ratio, then fit all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, 0 or more, for the fits and for the scores.
-        **params : dict
-            ``groups``, for the splitter `cv`; with scikit-learn's metadata routing, whatever the
-            splitter has requested.
-
-        Returns
-        -------
-        self
-        """
-        given = X
+    def _to_split(self, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = self._checked(X, y)
         check_classification_targets(y)
-        weight = self._weights(sample_weight, X)
-        changes = {}
-        if self.class_weight == "balanced":
-            # Balanced over all rows, not anew in every fold: the folds then score one and the same
-            # objective, that of the final fit.
-            classes, codes = encoded(y)
-            factor = balance(np.bincount(codes, weights=weight))
-            changes["class_weight"] = dict(zip(classes.tolist(), factor.tolist(), strict=True))
-        with config_context(array_api_dispatch=False):  # scores are of NumPy's arrays
-            self._search_and_fit(X, y, weight, params, **changes)
-        adopt_kind(self, given)
-        return self
+        return X, y
+
+    def _changes(self, y: Any, weight: Any) -> dict[str, Any]:
+        if self.class_weight != "balanced":
+            return {}
+        # Balanced over all rows, not anew in every fold: the folds then score one and the same
+        # objective, that of the final fit.
+        classes, codes = encoded(y)
+        factor = balance(np.bincount(codes, weights=weight))
+        return {"class_weight": dict(zip(classes.tolist(), factor.tolist(), strict=True))}

@@ -6,12 +6,13 @@ import inspect
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn import config_context
+from sklearn.base import _fit_context, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import check_cv
@@ -21,12 +22,14 @@ from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 
 from adasdca.engine.interruption import interruption
 from adasdca.errors import InputError
-from adasdca.estimators._device import device_of, rows_to_split, stand_in, taken
-from adasdca.estimators._progress import logger
+from adasdca.estimators._device import adopt_kind, device_of, rows_to_split, stand_in, taken
+from adasdca.estimators._guard import guarded
+from adasdca.estimators._progress import logger, with_callbacks
 from adasdca.methods import get_method
 from adasdca.predictor import POWERS, Forecast, Track
 
 Array = NDArray[np.float64]
+S = TypeVar("S", bound="Search")
 
 #: Scores this close (relative) to the best count as equal to it; the strongest regularisation wins.
 TIE = 1e-10
@@ -39,6 +42,17 @@ class Walk:
     scores: list[float]
     coefs: list[Array]
     short: list[float]
+
+
+def constraints_of(model: type[Any]) -> dict[str, list[Any]]:
+    """Return the constraints on the parameters of a search with that model."""
+    own = model._parameter_constraints.items()
+    return {name: kinds for name, kinds in own if name not in ("C", "l1_ratio", "warm_start")} | {
+        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "l1_ratios": ["array-like"],
+        "cv": ["cv_object"],
+        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
+    }
 
 
 class Search:
@@ -56,14 +70,46 @@ class Search:
     coef_: Any
     intercept_: Any
     get_params: Any
+    _weights: Any
     _init_callback_context: Any
 
-    _search_constraints: ClassVar[dict[str, list[Any]]] = {
-        "Cs": [Interval(Integral, 1, None, closed="left"), "array-like"],
-        "l1_ratios": ["array-like"],
-        "cv": ["cv_object"],
-        "scoring": [StrOptions(set(get_scorer_names())), callable, None],
-    }
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self: S, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> S:
+        """Choose C and l1_ratio, then fit all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,), or of numbers (n_samples, n_targets)
+            Labels or targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights, 0 or more, for the fits and for the scores.
+        **params : dict
+            ``groups``, for the splitter `cv`; with scikit-learn's metadata routing, whatever the
+            splitter has requested.
+
+        Returns
+        -------
+        self
+        """
+        given = X
+        X, y = self._to_split(X, y)
+        weight = self._weights(sample_weight, X)
+        with config_context(array_api_dispatch=False):  # scores are of NumPy's arrays
+            self._search_and_fit(X, y, weight, params, **self._changes(y, weight))
+        adopt_kind(self, given)
+        return self
+
+    def _to_split(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return rows and targets, checked."""
+        raise NotImplementedError
+
+    def _changes(self, y: Any, weight: Any) -> dict[str, Any]:
+        """Return what of the parameters is to be otherwise, in all fits."""
+        return {}
 
     def _grid(self) -> tuple[Array, Array]:
         if isinstance(self.Cs, Integral):

@@ -6,13 +6,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn import config_context
-from sklearn.base import _fit_context
 
-from adasdca.estimators._cv import Search
-from adasdca.estimators._device import adopt_kind
-from adasdca.estimators._guard import guarded
-from adasdca.estimators._progress import with_callbacks
+from adasdca.estimators._cv import Search, constraints_of
 from adasdca.estimators._regressor import AdaSDCARegressor
 from adasdca.methods import Method
 from adasdca.problem.losses import Loss
@@ -94,14 +89,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
 
     _model: ClassVar[type[Any]] = AdaSDCARegressor
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: constraint
-            for name, constraint in AdaSDCARegressor._parameter_constraints.items()
-            if name not in ("C", "l1_ratio", "warm_start")
-        },
-        **Search._search_constraints,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints_of(AdaSDCARegressor)
 
     def __init__(
         self,
@@ -154,32 +142,6 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         self.delta = delta
         self.device = device
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> AdaSDCARegressorCV:
-        """Choose C and l1_ratio, then fit all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights, 0 or more, for the fits and for the scores.
-        **params : dict
-            ``groups``, for the splitter `cv`; with scikit-learn's metadata routing, whatever the
-            splitter has requested.
-
-        Returns
-        -------
-        self
-        """
-        given = X
+    def _to_split(self, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        with config_context(array_api_dispatch=False):  # scores are of NumPy's arrays
-            self._search_and_fit(X, y, self._weights(sample_weight, X), params)
-        adopt_kind(self, given)
-        return self
+        return X, np.asarray(y, dtype=np.float64)
