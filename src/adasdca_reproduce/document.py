@@ -1,4 +1,4 @@
-"""A page as blocks, written as Markdown with image files or as one HTML file with all in it."""
+"""A page as blocks of Markdown, and the same as one HTML file with all that it shows in it."""
 
 from __future__ import annotations
 
@@ -9,56 +9,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-
-@dataclass(frozen=True)
-class Heading:
-    """A heading; level 1 is the title."""
-
-    level: int
-    text: str
+from markdown_it import MarkdownIt
 
 
-@dataclass(frozen=True)
-class Paragraph:
-    """Text; `code` in backquotes and *emphasis* are known."""
-
-    text: str
+def heading(level: int, text: str) -> str:
+    """Return a heading; level 1 is the title."""
+    return f"{'#' * level} {text}"
 
 
-@dataclass(frozen=True)
-class Quote:
-    """Words of the paper."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Listing:
-    """A list of points."""
-
-    items: tuple[str, ...]
+def quote(text: str) -> str:
+    """Return words of the paper; Markdown would take signs of its formulas for its own."""
+    escaped = re.sub(r"([*_])", r"\\\1", text)
+    return f"> “{escaped}”"
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table; columns from `left` on are flush right. Cells that begin with a sign have colour."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: int = 1
+def listing(items: Sequence[str]) -> str:
+    """Return a list of points."""
+    return "\n".join(f"- {item}" for item in items)
 
 
-@dataclass(frozen=True)
-class Image:
-    """A picture by its file, relative to the folder of the page."""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return a table; columns from `left` on are flush right.
 
-    file: str
-    caption: str
+    Cells that begin with a sign have its colour.
+    """
+    rule = [":--" if k < left else "--:" for k in range(len(head))]
+    # A bar would end the cell.
+    lines = [[_coloured(c.replace("|", "\\|")) for c in row] for row in (head, rule, *rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def image(file: str, caption: str) -> str:
+    """Return a picture by its file, relative to the folder of the page."""
+    return f"![{caption}]({file})\n\n*{caption}*"
+
+
+def details(summary: str, blocks: Sequence[str]) -> str:
+    """Return blocks that are shown when they are asked for."""
+    inside = "\n\n".join(blocks)
+    return f"<details><summary>{_inline(summary)}</summary>\n\n{inside}\n\n</details>"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a `Glance`: a verdict, the heading it leads to, its parts, and words for them."""
+    """A line of `glance`: a verdict, the heading it leads to, its parts, and words for them."""
 
     verdict: str
     heading: str
@@ -66,122 +60,54 @@ class Line:
     words: str
 
 
-@dataclass(frozen=True)
-class Glance:
-    """Verdicts of many sections on one screen; on a narrow one the cells of a line are stacked."""
+def glance(title: str, lines: Sequence[Line]) -> str:
+    """Return verdicts of many sections on one screen; a narrow one has the cells of a line stacked.
 
-    title: str
-    lines: tuple[Line, ...]
-
-
-@dataclass(frozen=True)
-class Details:
-    """Blocks that are shown when they are asked for."""
-
-    summary: str
-    blocks: tuple[Block, ...]
-
-
-Block = Heading | Paragraph | Quote | Listing | Table | Image | Glance | Details
-
-
-def as_markdown(blocks: Sequence[Block]) -> str:
-    """Return the page as Markdown; pictures are named, not held."""
-    title, *rest = blocks
-    wide = "---\nhtml_theme.sidebar_secondary.remove: true\n---"  # the first table leads on
-    style = f"<style>{_VERDICTS}{_NARROW_SITE}</style>"
-    return "\n\n".join([wide, _markdown(title), style, *map(_markdown, rest)]) + "\n"
-
-
-def as_html(blocks: Sequence[Block], folder: Path) -> str:
-    """Return the page as one HTML document that needs no other file."""
-    (title,) = [block.text for block in blocks if isinstance(block, Heading) and block.level == 1]
-    body = "\n".join(_html(block, folder) for block in blocks)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_VERDICTS}{_PAGE}</style>\n</head>\n<body>\n"
-        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
-
-
-def _markdown(block: Block) -> str:
-    match block:
-        case Heading(level, text):
-            return f"{'#' * level} {text}"
-        case Paragraph(text):
-            return text
-        case Quote(text):
-            return f"> “{_without_emphasis(text)}”"
-        case Listing(items):
-            return "\n".join(f"- {item}" for item in items)
-        case Table(head, rows, left):
-            rule = [":--" if k < left else "--:" for k in range(len(head))]
-            # A bar would end the cell.
-            lines = [[_coloured(c.replace("|", "\\|")) for c in row] for row in (head, rule, *rows)]
-            return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        case Image(file, caption):
-            return f"![{caption}]({file})\n\n*{caption}*"
-        case Glance():
-            return _glance(block)
-        case Details(summary, blocks):
-            inside = "\n\n".join(map(_markdown, blocks))
-            return f"<details><summary>{_inline(summary)}</summary>\n\n{inside}\n\n</details>"
-
-
-def _without_emphasis(text: str) -> str:
-    """Escape the signs of a formula that Markdown would take for its own."""
-    return re.sub(r"([*_])", r"\\\1", text)
-
-
-def _html(block: Block, folder: Path) -> str:
-    match block:
-        case Heading(level, text):
-            return f'<h{level} id="{_anchor(text)}">{_inline(text)}</h{level}>'
-        case Paragraph(text):
-            return f"<p>{_inline(text)}</p>"
-        case Quote(text):
-            return f"<blockquote>“{html.escape(text, quote=False)}”</blockquote>"
-        case Listing(items):
-            return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>"
-        case Table(head, rows, left):
-            top = _cells("th", head, left)
-            lines = "".join(f"<tr>{_cells('td', row, left)}</tr>" for row in rows)
-            return (
-                f'<div class="wide"><table><thead><tr>{top}</tr></thead>'
-                f"<tbody>{lines}</tbody></table></div>"
-            )
-        case Image(file, caption):
-            data = base64.b64encode((folder / file).read_bytes()).decode()
-            words = html.escape(caption, quote=True)
-            return (
-                f'<figure><div class="wide"><img alt="{words}" src="data:image/svg+xml;base64,'
-                f'{data}"></div><figcaption>{_inline(caption)}</figcaption></figure>'
-            )
-        case Glance():
-            return _glance(block)
-        case Details(summary, blocks):
-            inside = "\n".join(_html(b, folder) for b in blocks)
-            return f"<details><summary>{_inline(summary)}</summary>\n{inside}\n</details>"
-
-
-def _glance(block: Glance) -> str:
-    """Return the verdicts as HTML, in either kind of page: Markdown has no such table."""
-    lines = [
+    As HTML: Markdown has no such table.
+    """
+    rows = [
         f'<tr><td class="{_class(line.verdict)}">{line.verdict}</td>'
         f'<td><a href="#{_anchor(line.heading)}">{_inline(line.heading)}</a>'
         f"{f'<br>but {_inline(line.words)}' if line.words else ''}</td>"
         f"<td>{' '.join(_chip(part) for part in line.parts)}</td></tr>"
-        for line in block.lines
+        for line in lines
     ]
-    head = "".join(f"<th>{word}</th>" for word in ("verdict", block.title, "holds in"))
-    return "\n".join(
-        [
-            f'<table class="glance"><thead><tr>{head}</tr></thead><tbody>',
-            *lines,
-            "</tbody></table>",
-        ]
+    head = "".join(f"<th>{word}</th>" for word in ("verdict", title, "holds in"))
+    top = f'<table class="glance"><thead><tr>{head}</tr></thead><tbody>'
+    return "\n".join([top, *rows, "</tbody></table>"])
+
+
+def as_markdown(blocks: Sequence[str]) -> str:
+    """Return the page as Markdown; pictures are named, not held."""
+    title, *rest = blocks
+    wide = "---\nhtml_theme.sidebar_secondary.remove: true\n---"  # the first table leads on
+    style = f"<style>{_VERDICTS}{_NARROW_SITE}</style>"
+    return "\n\n".join([wide, title, style, *rest]) + "\n"
+
+
+def as_html(blocks: Sequence[str], folder: Path) -> str:
+    """Return the page as one HTML document that needs no other file."""
+    reader = MarkdownIt("commonmark", {"html": True}).enable("table")
+    body = reader.render("\n\n".join(blocks))
+    body = re.sub(r"<h(\d)>(.*)</h", _with_anchor, body)
+
+    def held(source: re.Match[str]) -> str:
+        data = base64.b64encode((folder / source[1]).read_bytes()).decode()
+        return f'src="data:image/svg+xml;base64,{data}"'
+
+    body = re.sub(r'src="([^"]*)"', held, body)
+    title = html.escape(blocks[0].removeprefix("# "))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{_VERDICTS}{_PAGE}</style>\n</head>\n<body>\n"
+        f"<main>\n{body}</main>\n</body>\n</html>\n"
     )
+
+
+def _with_anchor(found: re.Match[str]) -> str:
+    level, text = found.groups()
+    return f'<h{level} id="{_anchor(html.unescape(text))}">{text}</h'
 
 
 def _chip(text: str) -> str:
@@ -195,14 +121,6 @@ def _coloured(cell: str) -> str:
 
 def _class(text: str) -> str:
     return _COLOURS.get(text[:1], "")
-
-
-def _cells(tag: str, row: Sequence[str], left: int) -> str:
-    def mark(k: int, cell: str) -> str:
-        names = " ".join(filter(None, ("n" if k >= left else "", _class(cell))))
-        return f' class="{names}"' if names else ""
-
-    return "".join(f"<{tag}{mark(k, c)}>{_inline(c)}</{tag}>" for k, c in enumerate(row))
 
 
 def _inline(text: str) -> str:
@@ -248,13 +166,12 @@ p,blockquote,ul{max-width:50rem}
 h1{margin:0}
 h2{margin-top:3rem;border-bottom:1px solid #8888}
 blockquote{margin:1rem 0;padding:.2rem 1rem;border-left:4px solid #8888;font-style:italic}
-.wide{overflow-x:auto}
-.wide table{border-collapse:collapse;font-size:.88rem}
-.wide th,.wide td{padding:.2rem .6rem;border-bottom:1px solid #8885;text-align:left}
-.wide .n{text-align:right;font-variant-numeric:tabular-nums}
-td.yes,td.no,td.mixed{white-space:nowrap}
-figure{margin:1.2rem 0 .5rem}
+table:not(.glance){display:block;overflow-x:auto;border-collapse:collapse;font-size:.88rem}
+table:not(.glance) :is(th,td){padding:.2rem .6rem;border-bottom:1px solid #8885;text-align:left}
+td{font-variant-numeric:tabular-nums}
+span.yes,span.no,span.mixed{white-space:nowrap}
+p:has(>img){max-width:none;overflow-x:auto;margin:1.2rem 0 .5rem}
+p:has(>img)+p{font-size:.88rem}
 img{max-width:100%;background:#fff}
-figcaption{font-size:.88rem}
-@media(max-width:44rem){body{margin:1rem auto}figure img{max-width:none}}
+@media(max-width:44rem){body{margin:1rem auto}p>img{max-width:none}}
 """

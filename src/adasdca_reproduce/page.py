@@ -11,18 +11,16 @@ from adasdca.storage import write_whole
 from adasdca_reproduce import dots, words
 from adasdca_reproduce.claims import GAPS, Topic
 from adasdca_reproduce.document import (
-    Block,
-    Details,
-    Glance,
-    Heading,
-    Image,
     Line,
-    Listing,
-    Paragraph,
-    Quote,
-    Table,
     as_html,
     as_markdown,
+    details,
+    glance,
+    heading,
+    image,
+    listing,
+    quote,
+    table,
 )
 from adasdca_reproduce.experiments import MS, with_m
 from adasdca_reproduce.figures import NAMES, Picture, draw, pictures
@@ -89,23 +87,23 @@ def topic_pictures(topic: Topic, results: Results, judged: Judged) -> list[Pictu
 
 def assemble(
     results: Results, drawn: Mapping[Topic, Sequence[Picture]], judged: Judged
-) -> list[Block]:
+) -> list[str]:
     """Return the page: what was found, then the claims, then how the runs were made."""
-    blocks: list[Block] = [
-        Heading(1, "The paper's experiments, run again"),
-        Paragraph(words.finding(_lines(PAPER, judged), judged)),
-        Glance("what the paper says", tuple(_lines(PAPER, judged))),
-        Glance("what we asked beyond it", tuple(_lines(OURS, judged))),
-        Paragraph(words.FINDINGS),
-        Paragraph(words.OPENING),
+    blocks: list[str] = [
+        heading(1, "The paper's experiments, run again"),
+        words.finding(_lines(PAPER, judged), judged),
+        glance("what the paper says", _lines(PAPER, judged)),
+        glance("what we asked beyond it", _lines(OURS, judged)),
+        words.FINDINGS,
+        words.OPENING,
     ]
     for topic in (*PAPER, *OURS):
         blocks += _section(topic, results, drawn[topic], judged)
-    blocks.append(Heading(2, "How the runs were made"))
-    blocks += [Paragraph(text) for text in words.protocol(results)]
+    blocks.append(heading(2, "How the runs were made"))
+    blocks += words.protocol(results)
     gone = words.not_run(results)
     if gone:
-        blocks += [Paragraph("Not run, and so not judged:"), Listing(tuple(gone))]
+        blocks += ["Not run, and so not judged:", listing(gone)]
     return blocks
 
 
@@ -130,44 +128,42 @@ def _lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
     return lines
 
 
-def _section(
-    topic: Topic, results: Results, drawn: Sequence[Picture], judged: Judged
-) -> list[Block]:
+def _section(topic: Topic, results: Results, drawn: Sequence[Picture], judged: Judged) -> list[str]:
     """Return a claim: the paper's words, what is judged, why, and the pictures."""
     mine = [(label, claim, judged[claim.name]) for label, claim in topic.readings.items()]
     if not drawn and not any(words.count(cases) for _, _, cases in mine):
         return []
-    blocks: list[Block] = [Heading(2, topic.title)]
+    blocks: list[str] = [heading(2, topic.title)]
     quotes = dict.fromkeys(claim.quote for _, claim, _ in mine if claim.quote)
-    blocks += [Quote(text) for text in quotes]
+    blocks += map(quote, quotes)
     asked = "Judged here" if quotes else "Asked beyond the paper"
     own = [p for p in drawn if not p.problem[0]]
     reasons: dict[str, None] = {}
-    numbers: list[Block] = []
+    numbers: list[str] = []
     for label, claim, cases in mine:
         if words.count(cases):
-            blocks.append(Paragraph(f"{asked}: {claim.reading} {words.verdict(cases)}"))
+            blocks.append(f"{asked}: {claim.reading} {words.verdict(cases)}")
             reasons |= dict.fromkeys(e.text for e in claim.explanations if e.applies(cases))
-            numbers += [Paragraph(f"*{label}*"), _numbers_of(cases)]
-    blocks += [Image(f"{FOLDER}/{p.name}.svg", p.caption) for p in own]
-    blocks += [Paragraph(text) for text in reasons]
+            numbers += [f"*{label}*", _numbers_of(cases)]
+    blocks += [image(f"{FOLDER}/{p.name}.svg", p.caption) for p in own]
+    blocks += reasons
     for experiment in topic.experiments:
         if results.of(experiment):
-            blocks += [Paragraph(words.ABOUT[experiment]), *_table_of(experiment, results)]
+            blocks += [words.ABOUT[experiment], *_table_of(experiment, results)]
     if numbers and "table2" not in topic.experiments:  # which is shown as a whole already
-        blocks.append(Details("The verdicts, case by case", tuple(numbers)))
+        blocks.append(details("The verdicts, case by case", numbers))
     for picture in drawn:
         if picture.problem[0]:
             blocks += _figure(picture, results)
     return blocks
 
 
-def _table_of(experiment: str, results: Results) -> list[Block]:
+def _table_of(experiment: str, results: Results) -> list[str]:
     known = {"table1": _costs, "table2": _shapes, "methods": _gains, "m": _choices}
     return [known[experiment](results)] if experiment in known else []
 
 
-def _numbers_of(cases: list[Case]) -> Table:
+def _numbers_of(cases: list[Case]) -> str:
     """Return the cases of a claim, by problem and gap where they have two numbers each."""
     if any(case.brief for case in cases):
         return _matrix(cases)
@@ -175,10 +171,10 @@ def _numbers_of(cases: list[Case]) -> Table:
         (words.problem(c.problem), words.gap(c.gap), SHORT[c.verdict] + _mark(c), c.note)
         for c in cases
     ]
-    return Table(("where", "gap", "verdict", "numbers"), tuple(rows), left=4)
+    return table(("where", "gap", "verdict", "numbers"), rows, left=4)
 
 
-def _matrix(cases: list[Case]) -> Table:
+def _matrix(cases: list[Case]) -> str:
     """Return verdicts by problem and gap, each with the claimant's number and the best other's."""
     found: dict[Problem, dict[float | None, str]] = {}
     for case in cases:
@@ -188,20 +184,20 @@ def _matrix(cases: list[Case]) -> Table:
         (words.problem(problem), *(cells.get(gap, "") for gap in GAPS))
         for problem, cells in found.items()
     )
-    return Table(("problem", *(f"gap {gap:.0e}" for gap in GAPS)), rows)
+    return table(("problem", *(f"gap {gap:.0e}" for gap in GAPS)), rows)
 
 
-def _figure(picture: Picture, results: Results) -> list[Block]:
+def _figure(picture: Picture, results: Results) -> list[str]:
     """Return a picture with the numbers behind it."""
-    image = Image(f"{FOLDER}/{picture.name}.svg", picture.caption)
     measures: tuple[Measure, ...] = tuple(dict.fromkeys(p.measure for p in picture.panels))
     heads = tuple(f"gap {gap:.0e}" for gap in GAPS)
     tables = tuple(_numbers(picture, results, measure, heads) for measure in measures)
     title = picture.caption.partition(";")[0]
-    return [image, *([Details(f"Medians: {title}", tables)] if tables else [])]
+    shown = image(f"{FOLDER}/{picture.name}.svg", picture.caption)
+    return [shown, *([details(f"Medians: {title}", tables)] if tables else [])]
 
 
-def _numbers(picture: Picture, results: Results, measure: Measure, heads: tuple[str, ...]) -> Table:
+def _numbers(picture: Picture, results: Results, measure: Measure, heads: tuple[str, ...]) -> str:
     labels = {m for panel in picture.panels if panel.measure == measure for m in panel.curves}
     by_gap = [results.needs(picture.experiment, picture.problem, gap, measure) for gap in GAPS]
     rows = tuple(
@@ -209,14 +205,14 @@ def _numbers(picture: Picture, results: Results, measure: Measure, heads: tuple[
         for label in results.methods(picture.experiment, picture.problem)
         if label in labels
     )
-    return Table((f"median {measure} to", *heads), rows)
+    return table((f"median {measure} to", *heads), rows)
 
 
 def _mark(case: Case) -> str:
     return " ~" if case.close else " =" if case.tied else ""
 
 
-def _costs(results: Results) -> Table:
+def _costs(results: Results) -> str:
     rows = tuple(
         (
             NAMES[fit.method],
@@ -230,10 +226,10 @@ def _costs(results: Results) -> Table:
         for fit in epoch_costs(results)
     )
     head = ("method", "paper", "its exponent of n", "of nnz")
-    return Table((*head, "measured exponent of n", "of nnz", "ms an epoch"), rows, left=2)
+    return table((*head, "measured exponent of n", "of nnz", "ms an epoch"), rows, left=2)
 
 
-def _gains(results: Results) -> Table:
+def _gains(results: Results) -> str:
     """Return how many rows stay of interest to option I, and how much it gains over option II."""
     rows = []
     for problem, share in live_shares(results).items():
@@ -245,10 +241,10 @@ def _gains(results: Results) -> Table:
         ]
         rows.append((words.problem(problem), f"{share:.3g} %", *ratios))
     head = ("problem", "rows with a residue at the end", *(f"II : I, gap {g:.0e}" for g in GAPS))
-    return Table(head, tuple(rows))
+    return table(head, rows)
 
 
-def _choices(results: Results) -> Table:
+def _choices(results: Results) -> str:
     """Return how many times the epochs of the best m each m needs: median and worst."""
     by_gap = [m_ratios(results, gap) for gap in GAPS]
     rows = []
@@ -260,7 +256,7 @@ def _choices(results: Results) -> Table:
             ]
             rows.append((option, m, *cells))
     heads = (f"gap {gap:.0e}" for gap in GAPS)
-    return Table(("option", "m", *heads), tuple(rows), left=2)
+    return table(("option", "m", *heads), rows, left=2)
 
 
 def _exponent(value: float) -> str:
@@ -271,7 +267,7 @@ def _range(seconds: list[float]) -> str:
     return f"{1e3 * min(seconds):.3g} – {1e3 * max(seconds):.3g}"
 
 
-def _shapes(results: Results) -> Table:
+def _shapes(results: Results) -> str:
     rows = []
     for shape in shapes(results):
         d, n, density, digits = PAPER_SHAPES[shape.data]
@@ -280,4 +276,4 @@ def _shapes(results: Results) -> Table:
         here = (f"{shape.d:,}", f"{shape.n:,}", f"{shape.density:.2f} %")
         rows.append((shape.data, *there, *here, verdict))
     head = ("data set", "d, paper", "n, paper", "density, paper", "d", "n", "density", "")
-    return Table(head, tuple(rows))
+    return table(head, rows)
