@@ -161,6 +161,14 @@ def wabbit(folder: Path, loss: str, way: str, passes: int) -> dict[str, Any]:
     return {"trail": [(passes, seconds, used, objective(X, y, loss, w, b))]}
 
 
+def alone(side: str, folder: Path, *arguments: Any) -> dict[str, Any]:
+    """Run one of these sides in a process of its own."""
+    found: dict[str, Any] = in_fresh_process(
+        "blocks", "--one", json.dumps([side, str(folder), *arguments])
+    )
+    return found
+
+
 def show_orders(epochs: int = 16, n: int = 2000, d: int = 2000) -> None:
     """Print gaps of epochs whose order respects blocks, beside one that does not."""
     rng = np.random.default_rng(0)
@@ -210,20 +218,15 @@ def main() -> None:
     parser.add_argument("--folder", help="where to write the file")
     parser.add_argument("--order", action="store_true", help="epochs that go from block to block")
     parser.add_argument("--out")
-    parser.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.order:
         show_orders()
         return
     if args.one:
-        kind, folder, *rest = args.one
-        loss, first, second, *more = rest
-        if kind in ("sgd", "wabbit"):
-            peer = sgd if kind == "sgd" else wabbit
-            print(json.dumps(peer(Path(folder), loss, first, int(second))))
-        else:
-            limit = None if second == "none" else second
-            print(json.dumps(ours(Path(folder), loss, float(first), limit, int(more[0]))))
+        side, place, *rest = json.loads(args.one)
+        sides: dict[str, Any] = {"ours": ours, "sgd": sgd, "wabbit": wabbit}
+        print(json.dumps(sides[side](Path(place), *rest)))
         return
     limit = check_limit(args.limit)
     with tempfile.TemporaryDirectory(dir=args.folder) as name:
@@ -237,12 +240,10 @@ def main() -> None:
         found: dict[str, Any] = {"rows": n, "bytes": size, "limit": limit, "blocks": blocks}
         lines = []
         for tol in args.tol:
-            for label, words in (("blocks", str(limit)), ("in memory", "none")):
+            for label, most in (("blocks", str(limit)), ("in memory", None)):
                 if not args.warm:
                     drop_cache(folder / "X.npy")
-                one = in_fresh_process(
-                    "blocks", "--one", "ours", folder, args.loss, tol, words, args.threads
-                )
+                one = alone("ours", folder, args.loss, tol, most, args.threads)
                 found[f"{label} {tol:g}"] = one
                 lines.append(
                     [label, f"{tol:g}", f"{one['seconds']:.1f}", f"{one['processor']:.1f}",
@@ -255,8 +256,8 @@ def main() -> None:
         for schedule in SCHEDULES:
             if not args.warm:
                 drop_cache(folder / "X.npy")
-            words = "--one", "sgd", folder, args.loss, schedule, args.passes
-            one = found[f"partial_fit {schedule}"] = in_fresh_process("blocks", *words)
+            one = alone("sgd", folder, args.loss, schedule, args.passes)
+            found[f"partial_fit {schedule}"] = one
             title = f"SGDClassifier.partial_fit, averaged, learning_rate={schedule!r}"
             show_trail(title, one["trail"], best)
         if args.loss in ("logistic", "hinge") and find_spec("vowpalwabbit"):
@@ -264,13 +265,11 @@ def main() -> None:
             for way, numbers in WABBIT.items():
                 trail = []
                 for passes in numbers:
-                    # The space keeps the parser from taking its words for options.
-                    words = "--one", "wabbit", folder, args.loss, f" {way}", passes
-                    trail += in_fresh_process("blocks", *words)["trail"]
+                    trail += alone("wabbit", folder, args.loss, way, passes)["trail"]
                 found[f"vowpal wabbit {way}"] = {"trail": trail}
                 show_trail(f"Vowpal Wabbit {way}, each number of passes from nothing", trail, best)
-        most = max(found[f"blocks {tol:g}"]["memory"] for tol in args.tol)
-        print(f"\nThe blocks took {most / limit:.2f} of the limit.")
+        peak = max(found[f"blocks {tol:g}"]["memory"] for tol in args.tol)
+        print(f"\nThe blocks took {peak / limit:.2f} of the limit.")
         print(save(found, args.out, "blocks.json"))
 
 

@@ -1,19 +1,20 @@
 """What a fit costs beside its mathematics: `solve` and the estimators on made data of few features.
 
 python -m benchmarks.estimators [--shapes 100x10 1000x60 ...] [--loss ...] [--repeats 9]
-                                [--data w8a] [--fits 1000] [--out FILE]
+                                [--data w8a] [--tol ...] [--out FILE]
 
-The same on data sets, and many small fits beside LogisticRegression. One process, one thread for
-BLAS, sides in turn, medians of processor time. The estimator and `solve` get the same
-seed, so they do the same epochs. Beside a squared loss there is scikit-learn's Ridge.
+The same on data sets. One process, one thread for BLAS, sides in turn, medians of processor time.
+The estimator and `solve` get the same seed, so they do the same epochs. Beside them is what
+scikit-learn has for the loss, with its own tolerance.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import statistics
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,15 @@ from benchmarks.output import save, table
 
 LOSSES = ("logistic", "squared_hinge", "hinge")
 #: Rows and features of the data that are made, and the losses there.
-SHAPES = ("100x10", "1000x60", "20640x8", "50000x9")
+SHAPES = ("100x10", "200x20", "1000x60", "20640x8", "50000x9")
 MADE = ("squared", "logistic", "smoothed_hinge", *LOSSES[1:], "absolute", "quantile")
+#: Half the square, so that Ridge's alpha = 1 is C = 1.
+PEERS: dict[str, Callable[..., Any]] = {
+    "squared": Ridge,
+    "logistic": LogisticRegression,
+    "squared_hinge": partial(LinearSVC, random_state=0),
+    "hinge": partial(LinearSVC, loss="hinge", random_state=0),
+}
 
 
 def data(name: str, loss: str) -> tuple[Any, Any]:
@@ -45,7 +53,7 @@ def data(name: str, loss: str) -> tuple[Any, Any]:
 
 
 def measured(name: str, loss: str, tol: float, repeats: int) -> list[dict[str, Any]]:
-    """Return the times of `solve`, of the estimator, and of Ridge beside a squared loss."""
+    """Return the times of `solve`, of the estimator, and of scikit-learn's."""
     X, y = data(name, loss)
     numbers = get_loss(loss).kind == "regression"
     labels = y if numbers else (y > 0).astype(int)
@@ -57,37 +65,12 @@ def measured(name: str, loss: str, tol: float, repeats: int) -> list[dict[str, A
             "solve": lambda o=options: adasdca.solve(X, y, lam=1 / len(y), **o),
             "fit": lambda o=options: model(**o).fit(X, labels),
         }
-        if loss == "squared":  # half the square, so that C = 1 is alpha = 1
-            runs["Ridge"] = lambda i=intercept: Ridge(fit_intercept=i).fit(X, y)
+        if loss in PEERS:
+            runs["peer"] = lambda i=intercept: PEERS[loss](fit_intercept=i).fit(X, labels)
         tasks = {side: Task(run, clock=time.process_time) for side, run in runs.items()}
         seconds = interleaved(tasks, repeats)
         rows.append({"data": name, "loss": loss, "intercept": intercept, "tol": tol, **seconds})
     return rows
-
-
-def small_fits(count: int, n: int = 200, d: int = 20) -> dict[str, float]:
-    """Return the seconds for that many fits of fresh small data, ours and theirs in turn."""
-    rng = np.random.default_rng(0)
-    models = {
-        "AdaSDCAClassifier": lambda: AdaSDCAClassifier(random_state=0),
-        "LogisticRegression(lbfgs)": LogisticRegression,
-        "AdaSDCAClassifier(squared_hinge)": lambda: AdaSDCAClassifier(
-            loss="squared_hinge", random_state=0
-        ),
-        "LinearSVC": lambda: LinearSVC(random_state=0),
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in models}
-    truth = rng.normal(size=d)
-    for k in range(count + 10):
-        X = rng.normal(size=(n, d))
-        y = (X @ truth + rng.normal(size=n) > 0).astype(int)
-        for name, make in models.items():
-            start = time.perf_counter()
-            make().fit(X, y)
-            if k >= 10:  # the first ones import and warm up
-                seconds[name].append(time.perf_counter() - start)
-    # The median times the count: a pause of the machine in one fit says nothing about the model.
-    return {name: count * statistics.median(times) for name, times in seconds.items()}
 
 
 def main() -> None:
@@ -97,17 +80,15 @@ def main() -> None:
     parser.add_argument("--data", nargs="*", default=["w8a"])
     parser.add_argument("--tol", nargs="+", type=float, default=[1e-4, 1e-6])
     parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--fits", type=int, default=1000)
     parser.add_argument("--out")
     options = parser.parse_args()
     with threadpool_limits(1):
         cells = [(name, loss, 1e-4) for name in options.shapes for loss in options.loss]
         cells += itertools.product(options.data, LOSSES, options.tol)
         rows = [row for cell in cells for row in measured(*cell, options.repeats)]
-        small = small_fits(options.fits) if options.fits else {}
     print(
         table(
-            ["data", "loss", "intercept", "tol", "solve ms", "fit ms", "fit/solve", "fit/Ridge"],
+            ["data", "loss", "intercept", "tol", "solve ms", "fit ms", "fit/solve", "fit/peer"],
             [
                 [
                     r["data"],
@@ -117,22 +98,14 @@ def main() -> None:
                     f"{1e3 * r['solve']:.2f}",
                     f"{1e3 * r['fit']:.2f}",
                     f"{r['fit'] / r['solve']:.2f}",
-                    f"{r['fit'] / r['Ridge']:.2f}" if "Ridge" in r else "",
+                    f"{r['fit'] / r['peer']:.2f}" if "peer" in r else "",
                 ]
                 for r in rows
             ],
             left=(0, 1, 2),
         )
     )
-    if small:
-        print()
-        print(
-            table(
-                [f"{options.fits} fits, n = 200, d = 20", "seconds"],
-                [[name, f"{seconds:.2f}"] for name, seconds in small.items()],
-            )
-        )
-    path = save({"rows": rows, "small": small}, options.out, "estimators.json")
+    path = save({"rows": rows}, options.out, "estimators.json")
     print(f"\n{path}")
 
 
