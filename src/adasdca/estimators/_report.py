@@ -12,13 +12,11 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.calibration import calibration_curve
 
 from adasdca import plotting
 from adasdca.duality.certificate import Certificate
 from adasdca.solution import History
-
-Array = NDArray[np.float64]
 
 #: Coefficients in the table of a class or target.
 LARGEST = 15
@@ -250,20 +248,14 @@ def _quality(model: Any, X: Any, y: Any) -> str:
             "probabilities, so there is no calibration.</p>"
         )
     chances = model.predict_proba(X)
-    said, seen = _calibration(chances.max(axis=1), predictions == np.asarray(y))
+    groups = max(1, min(BINS, len(chances) // FEWEST))
+    hits = predictions == np.asarray(y)
+    seen, said = calibration_curve(hits, chances.max(axis=1), n_bins=groups, strategy="quantile")
     figure = plotting.calibration(said, seen)
     return (
         f"<h2>Calibration</h2><p>{words} Rows are grouped by the probability of the predicted "
         f"class: on the diagonal it is as often right as it says.</p>{_svg(figure)}"
     )
-
-
-def _calibration(chance: Array, hit: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return mean probability and frequency of groups of as many rows each."""
-    order = np.argsort(chance, kind="stable")
-    groups = np.array_split(order, max(1, min(BINS, len(order) // FEWEST)))
-    said = np.array([chance[group].mean() for group in groups])
-    return said, np.array([hit[group].mean() for group in groups])
 
 
 def _certified(model: Any, X: Any) -> str:
