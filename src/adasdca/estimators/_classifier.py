@@ -235,12 +235,10 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         self._joint = count > 2 and self._multinomial()
         if self._joint:
             self._fit_multinomial(X, codes, weight, began)
-            adopt_kind(self, given)
-            return self
-        positives = range(1, 2) if count == 2 else range(count)
-        targets = OneAgainstOthers(codes, positives)
-        names = [""] if count == 2 else [f" class {label!r}" for label in classes.tolist()]
-        self._fit_targets(X, y, targets, names, weight, began)
+        else:
+            targets = OneAgainstOthers(codes, range(1, 2) if count == 2 else range(count))
+            names = [""] if count == 2 else [f" class {label!r}" for label in classes.tolist()]
+            self._fit_targets(X, y, targets, names, weight, began)
         adopt_kind(self, given)
         return self
 
