@@ -15,7 +15,7 @@ from adasdca import plotting
 from adasdca.ascent.sampling import registered
 from adasdca.cli import inputs, options
 from adasdca.cli.interrupt import stoppable
-from adasdca.cli.output import FIGURES, described, emit, emit_json, finite, plain, print_rows
+from adasdca.cli.output import described, emit, emit_json, finite, plain, print_rows
 from adasdca.cli.progress import Progress
 from adasdca.cli.refusals import above_0, blame, only_finite
 from adasdca.duality.theory import epoch_cost
@@ -31,6 +31,7 @@ from adasdca.methods import (
     SDCAPerm,
     get_method,
 )
+from adasdca.models._model import FIGURES
 from adasdca.problem.losses import Loss
 from adasdca.solution import Solution
 from adasdca.solver import solve

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 
 from adasdca.cli.output import note
 from adasdca.engine.interruption import Interruption, interruption
 
 
-@contextmanager
-def stoppable() -> Iterator[Interruption]:
+def stoppable() -> AbstractContextManager[Interruption]:
     """Inside this context the first Ctrl-C asks to stop, and is told; the second one stops at once.
 
     Solves end with what they have certified, and what is made of that is not disturbed.
     """
-    with interruption(tell=_tell) as around:
-        yield around
+    return interruption(tell=_tell)
 
 
 def _tell() -> None:

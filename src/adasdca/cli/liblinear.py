@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -115,7 +115,9 @@ def train(
             emit(f"Best C = {best.C_:g}  CV {score} = {_percent(best.best_score_, regression)}")
             return
         if validation is not None:
-            _tell_validation(done.estimator, regression)
+            name = "R2" if regression else "Accuracy"
+            score = _percent(float(done.estimator.scores_.mean()), regression)
+            emit(f"Cross Validation {name} = {score}")
             return
         kept = keep(models.liblinear_bytes(done.model), path)
         for line in certificate_lines(done.model.certificates):
@@ -131,14 +133,6 @@ def train(
 
 def _percent(score: float, regression: bool) -> str:
     return f"{score:.6g}" if regression else f"{100 * score:.6g}%"
-
-
-def _tell_validation(estimator: Any, regression: bool) -> None:
-    score = float(estimator.scores_.mean())
-    if regression:
-        emit(f"Cross Validation R2 = {score:g}")
-    else:
-        emit(f"Cross Validation Accuracy = {100 * score:g}%")
 
 
 def parse(arguments: list[str]) -> Command:

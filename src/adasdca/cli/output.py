@@ -22,10 +22,8 @@ import rich.progress
 import rich.table
 import typer
 
+from adasdca.models._model import FIGURES
 from adasdca.storage import write_whole
-
-#: The numbers of a certificate.
-FIGURES = ("primal", "dual", "gap", "relative_gap", "radius")
 
 
 class _Voice:

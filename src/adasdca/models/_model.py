@@ -19,7 +19,7 @@ from adasdca.storage import FileError
 Array = NDArray[np.float64]
 
 #: The numbers of a certificate; None stands for one that is not finite.
-_FIGURES = ("primal", "dual", "gap", "relative_gap", "radius")
+FIGURES = ("primal", "dual", "gap", "relative_gap", "radius")
 
 
 class ModelError(FileError):
@@ -179,11 +179,11 @@ class Model:
         if not isinstance(origin, dict):
             raise ModelError(f"provenance = {origin!r} must be a dictionary.")
         if not isinstance(found, list) or not all(
-            isinstance(entry, dict) and all(_is_figure(entry.get(key)) for key in _FIGURES)
+            isinstance(entry, dict) and all(_is_figure(entry.get(key)) for key in FIGURES)
             for entry in found
         ):
             raise ModelError(
-                f"certificates must be a list of dictionaries of numbers: {', '.join(_FIGURES)}."
+                f"certificates must be a list of dictionaries of numbers: {', '.join(FIGURES)}."
             )
 
     def __repr__(self) -> str:
