@@ -161,7 +161,9 @@ coverage:
 covered: $(STAMPS)/build $(STAMPS)/coverage
 	find build/coverage -name '*.gcda' -delete
 	$(BIN)/python -m pytest -n 2 --cov=adasdca --cov-report= $(ARGS)
-	$(BIN)/python tools/coverage.py build/coverage
+	$(BIN)/python -m coverage report --show-missing --skip-covered --sort=-miss --precision=1
+	$(BIN)/python -m gcovr --filter core/ --merge-lines --sort uncovered-number --sort-reverse \
+		--gcov-ignore-parse-errors=suspicious_hits.warn build/coverage
 
 # The lower bounds of what the package itself imports.
 build/oldest.txt: pyproject.toml
