@@ -1,4 +1,4 @@
-"""Results as files, and tables on the screen and in Markdown."""
+"""Results as files, and tables on the screen."""
 
 from __future__ import annotations
 
@@ -37,12 +37,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(head), "  ".join("-" * w for w in widths), *map(line, rows)])
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Return a Markdown table, the columns numbered in `left` flush left."""
-    rule = [":--" if k in left else "--:" for k in range(len(head))]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, rule, *rows))
 
 
 def seconds(value: float | None) -> str:

@@ -7,5 +7,5 @@ ours.py, liblinear.py, scikit_learn.py, cyanure.py, snapml.py, lightning.py    o
 objective.py  P and the best value known
 race.py       the runs, in turn
 summary.py    from runs to times and ratios
-report.py     tables, Markdown and the picture
+report.py     tables and the pictures
 """

@@ -1,7 +1,7 @@
 """Tables and the picture of a race: `python -m benchmarks.peers.report FILE ...`.
 
-Several files are read as one; where they have the same case, the last one counts. `--markdown`
-prints the tables for a README, `--all` every solver's times, `--picture PNG` draws.
+Several files are read as one; where they have the same case, the last one counts. `--all` prints
+every solver's times, `--picture PNG` draws.
 """
 
 from __future__ import annotations
@@ -98,39 +98,17 @@ def everyone(result: dict[str, Any]) -> str:
     return output.table(head, lines, left=(0, 1, 3, len(head) - 1))
 
 
-def markdown(result: dict[str, Any]) -> str:
-    """Return the tables for a README: a line per data set and loss, a column per accuracy."""
-
-    def cell(row: dict[str, Any]) -> str:
-        if row["ratio"] is None:
-            return f"{output.seconds(row['ours'])} ({_peer(row)})"
-        times = f"{output.seconds(row['ours'])} : {output.seconds(row['peer_seconds'])}"
-        bold = "**" if row["ratio"] > 1 else ""
-        return f"{bold}{row['ratio']:.2f}{bold} ({times}, {row['peer']})"
-
-    lines: dict[tuple[str, str, str], list[str]] = {}
-    for row in result["rows"]:
-        key = (row["data"], row["loss"], str(row["threads"]))
-        lines.setdefault(key, list(key)).append(cell(row))
-    head = ["data", "loss", "threads", *(f"to {a:.0e}" for a in result["accuracies"])]
-    note = "Each cell: time of the fastest peer / ours (ours : theirs, who)."
-    means = output.markdown(list(MEANS.values()), _means(result), left=(1,))
-    times = output.markdown(head, list(lines.values()), left=(0, 1))
-    return "\n\n".join([note, times, means, about(result)])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.peers.report", description="Tables and the picture of a race."
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--markdown", action="store_true", help="tables for a README")
     parser.add_argument("--all", action="store_true", help="every solver's times")
     parser.add_argument("--picture", metavar="PNG", help="draw the picture into this file")
     parser.add_argument("--means", metavar="PNG", help="draw the means over the data sets")
     args = parser.parse_args()
     result = merge([output.load(f) for f in args.files])
-    print(markdown(result) if args.markdown else show(result))
+    print(show(result))
     if args.all:
         print(f"\n{everyone(result)}")
     if args.picture or args.means:
