@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from adasdca.dask._blocks import Blocks, is_collection
 from adasdca.dask._solve import Rows, find_client, make_task, run
 from adasdca.dask._team import DaskTeam
+from adasdca.dask._worker import MOST_LABELS
 from adasdca.duality.error_bounds import Region
+from adasdca.errors import InputError
 from adasdca.estimators import _classifier, _regressor
-from adasdca.estimators._labels import balance
+from adasdca.estimators._labels import class_factors
 from adasdca.estimators._progress import watched
 from adasdca.multinomial.part import ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
@@ -125,23 +127,13 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
             super().fit(X, y, sample_weight)
             return self
         team, rows = self._gathered(X, y, sample_weight, client)
-        if rows.labels is None or len(rows.labels) < 2:
-            count = "more than 1000" if rows.labels is None else len(rows.labels)
-            raise ValueError(f"y holds {count} classes; a classifier needs 2 or more, and labels.")
+        if rows.labels is None:
+            raise InputError(f"y holds more than {MOST_LABELS} classes; a classifier needs labels.")
         classes = np.array(sorted(rows.labels))
         mass = np.array([rows.labels[label] for label in classes.tolist()])
-        if (mass <= 0).any():
-            raise ValueError(
-                f"sample_weight is zero on all samples of class {classes[mass <= 0][0]!r}; a class "
-                "needs some weight: leave its samples out instead."
-            )
-        factors = None
-        if self.class_weight == "balanced":
-            factors = dict(zip(classes.tolist(), balance(mass).tolist(), strict=True))
-        elif self.class_weight is not None:
-            factors = {
-                label: float(self.class_weight.get(label, 1.0)) for label in classes.tolist()
-            }
+        factor, factors = class_factors(self, classes, mass), None
+        if factor is not None:
+            factors = dict(zip(classes.tolist(), factor.tolist(), strict=True))
         self.classes_, self._states = classes, None
         self._joint = len(classes) > 2 and self._multinomial()
         if self._joint:

@@ -66,13 +66,24 @@ class OneAgainstOthers(Sequence[Array]):
 
 
 def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) -> Array | None:
-    """Return sample weights times class weights; every class must have some weight."""
+    """Return sample weights times class weights."""
+    factor = class_factors(model, classes, np.bincount(codes, weight, minlength=len(classes)))
+    if factor is None:
+        return weight
+    each: Array = factor[codes]
+    return each if weight is None else each * weight
+
+
+def class_factors(model: Any, classes: Any, mass: Any) -> Array | None:
+    """Return the weights of the classes, None for none, from their total sample weights.
+
+    There must be two classes at least, and every class must have some weight.
+    """
     if len(classes) < 2:
         raise InputError(
             f"{type(model).__name__} needs samples of at least two classes, but y holds one class "
             f"only: {classes.tolist()[0]!r}."
         )
-    mass = np.bincount(codes, weights=weight, minlength=len(classes))
     if (mass <= 0).any():
         lost = classes[mass <= 0].tolist()[0]
         raise InputError(
@@ -80,18 +91,16 @@ def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) ->
             "leave its samples out instead."
         )
     if model.class_weight is None:
-        return weight
+        return None
     if model.class_weight == "balanced":
-        factor = balance(mass)
-    else:
-        factor = compute_class_weight(model.class_weight, classes=classes, y=classes[codes])
-        if (factor <= 0).any():
-            raise InputError(
-                f"class_weight={model.class_weight!r} must be above 0 for every class; leave the "
-                "samples of a class out to ignore it."
-            )
-    each: Array = factor[codes]
-    return each if weight is None else each * weight
+        return balance(mass)
+    factor: Array = compute_class_weight(model.class_weight, classes=classes, y=classes)
+    if (factor <= 0).any():
+        raise InputError(
+            f"class_weight={model.class_weight!r} must be above 0 for every class; leave the "
+            "samples of a class out to ignore it."
+        )
+    return factor
 
 
 def balance(mass: NDArray[Any]) -> Array:
