@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from adasdca import _core
 from adasdca.auto.costs import Costs
@@ -52,7 +53,7 @@ def _backend(X: Any, loss: str) -> tuple[Problem, LocalBackend]:
 
 
 def _even(n: int, d: int, entries: int) -> sp.csr_array:
-    """Return rows of so many entries each, in all columns alike."""
+    """Return rows with this number of entries each, spread evenly over the columns."""
     rng = np.random.default_rng(0)
     columns = np.sort(rng.permuted(np.tile(np.arange(d), (n, 1)), axis=1)[:, :entries], axis=1)
     start = entries * np.arange(n + 1)
@@ -60,16 +61,12 @@ def _even(n: int, d: int, entries: int) -> sp.csr_array:
 
 
 def _uneven(n: int, d: int, entries: float) -> sp.csr_array:
-    """Return rows of about so many entries, of which few columns have most."""
+    """Return rows with about this number of entries, most of them in few columns."""
     rng = np.random.default_rng(0)
     rate = 1.0 / np.arange(1, d + 1)
-    low, high = 0.0, float(d)
-    for _ in range(50):  # the factor that makes the chances sum to `entries`
-        factor = 0.5 * (low + high)
-        low, high = (
-            (factor, high) if np.minimum(factor * rate, 0.9).sum() < entries else (low, factor)
-        )
-    chosen = rng.random((n, d)) < rng.permutation(np.minimum(high * rate, 0.9))
+    # The chances are to sum to `entries`.
+    factor = brentq(lambda f: np.minimum(f * rate, 0.9).sum() - entries, 0.0, float(d))
+    chosen = rng.random((n, d)) < rng.permutation(np.minimum(factor * rate, 0.9))
     chosen[:, 0] |= ~chosen.any(axis=1)
     return sp.csr_array(np.where(chosen, rng.normal(size=(n, d)), 0.0))
 
