@@ -2,25 +2,23 @@
 
     python -m benchmarks.gpu [problem ...] [--output benchmarks/results/gpu.json] [--threads 16]
 
-Data are made on the device. Of our solves there are told: the seconds of a solve with X and y on
-the device, of which those from the first certificate to the last (checks, norms and the layout of
-sparse rows left out), those of a solve with y from NumPy, and the seconds of the copy of X from
-NumPy. Kernels are compiled by a solve of some rows, and memory is taken by a first solve of the
-same problem, whose seconds are told, too.
+Data are made on the device. For our solves these seconds are shown: of a solve with X and y on the
+device; of its part from the first certificate to the last, without checks, norms and the layout of
+sparse rows; of a solve with y from NumPy; of the copy of X from NumPy. Kernels are compiled by a
+solve of some rows before. A first solve of the same problem takes memory; its seconds are shown.
 
-Passes are told as the bytes of X a second, 8 for a sparse entry, beside those that a copy moves.
+Passes are shown as the bytes of X per second, 8 for a sparse entry, beside those that a copy moves.
 Sparse ones look up a number of a vector for every entry: `look-ups alone` is a kernel that does
 nothing else, in the same order.
 
 Others get the same objective. Only our points are certified. PyTorch's L-BFGS (on the device,
-strong Wolfe line search, history 10, float32 data and parameters) is told the least objective that
-we know, and stops when it is within tol of that, which it could not know by itself. scikit-learn
-(lbfgs for the logistic loss, LinearSVC's primal for the squared hinge, its dual for the hinge) runs
-to its own tolerance, and its objective is compared with the least one. Those that the processor
-would take too long for are left out: `--limit` and `--patience` seconds for ours on the device and
-on the processor, marked by !, and as many entries as `MOST` says for scikit-learn. Multinomial
-models are fitted by one core there. `streamed` is a solve from NumPy by a device of which 8 GiB are
-free, so that every pass copies X.
+strong Wolfe line search, history 10, float32 data and parameters) is given the least objective that
+we know, and stops within tol of it; by itself it could not know when. scikit-learn (lbfgs for the
+logistic loss, LinearSVC's primal for the squared hinge, its dual for the hinge) runs to its own
+tolerance, and its objective is compared with the least one. Our solves have `--limit` seconds on
+the device and `--patience` on the processor; ! marks those that needed more. scikit-learn gets
+problems of up to `MOST` entries. Multinomial models are fitted by one core of the processor.
+`streamed` is a solve from NumPy on a device with 8 GiB free, so that every pass copies X.
 """
 
 import argparse

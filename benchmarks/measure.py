@@ -80,7 +80,7 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def in_processes(
     function: Callable[[Any], Any], tasks: Sequence[Any], jobs: int, chunk: int = 1
 ) -> Iterator[Any]:
-    """Yield what a function makes of tasks, in their order, by so many processes of a thread."""
+    """Yield what a function makes of tasks, in their order, by `jobs` processes of one thread."""
     with threadpool_limits(1):
         if jobs == 1:
             yield from map(function, tasks)

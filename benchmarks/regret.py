@@ -148,7 +148,7 @@ def real() -> list[Source]:
 
 
 def cases(part: str, count: int) -> list[Case]:
-    """Return the first so many random cases of a part."""
+    """Return the first `count` random cases of a part."""
     rng, found = np.random.default_rng(0), []
     names = [source.name for source in real()]
     while len(found) < count:

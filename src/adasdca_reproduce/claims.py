@@ -142,7 +142,7 @@ class Alike(Claim):
 
 @dataclass(frozen=True)
 class Within(Claim):
-    """A method reaches a gap within so many seconds on one problem."""
+    """A method reaches a gap on one problem within a number of seconds."""
 
     claimant: str
     problem: Problem

@@ -38,7 +38,7 @@ def draws(cases: Sequence[Case]) -> bool:
 
 
 def size(panels: int) -> tuple[float, float]:
-    """Return the inches of a picture of so many panels."""
+    """Return the width and height in inches of a picture with this number of panels."""
     across = min(panels, 4)
     return 2.0 * across + 2.2, 2.3 * -(-panels // across) + 0.5
 

@@ -118,7 +118,7 @@ _BUDGETS = {"w8a": 12.0, "dorothea": 3.0, "mushrooms": 3.0, "cov1": 15.0, "ijcnn
 
 
 def synthetic(n: int, per_row: int, d: int) -> str:
-    """Name synthetic data of n rows with so many non-zeros each; see `problems`."""
+    """Name synthetic data of n rows with `per_row` non-zeros each; see `problems`."""
     return f"synthetic n={n} per_row={per_row} d={d}"
 
 

@@ -16,7 +16,7 @@ class Protocol:
 
     budget: float  #: Most seconds.
     max_epochs: int  #: Most epochs.
-    #: The first so many rows of the data, in a fixed random order; None for all in theirs.
+    #: How many rows are taken, the first in a fixed random order; None: all, in their own order.
     rows: int | None = None
 
     def as_dict(self) -> dict[str, Any]:

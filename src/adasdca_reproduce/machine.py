@@ -33,7 +33,7 @@ def versions() -> dict[str, str]:
 def commit() -> str | None:
     """Return the commit of the sources, with a `+` if they were changed.
 
-    A copy without its history is told by the variable ADASDCA_COMMIT; without that it is None.
+    A copy without its history takes it from the variable ADASDCA_COMMIT; else it is None.
     """
     told = os.environ.get("ADASDCA_COMMIT")
     if told:

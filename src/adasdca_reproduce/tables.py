@@ -89,9 +89,9 @@ class CostFit:
 def epoch_costs(results: Results) -> list[CostFit]:
     """Fit, by least squares in logarithms, how the time of an epoch grows with n and with nnz.
 
-    The time is that of drawing the rows and of the updates, and for AdaSDCA+ of the survey that
-    gives the residues; what the certificate costs the others is left out. The paper's formula is
-    fitted at the same sizes in the same way, as it is no pure power either.
+    The time is that of drawing rows and of updates. For AdaSDCA+ it includes the survey that gives
+    the residues; for the others the survey is for the certificate alone, and is left out. The
+    paper's formula is no pure power, so it is fitted at the same sizes in the same way.
     """
     times: dict[str, dict[tuple[int, int], list[float]]] = {}
     for r in results.of("table1"):

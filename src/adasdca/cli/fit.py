@@ -231,7 +231,7 @@ def fit(
 
 
 def _in_blocks(recipe: Any, **others: Any) -> Any:
-    """Return the recipe as it is possible for rows that stay on the disk."""
+    """Return the recipe for rows that stay on the disk; refuse options that need them in memory."""
     blocks.refuse_others(
         **others,
         method=recipe.method != "auto",

@@ -99,7 +99,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def chosen_data(data: str | None) -> str:
-    """Return what to read: as named, or what is piped in, or the data of the package."""
+    """Return what to read: the data named, else what is piped in, else the package's own data."""
     if data is not None:
         return data
     if _piped():

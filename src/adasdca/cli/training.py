@@ -29,7 +29,7 @@ from adasdca.solution import Record, Status
 
 Array = NDArray[np.float64]
 
-#: Of several solves that fell short, the first of these is told.
+#: If several solves fell short, the first of these that occurred is reported.
 GRAVEST = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.EPOCH_LIMIT, Status.STALLED)
 
 MULTI_CLASS = ("auto", "ovr", "multinomial")

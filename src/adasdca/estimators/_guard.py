@@ -1,4 +1,4 @@
-"""A fit is whole or has not happened, whatever ends it."""
+"""A fit either succeeds as a whole or changes nothing."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FLOATS = [np.float64, np.float32]
 def _as_wanted(X: Any, y: Any) -> bool:
     """Whether scikit-learn's checks, which take as long as a small solve, would change nothing.
 
-    That is so for plain arrays of the right kinds and shapes; whatever else there is, they judge.
+    That is so for plain arrays of the right kinds and shapes. All else is left to these checks.
     """
     if type(X) is not np.ndarray or type(y) is not np.ndarray:
         return False

@@ -1,4 +1,4 @@
-"""Who hears of a survey: the user's callback, scikit-learn's callbacks, the log, the bars."""
+"""The listeners to surveys: the user's callback, scikit-learn's callbacks, the log, the bars."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Monitor:
 
 @contextmanager
 def watched(estimator: Any, names: list[str], X: Any, y: Any) -> Iterator[Monitor]:
-    """Yield the monitor of a fit of that many named solves."""
+    """Yield the monitor of a fit, which makes a solve for each name."""
     listeners: dict[int, list[Listener]] = {k: [] for k in range(len(names))}
     closers: list[Callable[[], None]] = []
     try:

@@ -65,10 +65,9 @@ def solve_all(
 ) -> list[Any]:
     """Solve for each vector of targets, in parallel if asked, all on the same rows.
 
-    `rows` are those of X, where the solves are made.
-
-    What is not begun before an end of the whole has the certificate of the model 0, or of that
-    next to it within the bounds.
+    `rows` are those of X, on the device if the solves are made there. A solve that was not begun
+    when the fit ended early gets the model 0 and its certificate, or the model within the bounds
+    that is next to 0.
     """
     count = len(targets)
     device = device_of(model, X)

@@ -113,7 +113,7 @@ def read_parquet(path: Path, choice: Choice, n_features: int | None) -> Table:
 def parquet_pieces(
     path: Path, choice: Choice, n_features: int | None, row: int, rows: int
 ) -> Iterator[tuple[Table, int]]:
-    """Yield so many rows of a Parquet file at a time, from one on, with the row behind them."""
+    """Yield the rows of a Parquet file from `row` on, `rows` at a time, and the next row."""
     pl = polars()
     with guarded(path, "is not a Parquet file, or is damaged ({error}); get it again."):
         lazy = pl.scan_parquet(path)

@@ -1,7 +1,7 @@
 """Bytes of plain and compressed files, in pieces.
 
-What a file is compressed with is told by its first bytes; a name that promises a compression which
-the bytes do not show is an error, since such a file is damaged or misnamed.
+The first bytes of a file tell its compression. A name that promises a compression which they do not
+show is an error: such a file is damaged or misnamed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def strip_compression(path: Path) -> tuple[Path, str | None]:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """Return the beginning of a file as it is on disk; nothing of a pipe, which is read once."""
+    """Return the first bytes of a file; none of a pipe, which can be read only once."""
     if path.is_dir():
         raise FileError(f"{path} is a directory; name a file in it.")
     if path.exists() and not path.is_file():

@@ -22,7 +22,7 @@ from adasdca.storage import FileError
 def read_svmlight(
     path: Path, target: Target, n_features: int | None, zero_based: bool, guessed: bool
 ) -> Table:
-    """Read a text file of the form described above; `guessed` tells that nobody said it is one."""
+    """Read svmlight text; with `guessed` the format was not named by the caller."""
     if isinstance(target, str):
         raise InputError(
             Argument("target", target),
@@ -51,7 +51,7 @@ def refusal(
     guessed: bool,
     before: int = 0,
 ) -> FileError:
-    """Return the error that tells of a flaw; so many lines were read by another reader before."""
+    """Return the error about a flaw; `before` is the number of lines before the reader's first."""
     line = before + flaw.line
     word, text = (part.decode("utf-8", "backslashreplace") for part in (flaw.word, flaw.text))
     hint: tuple[Any, ...] = ()

@@ -69,7 +69,7 @@ class ClassRows(Protocol):
         """Return Σ_i z_iᵀ v_i, or that with the squares of the entries of z_i."""
 
     def sample_gram(self, weight: Any, size: int, deadline: float) -> Any:
-        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of so many rows; None if time ran out."""
+        """Return Σ_i c_i (x_i − centre)(x_i − centre)ᵀ of `size` rows; None if time ran out."""
 
     def formed(self, p: Any, rest: Any, weight: Any, free: bool, deadline: float) -> Array | None:
         """Return the lower triangle of the matrix of a step; None if time ran out.

@@ -1,4 +1,4 @@
-"""What all files share: they appear whole or not at all, and damaged ones are told as such."""
+"""What all files share: they appear whole or not at all, and damage is reported as damage."""
 
 from adasdca.storage.archives import Archive, read_arrays
 from adasdca.storage.damage import FileError, allowance, check_size, file_sha256, guarded

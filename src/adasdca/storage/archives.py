@@ -24,8 +24,8 @@ _DAMAGED = "is damaged or no archive of arrays ({error}); copy it again, or writ
 class Archive:
     """A zip archive whose entries together are in proportion to its size.
 
-    Its bytes are in the file of that name, or in `source`. In `remedy`, which says how damage is
-    told, ``{error}`` stands for what the reader said.
+    Its bytes are read from the file `path`, or from `source`. `remedy` is the message about damage,
+    in which ``{error}`` stands for the reader's words.
     """
 
     def __init__(

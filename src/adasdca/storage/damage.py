@@ -23,12 +23,11 @@ class FileError(InputError):
 
 @contextmanager
 def guarded(path: str | os.PathLike[str], remedy: str, *more: Any) -> Iterator[None]:
-    """Report whatever a reader of others raises over damaged contents as `FileError`.
+    """Turn what another library's reader raises over damaged contents into a `FileError`.
 
-    Its parts are the remedy, in which {error} is what the reader said, and what more there is.
-
-    Such readers raise nearly anything; around calls of them only. Trouble of the disk stays an
-    OSError.
+    Its message is the path, the remedy with the reader's words for {error}, and the parts `more`.
+    Such readers raise nearly anything, so only their calls belong inside. An error of the disk
+    stays an OSError.
     """
     try:
         yield

@@ -18,9 +18,9 @@ BLOCK = 4096
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Yield a file that takes the place of `path` once it is written whole.
 
-    Until then, and for good if writing fails, what was there stays, whatever ends the process. The
-    new file has the permissions of the old one, and the place of a link's target. Devices and pipes
-    are written to as they are.
+    Until then the old file stays. It stays for good if writing fails or the process ends. The new
+    file has the permissions of the old one; of a link, the target is replaced. Devices and pipes
+    are written to directly.
     """
     if _is_special(path):
         with open(path, "wb") as file:
