@@ -14,14 +14,13 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from adasdca import _core
+from adasdca_reproduce import machine as machines
 
 
 def _nothing() -> None:
@@ -137,26 +136,12 @@ def last_level_cache() -> int:
     return max(sizes, default=32 << 20)
 
 
-def _processor() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
 def machine() -> dict[str, Any]:
     """Return what a reader needs to know to judge the figures."""
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
+    return machines.machine() | {
         "last_level_cache": last_level_cache(),
-        "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "level": _core.LEVEL,
-        "versions": {
-            name: metadata.version(name) for name in ("adasdca", "numpy", "scipy", "scikit-learn")
-        },
+        "versions": {k: v for k, v in machines.versions().items() if k != "python"},
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "date": time.strftime("%Y-%m-%d"),
     }

@@ -18,13 +18,14 @@ import argparse
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from adasdca.ascent.plans import Visits
 from adasdca.ascent.schedules import AdaptiveSchedule
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.problem import Problem
+from adasdca_reproduce.experiments import synthetic
+from adasdca_reproduce.problems import generate
 from benchmarks import output
 from benchmarks.measure import (
     Task,
@@ -40,29 +41,14 @@ PER_ROW = 20
 FEATURES = 20_000
 
 
-def synthetic(nnz: int, seed: int = 0, features: int = FEATURES) -> tuple[Any, Any]:
-    """Return (CSR matrix of float32, labels ±1) with about nnz non-zeros.
-
-    Row entries are drawn one from each of 20 equal strata of the features: sorted and distinct
-    without a sort. Labels are the signs of a random linear model with noise.
-    """
-    n = max(2, nnz // PER_ROW)
-    rng = np.random.default_rng(seed)
-    stratum = features // PER_ROW
-    columns = rng.integers(0, stratum, size=(n, PER_ROW), dtype=np.int32)
-    columns += np.arange(PER_ROW, dtype=np.int32) * stratum
-    values = rng.random(size=n * PER_ROW, dtype=np.float32)
-    start = np.arange(n + 1, dtype=np.int64) * PER_ROW
-    X = sp.csr_matrix((values, columns.reshape(-1), start), shape=(n, features))
-    score = X @ rng.standard_normal(features).astype(np.float32)
-    y = np.where(score + rng.standard_normal(n, dtype=np.float32) > 0, 1.0, -1.0)
-    y[:2] = 1.0, -1.0
-    return X, y
+def sized(nnz: int, features: int = FEATURES) -> tuple[Any, Any]:
+    """Return rows and labels with about nnz non-zeros, as in the paper's table of costs."""
+    return generate(synthetic(max(2, nnz // PER_ROW), PER_ROW, features))
 
 
 def case(nnz: int, loss: str, repeats: int) -> dict[str, Any]:
     """Time the parts of an epoch at one size, and take the memory of a solve."""
-    X, y = synthetic(nnz)
+    X, y = sized(nnz)
     n = len(y)
     resettable = forget_peak()
     loaded = resident_bytes()
@@ -160,7 +146,7 @@ def passes(backend: LocalBackend, kinked: LocalBackend) -> dict[str, Any]:
 
 def threaded(nnz: int, features: int, threads: list[int], repeats: int) -> dict[str, Any]:
     """Time passes on several numbers of threads, in turn."""
-    X, y = synthetic(nnz, features=features)
+    X, y = sized(nnz, features)
 
     def made(loss: str, count: int) -> LocalBackend:
         problem = Problem.checked(X, y, loss=loss, lam=1 / len(y))

@@ -267,15 +267,6 @@ def test_pairs_side_by_side(pair, sides):
     assert text.endswith("geometric mean 1.50, most 1.50")
 
 
-def test_synthetic_rows_are_canonical():
-    X, y = scaling.synthetic(10_000)
-    assert X.nnz == 10_000
-    assert X.dtype == np.float32
-    assert X.has_canonical_format
-    assert set(y) == {-1.0, 1.0}
-    assert 0.3 < np.mean(y > 0) < 0.7
-
-
 def test_flatness_counts_sizes_out_of_the_cache():
     def case(nnz, seconds, packed):
         return {"nnz": nnz, "seconds": {"epoch": seconds}, "bytes": {"packed": packed}}
