@@ -48,11 +48,7 @@ def _delayed(collection: Any, name: str) -> list[Any]:
     if hasattr(collection, "to_delayed"):
         blocks = collection.to_delayed()
         return list(blocks.ravel()) if hasattr(blocks, "ravel") else list(blocks)
-    if (
-        isinstance(collection, (list, tuple))
-        and collection
-        and all(isinstance(block, Delayed) or hasattr(block, "key") for block in collection)
-    ):
+    if is_collection(collection):
         return list(collection)
     raise TypeError(
         f"{name} of type {type(collection).__name__} is no collection of Dask; pass a dask array, "
@@ -61,7 +57,7 @@ def _delayed(collection: Any, name: str) -> list[Any]:
 
 
 def is_collection(X: Any) -> bool:
-    """Whether X is a collection of Dask or a list of delayed blocks."""
-    return hasattr(X, "to_delayed") or (
-        isinstance(X, (list, tuple)) and bool(X) and all(isinstance(b, Delayed) for b in X)
-    )
+    """Whether X is a collection of Dask, or a list of delayed blocks or of futures."""
+    if not isinstance(X, (list, tuple)):
+        return hasattr(X, "to_delayed")
+    return bool(X) and all(isinstance(block, Delayed) or hasattr(block, "key") for block in X)

@@ -10,8 +10,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search, constraints_of
-from adasdca.estimators._labels import balance, encoded
+from adasdca.estimators._labels import encoded
 from adasdca.methods import Method
+from adasdca.models._certify import balance
 from adasdca.problem.losses import Loss
 from adasdca.solution import Record
 

@@ -11,6 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.errors import InputError
+from adasdca.models._certify import balance
 
 Array = NDArray[np.float64]
 
@@ -101,8 +102,3 @@ def class_factors(model: Any, classes: Any, mass: Any) -> Array | None:
             "samples of a class out to ignore it."
         )
     return factor
-
-
-def balance(mass: NDArray[Any]) -> Array:
-    """Return the weights that give every class the same total, from the totals without them."""
-    return np.asarray(mass.sum() / (len(mass) * np.where(mass > 0, mass, 1.0)))

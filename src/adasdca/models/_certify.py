@@ -318,11 +318,14 @@ def _factors(
     if given is None:
         return None
     if given == "balanced":
-        mass = np.bincount(
-            codes, weights=weight if objective.balanced_by_weight else None, minlength=len(classes)
-        )
-        return np.asarray(mass.sum() / (len(classes) * np.where(mass > 0, mass, 1.0)))
+        counted = weight if objective.balanced_by_weight else None
+        return balance(np.bincount(codes, counted, minlength=len(classes)))
     return np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
+
+
+def balance(mass: NDArray[Any]) -> Array:
+    """Return the weights that give every class the same total, from the totals without them."""
+    return np.asarray(mass.sum() / (len(mass) * np.where(mass > 0, mass, 1.0)))
 
 
 def _product(first: Array | None, second: Array | None) -> Array | None:
