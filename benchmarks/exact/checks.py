@@ -30,6 +30,29 @@ MODEL = ("coef", "intercept", "dual_coef")
 Findings = Iterator[str]
 
 
+def certificate_holds(of: Any, primal: Decimal, most: Decimal, apart: Decimal) -> Findings:
+    """Check primal, dual, gap and radius, given P here, min P ≤ most, and the distance from w*."""
+    claimed, gap, dual = Decimal(of.primal), Decimal(of.gap), Decimal(of.dual)
+    if abs(claimed - primal) > claimed - gap - dual:
+        yield f"primal {of.primal!r} is {primal:.20g}, off by {claimed - primal:.2e}"
+    if dual > most:
+        yield f"dual {of.dual!r} is above min P by {dual - most:.2e}"
+    if gap < primal - most:
+        yield f"gap {of.gap!r} is below P − min P = {primal - most:.4e}"
+    if np.isfinite(of.radius) and Decimal(of.radius) < apart:
+        yield f"radius {of.radius!r} is below |w − w*| = {apart:.4e}"
+
+
+def status_holds(found: Any, tol: float, primal: Decimal, most: Decimal) -> Findings:
+    """Check what the status of a solve says of its gap."""
+    if found.status is Status.CONVERGED and (
+        found.gap > tol * found.primal or primal - most > Decimal(tol) * primal
+    ):
+        yield f"converged at a gap of {found.gap!r}, with tol = {tol:g}"
+    if found.status is Status.STALLED and f"{found.relative_gap:.2g}" not in found.message:
+        yield "stalled without saying where"
+
+
 class Oracle:
     """A case and its optimum, found from a solution near it, on which it does not depend.
 
@@ -60,21 +83,10 @@ class Oracle:
         return w, b
 
     def certificate(self, of: Any, coef: Any, intercept: float) -> Findings:
-        """Check primal, dual, gap and radius of a certificate of this model."""
+        """Check a certificate of this model."""
         w, b = self.point(coef, intercept)
-        primal = self.exact.primal(w, b)
-        least, most = self.optimum.least, self.optimum.most
-        claimed, gap = Decimal(of.primal), Decimal(of.gap)
-        blur = claimed - gap - Decimal(of.dual)
-        if abs(claimed - primal) > blur:
-            yield f"primal {of.primal!r} is {primal:.20g}, off by {claimed - primal:.2e}"
-        if Decimal(of.dual) > most:
-            yield f"dual {of.dual!r} is above min P by {Decimal(of.dual) - most:.2e}"
-        if gap < primal - most:
-            yield f"gap {of.gap!r} is below P − min P = {primal - least:.4e}"
-        apart = self.distance(w)
-        if np.isfinite(of.radius) and Decimal(of.radius) < apart:
-            yield f"radius {of.radius!r} is below |w − w*| = {apart:.4e}"
+        primal, most = self.exact.primal(w, b), self.optimum.most
+        return certificate_holds(of, primal, most, self.distance(w))
 
     def distance(self, w: Vector) -> Decimal:
         """Return a number below ‖w − w*‖, and by less than w* is uncertain."""
@@ -87,14 +99,8 @@ class Oracle:
     def solution(self, found: Any, tol: float) -> Findings:
         """Check a solution: its certificate, and what its status says."""
         yield from self.certificate(found, found.coef, found.intercept)
-        if found.status is Status.CONVERGED:
-            w, b = self.point(found.coef, found.intercept)
-            primal = self.exact.primal(w, b)
-            if found.gap > tol * found.primal or primal - self.optimum.most > Decimal(tol) * primal:
-                yield f"converged at a gap of {found.gap!r}, with tol = {tol:g}"
-        where = f"{found.relative_gap:.2g}"
-        if found.status is Status.STALLED and where not in found.message:
-            yield "stalled without saying where"
+        primal = self.exact.primal(*self.point(found.coef, found.intercept))
+        yield from status_holds(found, tol, primal, self.optimum.most)
 
     def early(self, found: Any, tol: float) -> Findings:
         """Check that a solve stalled only where doubles have no more to give."""

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from adasdca import AdaSDCAClassifier
 from adasdca.multinomial.solver import solve_multinomial
-from adasdca.solution import Status
+from benchmarks.exact.checks import Findings, certificate_holds, status_holds
 from benchmarks.exact.numbers import MARGIN, ONE, ZERO, Vector, dot, eliminate, vector
 from benchmarks.exact.problems import MAX_TIME
 
@@ -142,26 +142,14 @@ def judge(rng: np.random.Generator, kind: dict[str, str]) -> tuple[bool, str, li
 
 def _violations(
     exact: MultinomialProblem, found: Any, W: Table, most: Decimal, best: Table, tol: float
-) -> Any:
+) -> Findings:
     primal = exact.primal(W)
-    claimed, gap, dual = (Decimal(x) for x in (found.primal, found.gap, found.dual))
-    if abs(claimed - primal) > claimed - gap - dual:
-        yield f"primal {found.primal!r} is {primal:.20g}, off by {claimed - primal:.2e}"
-    if dual > most:
-        yield f"dual {found.dual!r} is above min P by {dual - most:.2e}"
-    if gap < primal - most:
-        yield f"gap {found.gap!r} is below P − min P = {primal - most:.4e}"
     square = sum(
         ((x - y) ** 2 for w, v in zip(W, best, strict=True)
          for x, y in zip(w[: exact.penalised], v, strict=False)), ZERO,
     )  # fmt: skip
-    if Decimal(found.radius) < square.sqrt() * (ONE - MARGIN):
-        yield f"radius {found.radius!r} is below ‖W − W*‖ = {square.sqrt():.4e}"
-    if found.status is Status.CONVERGED and found.gap > tol * found.primal:
-        yield f"converged at a gap of {found.gap!r}, with tol = {tol:g}"
-    where = f"{found.relative_gap:.2g}"
-    if found.status is Status.STALLED and where not in found.message:
-        yield "stalled without saying where"
+    yield from certificate_holds(found, primal, most, square.sqrt() * (ONE - MARGIN))
+    yield from status_holds(found, tol, primal, most)
 
 
 def _margins(
