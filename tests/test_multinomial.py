@@ -276,7 +276,8 @@ def test_random_problems_are_solved(direct, monkeypatch):
         best = solutions[-1]
         for sol in solutions:
             assert sol.dual <= best.primal + best.gap, seed
-            assert best.dual <= sol.primal, seed
+            blur = sol.primal - sol.gap - sol.dual  # how far P itself may be off
+            assert best.dual <= sol.primal + blur, seed
             assert np.linalg.norm(sol.coef - best.coef) <= sol.radius + best.radius, seed
 
 
