@@ -52,6 +52,9 @@ class Problem:
         self.s, self.reach, self.pace = self.constant() if fit_intercept else (0.0, 0.0, 0.0)
         self.A = np.column_stack([self.X, np.full(self.n, self.s)])
         self.v = self.A**2 @ self.inverse
+        if fit_intercept and self.loss.gamma == 0:
+            square = self.v - self.s**2 * self.inverse[-1]
+            self.v += np.maximum(square.mean() / 64 - square, 0.0)
         self.q = self.c * self.v / (self.lam * self.N)
 
     def constant(self):
@@ -165,10 +168,24 @@ def step(problem, survey):
 
 
 class Swings:
-    """The pace of the multiplier, and how high s u_b has swung."""
+    """The pace of the multiplier, how high s u_b has swung, and how wide the multiplier."""
 
     def __init__(self, problem):
         self.pace, self.peak, self.highest = problem.pace, 0.0, 0.0
+        self.n, self.fastest, self.visits = problem.n, problem.pace, 0
+        self.seen = self.moved = self.turned = self.widest = 0.0
+
+    def look(self, offset):
+        """After n visits: a swing must be half as wide as those before it."""
+        move = offset - self.seen
+        if move * self.moved < 0:
+            width = abs(self.seen - self.turned)
+            if 2 * width > self.widest > 0:
+                self.pace, self.widest = self.pace / 4, width
+            self.widest, self.turned = max(self.widest, width), self.seen
+        else:
+            self.pace = min(1.2 * self.pace, self.fastest)
+        self.seen, self.moved, self.visits = offset, move, 0
 
     def move(self, before, after):
         self.peak = max(self.peak, abs(after))
@@ -193,6 +210,9 @@ def follow(problem, beta, rows, offset=0.0, swings=None):
         u += problem.c[i] * (new - beta[i]) / (problem.lam * problem.N) * problem.A[i]
         if new != beta[i]:
             swings.move(before, problem.s * u[-1])
+            if swings.visits >= problem.n:
+                swings.look(offset)
+        swings.visits += 1
         beta[i] = new
     if rests:
         offset += min(len(rows) / problem.n, 1.0) * problem.reach * problem.s * u[-1]

@@ -4,11 +4,13 @@ import functools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import norm
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.preprocessing import StandardScaler
 
 import cases
-from adasdca import Status, solve
+from adasdca import AdaSDCAPlus, Status, solve
 
 REGRESSION = [name for name in cases.LOSSES if not cases.is_classification(name)]
 
@@ -139,3 +141,20 @@ def test_short_rows_among_long_ones(loss, method):
     sol = solve(X, y, loss=loss, method=method, **options)
     assert sol.status is Status.EPOCH_LIMIT
     assert np.abs(sol.history.dual).max() < sol.history.primal[0]
+
+
+@pytest.mark.parametrize("method", ["sdca-perm", AdaSDCAPlus(m=10.0)], ids=["sdca-perm", "m=10"])
+def test_empty_texts_among_others(method):
+    """Their duals move the intercept alone: the multiplier must not swing with them for ever."""
+    rng = np.random.default_rng(0)
+    n, d, words = 1000, 2500, 30
+    often = 1 / np.arange(1, d + 1)
+    where = np.repeat(np.arange(n), words), rng.choice(d, n * words, p=often / often.sum())
+    counts = sp.csr_matrix((np.ones(n * words), where), shape=(n, d)).log1p()
+    X = sp.diags(1 / norm(counts, axis=1)) @ counts
+    y = np.where(X @ rng.normal(size=d) + 0.1 * rng.normal(size=n) > 0.15, 1.0, -1.0)
+    X = sp.csr_matrix(sp.diags((rng.random(n) > 0.01).astype(float)) @ X)
+    for C in (10.0, 100.0):
+        options = {"loss": "hinge", "lam": 1 / (C * n), "fit_intercept": True, "method": method}
+        sol = solve(X, y, **options, random_state=0, max_epochs=100)
+        assert sol.relative_gap < 0.05

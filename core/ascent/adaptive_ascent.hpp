@@ -57,7 +57,7 @@ inline std::int64_t ascend_adaptively(Iterate& it, const Columns& columns, StepR
                 if (change != 0) distribution.move(j, change);
             });
             if (bias.square > 0 && c != 0) {
-                bias.move(c, is_free(loss, b_new));
+                bias.move(c, is_free(loss, b_new), k, it.problem->n);
                 distribution.touch_all();
             }
         }

@@ -53,23 +53,29 @@ struct Bias {
     double square;          // s^2
     double value, penalty;  // b_k + s u_b, and s u_b
     Swings swings;
+    std::int64_t next;  // the visit of this ascent at which the multiplier is looked at
     bool rests = true;  // no dual has changed
 
     explicit Bias(const Iterate& it)
         : square(it.problem->intercept_scale * it.problem->intercept_scale),
           value(it.bias()),
           penalty(it.problem->intercept_scale * it.constant),
-          swings(it.swings) {}
+          swings(it.swings),
+          next(it.problem->n - static_cast<std::int64_t>(swings.visits)) {}
 
-    // A dual has changed by c lambda N / weight. If it is free now, the multiplier moves by its
-    // share of the imbalance before that. (One at a bound does not answer: while duals go from one
-    // end to the other, the multiplier would run away.)
-    ADASDCA_INLINE void move(double c, bool free) {
+    // A dual has changed by c lambda N / weight at a visit. If it is free now, the multiplier moves
+    // by its share of the imbalance before that. (One at a bound does not answer: while duals go
+    // from one end to the other, the multiplier would run away.)
+    ADASDCA_INLINE void move(double c, bool free, std::int64_t visit, std::int64_t n) {
         const double before = penalty;
         penalty += square * c;
         value += (free ? swings.pace * before : 0.0) + square * c;
         swings.peak = std::max(swings.peak, std::abs(penalty));
         if (before * penalty < 0) turn();
+        if (visit >= next) {
+            swings.look(value - penalty);
+            next = visit + n;
+        }
         rests = false;
     }
 
@@ -88,6 +94,7 @@ struct Bias {
         if (square == 0) return;
         it.constant = penalty / it.problem->intercept_scale;
         it.multiplier = value - penalty;
+        swings.visits = static_cast<double>(it.problem->n - next + visits);
         it.swings = swings;
         const double epochs = static_cast<double>(visits) / static_cast<double>(it.problem->n);
         if (rests) it.multiplier += std::min(epochs, 1.0) * it.problem->intercept_reach * penalty;
@@ -100,6 +107,7 @@ inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> indices, S
         double* u = it.u.data();
         double* w = it.primal();
         Bias bias(it);
+        const std::int64_t n = it.problem->n;
         const auto count = static_cast<std::int64_t>(indices.size());
         std::int64_t k = 0, work = 0;
         for (; k < count; ++k) {
@@ -117,7 +125,7 @@ inline std::int64_t ascend(Iterate& it, std::span<const std::int32_t> indices, S
             if (change == 0) continue;
             state.beta = l.sign * b_new;
             move(row, state.scale * change, u, w, g);
-            if (bias.square != 0) bias.move(state.scale * change, is_free(loss, b_new));
+            if (bias.square != 0) bias.move(state.scale * change, is_free(loss, b_new), k, n);
         }
         bias.keep(it, k);
         return k;

@@ -110,7 +110,7 @@ void bind_csr(nb::class_<Workspace>& cls) {
 
 // Everything of an iterate that changes, field by field: f(the iterate's, the array's) copies one
 // way or the other.
-inline constexpr std::int64_t saved_numbers = 13;
+inline constexpr std::int64_t saved_numbers = 18;
 
 template <class F>
 void exchange(Workspace& ws, double* beta, double* features, double* numbers, F&& f) {
@@ -136,9 +136,10 @@ void exchange(Workspace& ws, double* beta, double* features, double* numbers, F&
     flag(it.placed, numbers[7]);
     flag(summed, numbers[8]);
     flag(averaged, numbers[9]);
-    f(it.swings.pace, numbers[10]);
-    f(it.swings.peak, numbers[11]);
-    f(it.swings.highest, numbers[12]);
+    Swings& swings = it.swings;
+    double* followed[] = {&swings.pace, &swings.peak,  &swings.highest, &swings.visits,
+                          &swings.seen, &swings.moved, &swings.turned,  &swings.widest};
+    for (int k = 0; k < 8; ++k) f(*followed[k], numbers[10 + k]);
     it.spare.resize(static_cast<std::size_t>(summed ? d : 0));
     ws.average.lag.resize(static_cast<std::size_t>(averaged ? d : 0));
     for (int k = 0; k < 4; ++k)

