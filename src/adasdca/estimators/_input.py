@@ -22,13 +22,16 @@ FLOATS = [np.float64, np.float32]
 def _as_wanted(X: Any, y: Any) -> bool:
     """Whether scikit-learn's checks, which take as long as a small solve, would change nothing.
 
-    That is so for plain arrays of the right kinds and shapes; whatever else there is, they judge.
+    That is so for plain arrays and CSR matrices of the right kinds and shapes, whose structure is
+    checked by those who read them; whatever else there is, they judge.
     """
-    if type(X) is not np.ndarray or type(y) is not np.ndarray:
+    values = X.data if sp.issparse(X) and X.format == "csr" else X
+    if type(values) is not np.ndarray or type(y) is not np.ndarray:
         return False
-    flags = X.flags
-    laid_out = X.dtype in FLOATS and X.dtype.isnative and flags.c_contiguous and flags.aligned
-    fits = X.ndim == 2 and y.ndim == 1 and len(X) == len(y) and X.size > 0
+    flags = values.flags
+    laid_out = values.dtype in FLOATS and values.dtype.isnative
+    laid_out = laid_out and flags.c_contiguous and flags.aligned
+    fits = X.ndim == 2 and y.ndim == 1 and X.shape[0] == len(y) and min(X.shape) > 0
     return laid_out and fits and y.dtype.kind in "iuf" and bool(np.isfinite(y).all())
 
 

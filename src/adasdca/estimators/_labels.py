@@ -33,8 +33,11 @@ def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
             place = y if told else np.subtract(y, low, dtype=np.intp)
             seen = np.bincount(place) > 0
             classes = (np.flatnonzero(seen) + low).astype(y.dtype)
-            # Without holes their places are those in the range.
-            return classes, place if seen.all() else (np.cumsum(seen) - 1)[place]
+            if seen.all():  # without holes their places are those in the range
+                return classes, place
+            if len(classes) > 2:
+                return classes, (np.cumsum(seen) - 1)[place]
+            return classes, (y == classes[-1]) * 1
     classes = np.unique(y)
     # For two classes a comparison does; the inverse of np.unique would sort all the rows.
     codes = (y == classes[-1]) * 1 if len(classes) == 2 else np.searchsorted(classes, y)
@@ -72,6 +75,8 @@ def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) ->
             f"{type(model).__name__} needs samples of at least two classes, but y holds one class "
             f"only: {classes.tolist()[0]!r}."
         )
+    if weight is None and model.class_weight is None:
+        return None
     mass = np.bincount(codes, weights=weight, minlength=len(classes))
     if (mass <= 0).any():
         lost = classes[mass <= 0].tolist()[0]

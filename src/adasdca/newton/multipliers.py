@@ -198,7 +198,7 @@ class Multipliers:
         blunt = self.exact and self.plain  # Newton steps have failed for digits
         length = widest if self.kinked else self._least(best) if blunt else 0.0
         ready: LinearObjective | None = None
-        if self.kinked:
+        if self.kinked and not self.swift:
             length, ready = self._begin(best, centre, u, length)
             v, b = ready.v, ready.b
         rho = first = self._stiffness(length)
@@ -261,12 +261,12 @@ class Multipliers:
                 best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
             )
             dual = max(dual, found.dual)
-            if stalled and best.certificate.relative_gap <= self.asked:
+            # Steps without end at any length are steps in the noise.
+            noise = ending is not Ending.REACHED
+            if (stalled or (last and noise)) and best.certificate.relative_gap <= self.asked:
                 return best, Ending.REACHED
             if stalled and steps == 0:
                 share *= 0.1  # the bound of a round tells little here: its solution must be finer
-            # Steps without end at any length are steps in the noise.
-            noise = ending is not Ending.REACHED
             fine = steps > 0 or share < FINEST
             idle = idle + 1 if stalled and fine and (last or noise) else 0
             rest = rest + 1 if stalled else 0
