@@ -213,7 +213,8 @@ struct DensePart {
     DensePart(std::int64_t d, std::int64_t factors)
         : columns((d + factors + wide - 1) / wide * wide),
           panel(static_cast<std::size_t>(columns * stride)) {
-        std::fill(panel.begin() + (d + factors) * stride, panel.end(), 0.0);  // the others are written
+        // The others are written.
+        std::fill(panel.begin() + (d + factors) * stride, panel.end(), 0.0);
         std::int64_t blocks = 0;
         each_block([&](std::int64_t, std::int64_t) { ++blocks; });
         sums.assign(static_cast<std::size_t>(blocks * block), 0.0);

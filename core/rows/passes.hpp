@@ -40,8 +40,7 @@ class RowBlocks {
     std::int64_t count;
 
     explicit RowBlocks(const Problem& problem)
-        : count((problem.n + block_rows - 1) / block_rows),
-          problem_(problem) {}
+        : count((problem.n + block_rows - 1) / block_rows), problem_(problem) {}
 
     // f(begin, rows, weights) for every block.
     template <class F>

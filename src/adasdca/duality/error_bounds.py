@@ -170,7 +170,7 @@ class CentredRows:
         least = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min()))) + LOOSE * far
         sides = (0.0,) if loss.is_quadratic else (-1.0, 1.0)
         flat = max(_flat(loss, scores, targets, weight, side, least) for side in sides)
-        return flat + blur + far
+        return float(flat + blur + far)
 
 
 def products_of(X: Any) -> Any:
