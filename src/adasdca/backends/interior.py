@@ -38,9 +38,10 @@ class CpuInterior:
     """
 
     def __init__(self, term: CpuTerm) -> None:
-        self._term, self._intercept = term, term.problem.fit_intercept
-        self._sign: Array
-        self._weight: Array
+        self._term, problem, n = term, term.problem, term.workspace.n
+        self._sign = problem.y if problem.loss.kind == "classification" else np.ones(n)
+        self._weight = np.ones(n) if problem.weight is None else problem.weight
+        self._intercept = problem.fit_intercept
         self._barrier: Barrier
         self._solve: Factor
 
@@ -52,9 +53,6 @@ class CpuInterior:
     def start(self, w: Array, b: float, tau: float) -> Array:
         """Begin at β = 0, or as near to it as may be; return u."""
         problem, loss = self._term.problem, self._term.problem.loss
-        ones = np.ones(self._term.workspace.n)
-        self._sign = problem.y if loss.kind == "classification" else ones
-        self._weight = ones if problem.weight is None else problem.weight
         target = 1.0 if loss.kind == "classification" else problem.y
         gamma = loss.smoothness
         self._barrier = Barrier(self._weight, gamma, target, loss.dead_zone, *loss.domain)

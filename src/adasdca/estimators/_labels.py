@@ -33,11 +33,8 @@ def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
             place = y if told else np.subtract(y, low, dtype=np.intp)
             seen = np.bincount(place) > 0
             classes = (np.flatnonzero(seen) + low).astype(y.dtype)
-            if seen.all():  # without holes their places are those in the range
-                return classes, place
-            if len(classes) > 2:
-                return classes, (np.cumsum(seen) - 1)[place]
-            return classes, (y == classes[-1]) * 1
+            # Without holes their places are those in the range.
+            return classes, place if seen.all() else (np.cumsum(seen) - 1)[place]
     classes = np.unique(y)
     # For two classes a comparison does; the inverse of np.unique would sort all the rows.
     codes = (y == classes[-1]) * 1 if len(classes) == 2 else np.searchsorted(classes, y)
