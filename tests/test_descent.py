@@ -177,14 +177,18 @@ def test_one_step_of_iterations_for_a_parabola(intercept):
 
 @INTERCEPT
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize(("target", "floor"), [(1e-6, 1e-9), (1e-16, 1e-3), (1e-16, 1e-9)])
 @pytest.mark.parametrize("loss", [loss for loss in cases.LOSSES if get_loss(loss).smoothness == 0])
-def test_rounds_in_one_call(loss, weighted, intercept):
-    """As one by one: the duals of a round are the centre of the next while they halve the gap."""
+def test_rounds_in_one_call(loss, target, floor, weighted, intercept):
+    """As one by one: the duals of a round are the centre of the next while they halve the gap.
+
+    No length is below the least one, and a round that has only lost ends where it began.
+    """
     _, _, problem = make_problem(loss, "dense", intercept, weighted, lam=0.01)
     backend, total = LocalBackend(problem), problem.total
     centre, length = np.zeros(len(problem.y)), 0.3
     known = backend.certify(np.zeros(7), 0.0, centre)
-    rule = Rounds(known.gap, 1e-6, 0.03, 1e-9, ((12, 0.01), (24, 0.03), (40, 0.1)))
+    rule = Rounds(known.gap, target, 0.03, floor, ((12, 0.01), (24, 0.03), (40, 0.1)))
 
     def begin(v, b, value):
         term = backend.term(length, centre)
@@ -195,24 +199,32 @@ def test_rounds_in_one_call(loss, weighted, intercept):
     at_once = begin(np.zeros(7), 0.0, known.primal * total)
     at_once.rounds = rule
     ending, steps = minimise(at_once, enough, FOREVER, 40)
+    found = objective.v, objective.b, centre
     while True:
         last = minimise(objective, enough, FOREVER, 40)
         taken += last[1]
         proof = backend.certify(objective.v, objective.b, objective.term.duals())
         factor = next((factor for most, factor in rule.factors if last[1] <= most), 0.0)
         reached = proof.gap <= max(rule.target * proof.primal, 2.0 * proof.rounding)
-        if reached or proof.gap >= 0.5 * known.gap or factor * length < rule.floor:
+        if proof.gap < known.gap:
+            found = objective.v, objective.b, objective.term.duals()
+        if reached or not factor or proof.gap >= 0.5 * known.gap or length <= floor:
             break
-        known, length, centre = proof, factor * length, objective.term.duals()
+        known, length, centre = proof, max(factor * length, floor), objective.term.duals()
         least = rule.share * known.gap, 0.1 * rule.target * known.primal, 0.1 * known.rounding
         enough = max(least) * total
         objective = begin(objective.v, objective.b, known.primal * total)
-    assert (ending, steps) == last
-    assert at_once._solve.paid == taken
-    assert at_once.length == pytest.approx(length)
-    np.testing.assert_allclose(at_once.v, objective.v, atol=1e-7)
-    assert at_once.b == pytest.approx(objective.b, abs=1e-7)
-    np.testing.assert_allclose(at_once.term.duals(), objective.term.duals(), atol=1e-5)
+    assert ending is last[0]
+    if ending is Ending.REACHED:  # what rounding hides is chance
+        assert steps == last[1]
+        assert at_once._solve.paid == taken
+        assert at_once.length == pytest.approx(length)
+    np.testing.assert_allclose(at_once.v, found[0], atol=1e-7)
+    assert at_once.b == pytest.approx(found[1], abs=1e-7)
+    np.testing.assert_allclose(at_once.term.duals(), found[2], atol=1e-5)
+    least = min(known, proof, key=lambda each: each.gap)
+    last = backend.certify(at_once.v, at_once.b, at_once.term.duals())
+    assert last.gap <= 2.0 * least.gap + 4.0 * least.rounding
 
 
 def test_rounds_are_of_all_rows():

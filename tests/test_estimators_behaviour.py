@@ -254,7 +254,7 @@ def test_threads_are_limited_from_outside():
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["", "sparse"])
 def test_rows_are_checked_once(sparse, monkeypatch):
-    """However many models a fit has; scikit-learn's checks do not see a plain array either."""
+    """However many models a fit has; scikit-learn's checks do not see plain rows either."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 4))
     labels, targets = np.arange(60) % 3, rng.normal(size=60)
@@ -262,9 +262,8 @@ def test_rows_are_checked_once(sparse, monkeypatch):
     name, seen = "inspect_csr" if sparse else "inspect_dense", []
     inspect = getattr(data._core, name)
     monkeypatch.setattr(data._core, name, lambda *args: (seen.append(1), inspect(*args))[1])
-    if not sparse:
-        monkeypatch.setattr(_input, "validate_data", None)
-    AdaSDCAClassifier(loss="hinge", random_state=0).fit(rows, labels)
+    monkeypatch.setattr(_input, "validate_data", None)
+    AdaSDCAClassifier(loss="hinge", random_state=0).fit(rows, labels).predict(rows)
     assert len(seen) == 1
     AdaSDCARegressor(random_state=0).fit(rows, targets)
     assert len(seen) == 2

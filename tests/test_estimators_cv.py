@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import log_loss, make_scorer, mean_pinball_loss
+from sklearn.metrics import (
+    accuracy_score,
+    log_loss,
+    make_scorer,
+    mean_pinball_loss,
+    r2_score,
+)
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 
 from adasdca import (
@@ -17,6 +23,7 @@ from adasdca import (
     AdaSDCARegressorCV,
     PathDisplay,
 )
+from adasdca.estimators._cv import accuracy, determination
 from bundled import cancer, diabetes, iris
 
 GRID = [0.001, 0.01, 0.1, 1.0]
@@ -38,6 +45,22 @@ def test_scores_are_those_of_fits_one_by_one():
     np.testing.assert_allclose(search.coef_, refit.coef_, atol=1e-4)
     assert search.converged_
     assert search.dual_gap_ <= 1e-10 * search.certificate_.primal
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_default_scores_are_scikit_learns(weighted):
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(size=30) if weighted else None
+    labels, found = rng.choice(["a", "b", "c"], size=(2, 30))
+    same = accuracy_score(labels, found, sample_weight=weight)
+    assert accuracy(labels, found, weight) == pytest.approx(same)
+    y = rng.normal(size=(30, 4))
+    y[:, 2:] = 3.0
+    told = y + 0.3 * rng.normal(size=y.shape)
+    told[:, 3] = 3.0  # a constant that is found, and one that is not
+    for k in (slice(None), 0, 2, 3):
+        same = r2_score(y[:, k], told[:, k], sample_weight=weight)
+        assert determination(y[:, k], told[:, k], weight) == pytest.approx(same)
 
 
 @pytest.mark.parametrize("model", [AdaSDCARegressorCV, AdaSDCAClassifierCV])

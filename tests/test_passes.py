@@ -1,5 +1,7 @@
 """Passes over all rows against SciPy's products."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -98,6 +100,9 @@ def test_scores_come_with_the_farthest_row(n, dtype):
         for rows in (X, sp.csr_array(X))
     ]
     assert error[0] == pytest.approx(error[1], rel=1e-6)
+    for rows, count in itertools.product((X, sp.csr_array(X)), (n, 7)):
+        some = exact[:: -(-n // count)].mean(axis=0)
+        np.testing.assert_allclose(RowProducts(rows).mean_of_some(count), some, rtol=1e-12)
     cloud = CentredRows(X)
     cloud.intercept_error(y, None, Squared(), w, 0.25, 1e-3)
     assert cloud.longest >= np.linalg.norm(exact, axis=1).max()

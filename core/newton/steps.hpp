@@ -167,36 +167,45 @@ class NewtonSteps {
     }
 
     // The same round by round: the duals of one are the centre of the next, whose length is
-    // shorter. Only while each halves the gap that they certify: what else there is to do is the
-    // caller's to say. `steps` are those of the last round, `taken` those of all.
+    // shorter, down to the least one. Only while each halves the gap that they certify: what else
+    // there is to do is the caller's to say. `steps` are those of the last round, `taken` those of
+    // all.
     NewtonEnding run_rounds(double enough, std::int64_t most, const RoundRule& rule,
                             std::int64_t& steps, std::int64_t& taken) {
         const Problem& problem = *it_.problem;
-        double gap = rule.gap;
+        double gap = rule.gap, b = 0;
+        std::vector<double> v;  // and b, and the centre: where the round before has ended
+        Buffer<double> duals;
         taken = 0;
         while (true) {
             const NewtonEnding ending = run(enough, 0.0, most, steps);
             taken += steps;
             const auto next = std::find_if(rule.factors.begin(), rule.factors.end(),
                                            [&](const auto& pair) { return steps <= pair.first; });
-            if (ending != NewtonEnding::reached || next == rule.factors.end()) return ending;
-            const double length = next->second * rounding_.length;
-            centre_.assign(at_.beta, at_.beta + n_);
+            duals.assign(at_.beta, at_.beta + n_);
             if (terms_.intercept)
-                balance_sides(problem, sides_of(problem, at_.beta), at_.beta, centre_.data());
+                balance_sides(problem, sides_of(problem, at_.beta), at_.beta, duals.data());
             score(it_, at_.v, change_.data(), threads_, calm_);
             const Certified found =
-                certify(it_, change_.data(), at_.b, at_.v, centre_.data(), threads_, calm_);
+                certify(it_, change_.data(), at_.b, at_.v, duals.data(), threads_, calm_);
+            if (!v.empty() && !(found.gap < gap)) {  // what is not finite is not less
+                std::copy(v.begin(), v.end(), at_.v);
+                std::copy(centre_.begin(), centre_.end(), at_.beta);
+                at_.b = b;
+            }
             const double goal = rule.target * found.primal;
-            // (What is not finite is not less.)
-            if (!(found.gap < 0.5 * gap) || found.gap <= std::max(goal, 2.0 * found.rounding) ||
-                length < rule.floor)
+            if (ending != NewtonEnding::reached || next == rule.factors.end() ||
+                !(found.gap < 0.5 * gap) || found.gap <= std::max(goal, 2.0 * found.rounding) ||
+                rounding_.length <= rule.floor)
                 return ending;
             gap = found.gap;
             enough = problem.total * std::max({rule.share * gap, 0.1 * goal, 0.1 * found.rounding});
             at_.value = problem.total * found.primal;
-            std::copy_n(at_.beta, n_, centre_.begin());
-            rounding_ = {length, centre_.data()};
+            v.assign(at_.v, at_.v + d_);
+            b = at_.b;
+            std::copy_n(at_.beta, n_, duals.data());
+            centre_.swap(duals);
+            rounding_ = {std::max(next->second * rounding_.length, rule.floor), centre_.data()};
         }
     }
 

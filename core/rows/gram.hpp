@@ -212,7 +212,9 @@ struct DensePart {
 
     DensePart(std::int64_t d, std::int64_t factors)
         : columns((d + factors + wide - 1) / wide * wide),
-          panel(static_cast<std::size_t>(columns * stride), 0.0) {
+          panel(static_cast<std::size_t>(columns * stride)) {
+        // The others are written.
+        std::fill(panel.begin() + (d + factors) * stride, panel.end(), 0.0);
         std::int64_t blocks = 0;
         each_block([&](std::int64_t, std::int64_t) { ++blocks; });
         sums.assign(static_cast<std::size_t>(blocks * block), 0.0);
@@ -306,11 +308,13 @@ inline bool gram(const Iterate& it, const GramColumns& columns, const GramTerms&
         constexpr bool dense = !requires { rows[0].columns; };
         using Part = std::conditional_t<dense, DensePart, GramPart>;
         // Not on the threads, where want of memory would end the process.
-        std::vector<Part> part;
-        if constexpr (dense)
-            part.assign(static_cast<std::size_t>(parts), Part(d, terms.factors));
-        else
-            part.assign(static_cast<std::size_t>(parts), Part(columns, terms.factors));
+        std::vector<Part> part;  // made in place: a copy takes as long as the sums of 100 rows
+        part.reserve(static_cast<std::size_t>(parts));
+        for (std::int64_t k = 0; k < parts; ++k)
+            if constexpr (dense)
+                part.emplace_back(d, terms.factors);
+            else
+                part.emplace_back(columns, terms.factors);
         for_each_piece(parts, used, token, [&](std::int64_t k) {
             double* to = k == 0 ? out : rest.data() + (k - 1) * size;
             double* sums = k == 0 ? side : to + matrix;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -39,9 +40,7 @@ class RowBlocks {
     std::int64_t count;
 
     explicit RowBlocks(const Problem& problem)
-        : count((problem.n + block_rows - 1) / block_rows),
-          problem_(problem),
-          ones_(problem.weight ? 0 : static_cast<std::size_t>(block_rows), 1.0) {}
+        : count((problem.n + block_rows - 1) / block_rows), problem_(problem) {}
 
     // f(begin, rows, weights) for every block.
     template <class F>
@@ -49,13 +48,17 @@ class RowBlocks {
         for_each_piece(count, threads, token, [&](std::int64_t k) {
             const std::int64_t begin = k * block_rows;
             f(begin, std::min(problem_.n - begin, block_rows),
-              problem_.weight ? problem_.weight + begin : ones_.data());
+              problem_.weight ? problem_.weight + begin : ones.data());
         });
     }
 
   private:
+    static constexpr std::array<double, block_rows> ones = [] {
+        std::array<double, block_rows> all{};
+        all.fill(1.0);
+        return all;
+    }();
     const Problem& problem_;
-    std::vector<double> ones_;
 };
 
 // Nanoseconds of a pass over the rows, roughly.

@@ -30,7 +30,7 @@ class StopToken {
     }
 
     bool stop() {
-        if (stopped()) return true;
+        if (stopped() || (!limited_ && !question_)) return stopped();
         const auto now = Clock::now();
         if (limited_ && now >= deadline_) stopped_ = true;
         if (std::this_thread::get_id() == owner_ && question_ && now >= next_) {

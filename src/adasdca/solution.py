@@ -103,7 +103,7 @@ class History:
     @classmethod
     def of(cls, records: list[Record]) -> History:
         """Gather records into columns."""
-        return cls(*(np.array(column) for column in zip(*records, strict=True)))
+        return cls(*map(np.array, zip(*records, strict=True)))
 
     @property
     def relative_gap(self) -> Array:

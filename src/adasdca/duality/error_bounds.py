@@ -27,6 +27,9 @@ Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)
 #: Rows whose mean is the centre.
 CENTRE = 256
+#: What the flat part of F adds at least, in units of what the radius adds: a finer search for it
+#: passes over the rows up to twenty times (20,640 x 8, hinge: 0.8 -> 0.2 ms).
+LOOSE = 0.01
 #: More than the length of any row whose squares are too small for doubles.
 TINY = 1e-150
 
@@ -94,7 +97,9 @@ class Region:
             lengths, computed = rows.lengths_about(self.centre)
             lengths += TINY
             distance = bound_distances(lengths, computed, self.centre)
-        blur = rounding(lengths[:, None], coef, intercept)
+        # (np.linalg.norm takes five times as long on a few features.)
+        norms = np.sqrt(np.einsum("kj,kj->k", coef, coef))
+        blur = rounding(lengths[:, None] * norms + np.abs(intercept), coef.shape[1])
         return np.asarray(distance[:, None] * self.radius + self.slack + blur)
 
 
@@ -158,11 +163,14 @@ class CentredRows:
     ) -> float:
         """Bound the error of the intercept of a certified model at the centre."""
         scores = self._scores(coef, intercept)
-        blur = float(rounding(self.longest, coef[None], intercept)[0])
-        least = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min())))
+        blur = rounding(self.longest * _length(coef) + abs(intercept), len(coef))
+        far = radius * self.reach
+        if not math.isfinite(far):
+            return math.inf
+        least = 1e-10 * (1.0 + max(float(scores.max()), -float(scores.min()))) + LOOSE * far
         sides = (0.0,) if loss.is_quadratic else (-1.0, 1.0)
         flat = max(_flat(loss, scores, targets, weight, side, least) for side in sides)
-        return flat + blur + radius * self.reach
+        return float(flat + blur + far)
 
 
 def products_of(X: Any) -> Any:
@@ -184,11 +192,9 @@ def _length(x: Array) -> float:
     return math.sqrt(float(x @ x))
 
 
-def rounding(lengths: Any, coef: Array, intercept: Any) -> Array:
-    """Bound the rounding of scores x·w + b of rows of these lengths."""
-    # (np.linalg.norm takes five times as long on a few features.)
-    size = lengths * np.sqrt(np.einsum("kj,kj->k", coef, coef)) + np.abs(intercept)
-    return np.asarray(2.0 * EPS * (coef.shape[1] + 2) * size)
+def rounding(size: Any, d: int) -> Any:
+    """Bound the rounding of scores x·w + b of d features, of the size ‖x‖‖w‖ + |b|."""
+    return 2.0 * EPS * (d + 2) * size
 
 
 def _flat(

@@ -27,6 +27,7 @@ from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import logger, with_callbacks
 from adasdca.methods import get_method
 from adasdca.predictor import POWERS, Forecast, Track
+from adasdca.problem.device_rows import to_numpy
 
 Array = NDArray[np.float64]
 S = TypeVar("S", bound="Search")
@@ -217,8 +218,9 @@ class Search:
         except KeyboardInterrupt:
             if not hasattr(final, "certificate_"):
                 raise
+        given = final.get_params(deep=False)
         for name, value in vars(final).items():
-            if name not in final.get_params(deep=False) and name != "_skl_callbacks":
+            if name not in given and name != "_skl_callbacks":
                 setattr(self, name, value)
         if context is not None:
             context.call_on_fit_task_end(
@@ -259,7 +261,7 @@ class Search:
             context.call_on_fit_task_begin(estimator=self)
         outlook = Outlook(model)
         for c in cs.tolist():
-            model.set_params(C=c)
+            model.C = c
             outlook.prepare(c)
             _fit_under(context, None, "C", self, model, X_train, y_train, weight_train)
             outlook.learn(c, X_train.shape)
@@ -365,9 +367,25 @@ def _fit_under(
         task.call_on_fit_task_end(estimator=owner, X=X, y=y)
 
 
+def accuracy(y: Any, found: Any, weight: Array | None) -> float:
+    """Return scikit-learn's accuracy, whose checks take longer than a small fit."""
+    return float(np.average(found == y, weights=weight))
+
+
+def determination(y: Any, found: Any, weight: Array | None) -> float:
+    """Return scikit-learn's R², the mean of those of all targets, likewise."""
+    rest = np.average((y - found) ** 2, axis=0, weights=weight)
+    spread = np.average((y - np.average(y, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
+    share = np.where(spread > 0, rest / np.where(spread > 0, spread, 1.0), rest > 0)
+    return float(1.0 - share.mean())
+
+
 def _score(scoring: Any, model: Any, X: Any, y: Any, weight: Any) -> float:
     """Score a model, with the sample weights if there are any and the score takes them."""
     if scoring is None:
+        judge = accuracy if is_classifier(model) else determination
+        if len(y) > 1:  # scikit-learn has something to say about one row
+            return judge(y, to_numpy(model.predict(X)), weight)
         return float(model.score(X, y, sample_weight=weight))
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
     function = getattr(scorer, "_score_func", scorer)

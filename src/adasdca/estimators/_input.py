@@ -19,17 +19,23 @@ Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
 
 
-def _as_wanted(X: Any, y: Any) -> bool:
+def _is_plain(X: Any) -> bool:
     """Whether scikit-learn's checks, which take as long as a small solve, would change nothing.
 
-    That is so for plain arrays of the right kinds and shapes. All else is left to these checks.
+    That is so for plain arrays and CSR matrices of the right kinds. All else is left to these checks.
     """
-    if type(X) is not np.ndarray or type(y) is not np.ndarray:
+    values = X.data if sp.issparse(X) and X.format == "csr" else X
+    if type(values) is not np.ndarray or X.ndim != 2 or min(X.shape) == 0:
         return False
-    flags = X.flags
-    laid_out = X.dtype in FLOATS and X.dtype.isnative and flags.c_contiguous and flags.aligned
-    fits = X.ndim == 2 and y.ndim == 1 and len(X) == len(y) and X.size > 0
-    return laid_out and fits and y.dtype.kind in "iuf" and bool(np.isfinite(y).all())
+    flags, dtype = values.flags, values.dtype
+    return dtype in FLOATS and dtype.isnative and flags.c_contiguous and flags.aligned
+
+
+def _are_plain(X: Any, y: Any) -> bool:
+    """Whether they would change nothing about the rows, and accept the targets."""
+    if not _is_plain(X) or type(y) is not np.ndarray or y.shape != X.shape[:1]:
+        return False
+    return y.dtype.kind in "iuf" and bool(np.isfinite(y).all())
 
 
 class CheckedInput:
@@ -45,7 +51,7 @@ class CheckedInput:
         """
         if is_on_device(X):
             return checked_on_device(self, X, y, **options)
-        if not finite and _as_wanted(X, y):
+        if not finite and _are_plain(X, y):
             self.n_features_in_: int = X.shape[1]
             vars(self).pop("feature_names_in_", None)
             return X, y
@@ -81,6 +87,10 @@ class CheckedInput:
         check_is_fitted(self)
         if is_on_device(X):
             return products_with(device_rows(self, X, reset=False))
+        known = not hasattr(self, "feature_names_in_") and _is_plain(X)
+        known = known and X.shape[1] == self.n_features_in_
+        if known and np.isfinite(X.data if sp.issparse(X) else X).all():
+            return RowProducts(X)
         refuse_masked(X, "X")
         rows = validate_data(
             self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False

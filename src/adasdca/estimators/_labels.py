@@ -68,6 +68,8 @@ class OneAgainstOthers(Sequence[Array]):
 
 def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) -> Array | None:
     """Return sample weights times class weights."""
+    if weight is None and model.class_weight is None and len(classes) > 1:
+        return None
     factor = class_factors(model, classes, np.bincount(codes, weight, minlength=len(classes)))
     if factor is None:
         return weight

@@ -44,8 +44,8 @@ class DenseRows:
     @cached_property
     def middle(self) -> Array:
         """About the mean of the rows."""
-        every = -(-len(self.values) // MIDDLE)
-        return np.asarray(self.values[::every].mean(axis=0, dtype=np.float64))
+        some = self.values[:: -(-len(self.values) // MIDDLE)]
+        return np.asarray(some.sum(axis=0, dtype=np.float64) / len(some))
 
     def take_columns(self, chosen: NDArray[np.intp]) -> DenseRows:
         """Copy some of the columns."""

@@ -88,8 +88,13 @@ class RowProducts:
 
     def mean_of_some(self, count: int) -> Array:
         """Return the mean of so many rows at most, which are equally far from each other."""
-        some = self._X[:: -(-self.shape[0] // count)]
-        return np.asarray(some.mean(axis=0, dtype=np.float64)).ravel()
+        every = -(-self.shape[0] // count)
+        some = self._X[::every] if every > 1 else self._X
+        if self._sparse:  # (in a tenth of the time that the sum of a matrix takes)
+            total = np.bincount(some.indices, weights=some.data, minlength=self.shape[1])
+        else:
+            total = some.sum(axis=0, dtype=np.float64)
+        return np.asarray(total / some.shape[0])
 
     def _scores(self, rows: Any, w: Array) -> Array:
         # BLAS is faster with the long side last.
