@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import cases
 from adasdca import solve
@@ -163,3 +164,17 @@ def test_which_features_the_duals_move_first(options, towards):
     # Columns of zeros never move.
     squares[order[moved]] = 0.0
     assert order[moved] not in _choose(g, w, u, np.zeros(200), squares, 100)
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared_epsilon_insensitive", "huber", "absolute"])
+@pytest.mark.parametrize("ratio", [0.5, 1.0])
+def test_times_beside_many_groups(loss, ratio):
+    """One-hot groups and seconds since 1970: what sets leave, sums in twice the digits show."""
+    rng = np.random.default_rng(7)
+    n, groups = 900, 520
+    group, far = rng.integers(groups, size=n), 1.5e10 * (1 + 0.1 * rng.random(n))
+    one_hot = sp.csr_array((np.ones(n), (np.arange(n), group)), shape=(n, groups))
+    X = sp.hstack([one_hot, sp.csr_array(far[:, None])], format="csr")
+    y = 10 * rng.normal(size=groups)[group] + rng.normal(size=n) + 1000
+    problem = {"loss": loss, "lam": 1e-2, "l1_ratio": ratio, "fit_intercept": True}
+    assert solve(X, y, **problem, tol=1e-7, random_state=0).converged

@@ -132,4 +132,26 @@ void bind_classes(nb::module_& m) {
     bind_csr<double, std::int64_t>(cls);
     bind_products<float>(cls);
     bind_products<double>(cls);
+    cls.def(
+        "gather_exactly",
+        [](const ClassRows& rows, Grid<double> r, Vector<std::int64_t> spare, Lines<double> out,
+           Output sums) {
+            const std::int64_t lanes = lanes_of(r, rows.n, "r");
+            expect(lanes_of(out, rows.d, "out") == lanes &&
+                       static_cast<std::int64_t>(sums.size()) == lanes,
+                   "blocks must be equally wide");
+            expect(static_cast<std::int64_t>(spare.size()) == rows.n, "spare: one entry per row");
+            for (const auto k : view(spare)) expect(k >= 0 && k < lanes, "spare: no such class");
+            released(1e18, [&](StopToken& token) {
+                std::visit(
+                    [&](const auto& x) {
+                        gather_exactly(x, r.data(), spare.data(), lanes, out.data(), sums.data(),
+                                       token);
+                    },
+                    rows.matrix);
+            });
+        },
+        "r"_a.noconvert(), "spare"_a, "out"_a.noconvert(), "sums"_a.noconvert(),
+        "Write sum_i x_i^T r_i and sum_i r_i in twice the digits, rows without their centre; the "
+        "place `spare` of r_i is what the others leave of 0.");
 }

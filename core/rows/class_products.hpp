@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "math/exact.hpp"
 #include "rows/problem.hpp"
 
 namespace adasdca {
@@ -197,6 +198,44 @@ void class_products(const DenseMatrix<T>& x, const double* centre, const ClassBl
         else
             std::copy(s, s + rows * lanes, b.scores + first * lanes);
     }
+}
+
+template <class T, class F>
+void for_each_entry_of(const DenseMatrix<T>& x, std::int64_t i, F&& f) {
+    for (std::int64_t j = 0; j < x.d; ++j) f(j, static_cast<double>(x.values[i * x.d + j]));
+}
+template <class T, class Index, class F>
+void for_each_entry_of(const CsrMatrix<T, Index>& x, std::int64_t i, F&& f) {
+    for (std::int64_t e = x.start[i]; e < x.start[i + 1]; ++e)
+        f(static_cast<std::int64_t>(x.columns[e]), static_cast<double>(x.values[e]));
+}
+
+// sum_i x_i^T r_i and sum_i r_i in twice the digits. Every r_i adds up to 0 without any rounding:
+// what is in the place `spare` of it is taken to be what the others leave.
+template <class Matrix>
+void gather_exactly(const Matrix& x, const double* r, const std::int64_t* spare, std::int64_t lanes,
+                    double* out, double* sums, StopToken& token) {
+    const auto size = static_cast<std::size_t>(lanes);
+    std::vector<Twofold> lines(static_cast<std::size_t>(x.d) * size), total(size), line(size);
+    for (std::int64_t i = 0; i < x.n; ++i) {
+        if (i % 256 == 0 && token.stop()) return;
+        Twofold left;
+        for (std::int64_t l = 0; l < lanes; ++l) {
+            line[l] = {r[i * lanes + l], 0.0};
+            if (l != spare[i]) left.add(-line[l].sum);
+        }
+        line[spare[i]] = left;
+        for (std::int64_t l = 0; l < lanes; ++l) total[l] += line[l];
+        for_each_entry_of(x, i, [&](std::int64_t j, double value) {
+            Twofold* to = lines.data() + j * lanes;
+            for (std::int64_t l = 0; l < lanes; ++l) {
+                to[l].add_product(line[l].sum, value);
+                to[l].rest += line[l].rest * value;
+            }
+        });
+    }
+    for (std::int64_t k = 0; k < x.d * lanes; ++k) out[k] = lines[k].value();
+    for (std::int64_t l = 0; l < lanes; ++l) sums[l] = total[l].value();
 }
 
 // Call f with the number of lanes, as a constant if it is small.

@@ -1,3 +1,3 @@
 """The interface of the core that these sources are for; written by `make stubs`."""
 
-DIGEST = "f099060b"
+DIGEST = "9873ac76"

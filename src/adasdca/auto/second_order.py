@@ -194,7 +194,8 @@ class SecondOrder:
                 start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
                 self._path.again(self._gone, start)
         hard = self.plain if self.smooth else not last and self._rounds_are_hard(survey)
-        if not self.plain and self.costs.facts.d >= self.policy.working_set:
+        # Sums in twice the digits are those of all features.
+        if not (self.plain or self.exact) and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
                 costs = Costs(facts, self.problem.loss)

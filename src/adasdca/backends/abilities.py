@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, RowTerm
+from adasdca.backends.base import Derivatives
 
 Array = NDArray[np.float64]
 
@@ -19,12 +19,12 @@ def _is_able(kind: type, protocol: Any) -> bool:
     return all(hasattr(kind, name) for name in members)
 
 
-def able(term: RowTerm, protocol: Any) -> Any:
-    """Return the term if it has what a protocol below asks for, None if not.
+def able(term: Any, protocol: Any) -> Any:
+    """Return the term, or rows, if it has what a protocol below asks for, None if not.
 
     It is asked once for each type: up to Python 3.11 `isinstance` takes 10 µs to tell.
     """
-    return term if _is_able(type(term), protocol) else None
+    return term if _is_able(term.__class__, protocol) else None
 
 
 class Preconditioned(NamedTuple):

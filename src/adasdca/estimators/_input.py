@@ -22,7 +22,7 @@ FLOATS = [np.float64, np.float32]
 def _is_plain(X: Any) -> bool:
     """Whether scikit-learn's checks, which take as long as a small solve, would change nothing.
 
-    That is so for plain arrays and CSR matrices of the right kinds. All else is left to these checks.
+    That is so for plain arrays and CSR matrices of the right kinds. All else is left to them.
     """
     values = X.data if sp.issparse(X) and X.format == "csr" else X
     if type(values) is not np.ndarray or X.ndim != 2 or min(X.shape) == 0:

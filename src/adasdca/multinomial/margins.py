@@ -296,6 +296,17 @@ class DualPoint:
         """Return Σ_i α_i x_iᵀ."""
         return self.problem.rows.combined(self.alpha)
 
+    def combined_exactly(self, losses: RowLosses) -> tuple[Array, Array]:
+        """Return Σ_i α_i x_iᵀ and Σ_i α_i in twice the digits, for rows that are `ExactRows`.
+
+        Of each α_i, which adds up to 0, the entry of the likeliest class is what the others leave:
+        stored, all of them would be rounded.
+        """
+        found: tuple[Array, Array] = self.problem.rows.combined_exactly(  # type: ignore[attr-defined]
+            self.alpha, losses.at.p.argmax(axis=0)
+        )
+        return found
+
     def gather(self) -> Array:
         """Return α in this process."""
         return np.asarray(to_host(self.alpha))

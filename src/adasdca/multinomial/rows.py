@@ -79,6 +79,13 @@ class ClassRows(Protocol):
         """
 
 
+class ExactRows(Protocol):
+    """Rows whose sums can be taken in twice the digits."""
+
+    def combined_exactly(self, values: Any, spare: Any) -> tuple[Array, Array]:
+        """Return Σ_i v_i x_iᵀ and Σ_i v_i; the class `spare` of v_i has what others leave of 0."""
+
+
 class LocalRows(RowProducts):
     """The `ClassRows` of this process."""
 
@@ -124,6 +131,10 @@ class LocalRows(RowProducts):
             return out
         self.passes += 1
         return self._in_blocks.classes(self._in_blocks.gather(values))
+
+    def combined_exactly(self, values: Array, spare: NDArray[np.intp]) -> tuple[Array, Array]:
+        self.passes += 1
+        return self._in_blocks.gather_exactly(values, spare)
 
     def sum(self, values: Array, weight: Array | None) -> float:
         return float(values.sum() if weight is None else weight @ values)
