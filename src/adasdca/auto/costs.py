@@ -30,6 +30,9 @@ FEW = 64
 #: Rows a feature, least and most, whose curvature is enough for a Newton step where it changes
 #: smoothly: such steps are as many as full ones, or two more (cov1 logistic: 299 -> 200 ms).
 SAMPLE = 300, 600
+#: The share of a matrix of dense rows, and of its factor, that they take in single precision, and the
+#: iterations that it then preconditions (30 such problems: 1 to 3; C = 100 on raw pixels: 14).
+SINGLE, REFINING = 0.5, 2.0
 #: Passes over the rows that conjugate gradients take for a step, if nothing better is known.
 ITERATIONS = 160.0
 
@@ -151,9 +154,13 @@ class Costs:
             prices["rows"] = new + steps * step
         return prices
 
-    def by_features(self, active: int) -> float:
+    def by_features(self, active: int, rough: bool = True) -> float:
         """Price the equations of a step by features, with so many rows of curvature."""
-        return min(active, self.sample or active) * self.gram_row + self.factor(self.facts.d)
+        facts = self.facts
+        price = min(active, self.sample or active) * self.gram_row + self.factor(facts.d)
+        if rough and facts.dense and facts.batch == 1 and facts.d > FEW:
+            price = SINGLE * price + REFINING * self.iteration
+        return price
 
     def step(self, active: int) -> float:
         """Price a Newton step beside its equations, on a set of rows with so many of curvature.
@@ -168,6 +175,8 @@ class Costs:
         n = self.facts.n
         prices = self.equations(1.0, n, n, ridge)
         prices.pop("iterations", None)
+        if "features" in prices:
+            prices["features"] = self.by_features(n, rough=False)
         # The steps that a factorisation serves are passes, and hundreds of vectors of n numbers,
         # of d too where coefficients have bounds or kinks (50,000 x 22: 0.6 us a row).
         variables = n if ridge else n + self.facts.d

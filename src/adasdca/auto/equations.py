@@ -128,7 +128,7 @@ class EquationChoice:
         if by_rows is not None:
             return by_rows(*equations[:4], deadline)
         if way == "features":
-            return solve_by_features(term, equations, deadline)
+            return solve_by_features(term, equations, deadline, self.exact)
         # Iterations may cost as much as the other ways do, and no more.
         other = min((price for name, price in prices.items() if name != way), default=math.inf)
         most = other / (self.steps * self.costs.iteration)

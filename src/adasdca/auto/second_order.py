@@ -16,13 +16,11 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.policy import Policy
-from adasdca.backends.base import Backend, Facts
+from adasdca.backends.abilities import RoughEquations, able
+from adasdca.backends.base import Backend, Facts, Gram, RowTerm
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
-from adasdca.newton.equations import (
-    Equations,
-    solve_formed,
-)
+from adasdca.newton.equations import Equations, Step, solve_formed
 from adasdca.newton.interior import EXPECTED, CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
@@ -229,18 +227,32 @@ class SecondOrder:
         self._jumped = True
         problem, term = self.problem, backend.term()
         term.go(survey.coef, survey.intercept)
-        formed = term.gram(problem.fit_intercept, deadline, combined=True)
-        if formed is None:
+        rough: RoughEquations | None = able(term, RoughEquations)
+        step = None
+        if rough is not None:
+            formed = rough.rough_gram(problem.fit_intercept, deadline, combined=True)
+            step = formed and self._step_of(formed, term, survey, deadline)
+        if step is None:
+            formed = term.gram(problem.fit_intercept, deadline, combined=True)
+            step = formed and self._step_of(formed, term, survey, deadline)
+        if step is None:
             return False
+        dv, db = step
+        backend.place(None, survey.coef + dv, survey.intercept + db)
+        self.exhausted = False
+        return True
+
+    def _step_of(
+        self, formed: Gram, term: RowTerm, survey: Survey, deadline: float
+    ) -> Step | None:
+        problem = self.problem
         assert formed.combined is not None
         stiff = problem.mu * problem.regularizer.curvature
         right = formed.combined - stiff * survey.coef
         balance = term.balance if problem.fit_intercept else 0.0
-        equations = Equations(stiff, right, balance, problem.fit_intercept)
-        dv, db = solve_formed(formed, equations)
-        backend.place(None, survey.coef + dv, survey.intercept + db)
-        self.exhausted = False
-        return True
+        value = survey.primal * problem.total
+        equations = Equations(stiff, right, balance, problem.fit_intercept, value=value)
+        return solve_formed(formed, equations, deadline, LEFT * self.tol)
 
     def _newton(
         self,

@@ -19,7 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.abilities import EquationIterator, Preconditioned, able
+from adasdca.backends.abilities import (
+    EquationIterator,
+    Preconditioned,
+    RoughEquations,
+    able,
+)
 from adasdca.backends.base import Gram, RowTerm, to_host
 from adasdca.backends.blas import cholesky
 
@@ -38,8 +43,9 @@ GAIN, FINE = 0.5, 0.005
 COARSE = 0.5
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
-#: The share that they leave where a sample of the rows preconditions them, and their most then.
-REFINED, MOST_REFINED = 1e-6, 40
+#: The share that they leave where a matrix near the one that is meant preconditions them, and their
+#: most then. That of single precision saves as much as one of them for so many features.
+REFINED, MOST_REFINED, SAVED = 1e-6, 40, 20
 #: The least share of the diagonal that is left of it where the intercept is eliminated.
 ROUNDED = 1e-10
 #: A matrix that is singular to rounding gets this share of its diagonal more, then 100 times it.
@@ -79,45 +85,87 @@ class Equations(NamedTuple):
 Step = tuple[Array, float]
 #: A linear map of two unknowns.
 Map = Callable[[Array, Any], tuple[Array, Any]]
+#: Told what is left of the right-hand sides, and how far ½(x, y)·A(x, y) − right·(x, y) has fallen,
+#: says whether that will do.
+Enough = Callable[[Array, Any, float], bool]
 
 
-def solve_by_features(term: RowTerm, equations: Equations, deadline: float) -> Step | None:
+def solve_by_features(
+    term: RowTerm, equations: Equations, deadline: float, exact: bool = False
+) -> Step | None:
     """Factorise the matrix of the features; None if time ran out."""
+    rough: RoughEquations | None = None if exact else able(term, RoughEquations)
+    if rough is not None:
+        formed = rough.rough_gram(equations.intercept, deadline, equations.sample)
+        found = formed and solve_formed(formed, equations, deadline)
+        if found is not None or time.perf_counter() >= deadline:
+            return found
     formed = term.gram(equations.intercept, deadline, equations.sample)
     return None if formed is None else solve_formed(formed, equations, deadline)
 
 
-def solve_formed(formed: Gram, equations: Equations, deadline: float = math.inf) -> Step:
+def solve_formed(
+    formed: Gram, equations: Equations, deadline: float = math.inf, share: float = 0.0
+) -> Step | None:
     """Factorise a matrix of the features, damped where it is singular to rounding.
 
-    That of a sample is a preconditioner: conjugate gradients solve with the one that is meant.
+    One that is near the one that is meant is a preconditioner for conjugate gradients with that.
+    They end, too, where no more than this share of a quadratic function's value is left to gain.
+    None if one of few digits was not enough.
     """
     matrix, column, mass = formed.matrix, formed.column, formed.mass
-    right = to_host(equations.right)
+    right, diagonal, value = to_host(equations.right), equations.diagonal, equations.value
     if mass > 0:
         right = right - column * (equations.balance / mass)
-    dv = None if formed.product is None else _refined(formed, equations.diagonal, right, deadline)
+        value -= 0.5 * equations.balance**2 / mass
+    single = isinstance(matrix, np.ndarray) and matrix.dtype == np.float32
+    if single or formed.product is not None:
+        dv = _refined(formed, diagonal, right, _enough(diagonal, share, value), deadline, single)
+        if dv is None and single:
+            return None
+    else:
+        dv = None
     if dv is None:
-        dv, _ = damped_solve(matrix, equations.diagonal, right, deadline)
+        dv, _ = damped_solve(matrix, diagonal, right, deadline)
     if mass > 0:
         return dv, float(equations.balance - column @ dv) / mass
     return dv, 0.0
 
 
-def _refined(formed: Gram, diagonal: float | Array, right: Array, deadline: float) -> Array | None:
+def _enough(own: float | Array, share: float, value: float) -> Enough | None:
+    """Return whether no more than a share of a quadratic function's value is left to gain."""
+    if share == 0.0 or not np.all(own > 0):
+        return None
+
+    def enough(r: Array, _: Any, gained: float) -> bool:
+        return 0.5 * float((r / own) @ r) <= share * max(value - gained, 0.0)
+
+    return enough
+
+
+def _refined(
+    formed: Gram,
+    diagonal: float | Array,
+    right: Array,
+    enough: Enough | None,
+    deadline: float,
+    single: bool,
+) -> Array | None:
     product, solve = formed.product, cholesky(formed.matrix.copy(), diagonal)
-    assert product is not None
     if solve is None:
         return None
+    if product is None:
+        return solve(right)
     found = conjugate_gradients(
         lambda p, _: (product(p) + diagonal * p, 0.0),
         lambda r, _: (solve(r), 0.0),
         (right, 0.0),
-        REFINED,
+        REFINED if enough is None else TIGHTEST,
         deadline,
-        MOST_REFINED,
+        max(len(right) // SAVED, 2) if single else MOST_REFINED,
+        enough,
     )
-    return None if found is None else found[0]
+    return None if found is None or (single and not found[3]) else found[0]
 
 
 def damped_solve(
@@ -213,19 +261,15 @@ class ConjugateGradients:
                 shift = 0.0 if mean is None else -float(mean @ p)
                 return term.curve(p, shift)[0] + own * p, 0.0
 
-            def enough(r: Array, _: float, gained: float) -> bool:
-                lost = 0.5 * float((r / own) @ r)
-                return lost <= self.share * max(equations.value - gained, 0.0)
-
-            positive = self.share > 0 and bool(np.all(own > 0))
+            enough = _enough(own, self.share, equations.value)
             solved = conjugate_gradients(
                 product,
                 lambda r, _: (r / scale, 0.0),
                 (right, 0.0),
-                TIGHTEST if positive else accuracy,
+                accuracy if enough is None else TIGHTEST,
                 deadline,
                 most,
-                enough if positive else None,
+                enough,
                 gain,
             )
             found = solved and (solved[0], *solved[2:])
@@ -256,7 +300,7 @@ def conjugate_gradients(
     accuracy: float,
     deadline: float,
     most: int = MOST_ITERATIONS,
-    enough: Callable[[Array, Any, float], bool] | None = None,
+    enough: Enough | None = None,
     gain: float = 0.0,
 ) -> tuple[Array, Any, int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
@@ -279,8 +323,7 @@ def conjugate_gradients(
     most : int
         Most iterations.
     enough : callable, optional
-        Told what is left of the right-hand sides, and by how much ½(x, y)·A(x, y) − right·(x, y)
-        has fallen, says whether that will do.
+        Says whether what is left will do.
     gain : float
         The share of the mean gain of all iterations that the last one has to exceed.
     """
