@@ -13,6 +13,7 @@ from adasdca.backends.base import RowTerm
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
     GAIN,
+    LOOKS,
     MOST_ITERATIONS,
     ConjugateGradients,
     Equations,
@@ -128,21 +129,24 @@ class EquationChoice:
         if by_rows is not None:
             return by_rows(*equations[:4], deadline)
         if way == "features":
-            return solve_by_features(term, equations, deadline, self.exact)
+            share = self.iterations.share
+            return solve_by_features(term, equations, deadline, self.exact, share)
         # Iterations may cost as much as the other ways do, and no more.
         other = min((price for name, price in prices.items() if name != way), default=math.inf)
-        most = other / (self.steps * self.costs.iteration)
-        if self._tried:
-            most = max(most, 2.0 * self._expected)
+        rival = other / (self.steps * self.costs.iteration)
         self._tried = True
         enough = self.budget.left / self.costs.iteration
-        most = min(most, enough, MOST_ITERATIONS)
+        most = min(rival, enough, MOST_ITERATIONS)
         # One at least: a step of none would look like one that rounding hides.
-        found = self.iterations.solve(term, equations, deadline, max(int(most), 0) + 1)
+        found = self.iterations.solve(
+            term, equations, deadline, max(int(most), 0) + 1, max(rival, LOOKS)
+        )
         self.budget.pay(self.iterations.taken * self.costs.iteration)
         self._expected = max(float(self.iterations.taken), 10.0)
         # What a budget has cut short still leads down.
-        if self.iterations.done or len(prices) == 1 or most == enough:
+        if self.iterations.done or rival == math.inf:
+            return found
+        if most == enough and self.iterations.taken > most:
             return found
         self._expected *= MORE
         return None

@@ -281,6 +281,9 @@ class AutoSchedule:
         tried = self._crawls and self._spent < left * epoch
         other = self._spent if self._crawls else left * epoch
         self._budget = max(policy.overrun * price, other) if pays else self._spent
+        if self._second.quadratic and self._dense:
+            # Its one step costs no more than the matrix does, once iterations cost as much.
+            self._budget = math.inf
         if alone:
             self._budget = math.inf
             return price < math.inf
