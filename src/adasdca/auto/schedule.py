@@ -84,6 +84,8 @@ class AutoSchedule:
         """Whether the one step of a quadratic function costs less than its epochs."""
         if not self._second.quadratic:
             return False
+        if self._dense:
+            return True
         rounds = self._rounds(n) if self._wide else 1
         epoch = min(self._costs.epoch(n, False, rounds), self._costs.epoch(n, True))
         return self._costs.newton(1.0, n) < self._policy.quadratic_epochs * epoch

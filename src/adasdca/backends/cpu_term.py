@@ -358,8 +358,11 @@ class CpuTerm:
             return None
         active, matrix = found
         root = np.sqrt(self.curvature[active])
-        matrix *= root
-        matrix *= root[:, None]
+        if np.all(root == root[0]):
+            matrix *= root[0] ** 2
+        else:
+            matrix *= root
+            matrix *= root[:, None]
         solve = cholesky(matrix, 1.0, deadline)
         if solve is None:
             return None

@@ -251,10 +251,11 @@ class ConjugateGradients:
         # Vectors of features are where the rows are: NumPy's functions go on to that array's.
         own = np.asarray(equations.diagonal, like=squares)
         right = np.asarray(equations.right, like=squares)
-        scale, mean, share = squares + own, None, 0.0
+        scale, mean, share, value = squares + own, None, 0.0, equations.value
         if equations.intercept and mass > 0:
             mean = term.curve(np.zeros_like(squares), 1.0)[0] / mass
             share = equations.balance / mass
+            value -= 0.5 * share * equations.balance
             right = right - equations.balance * mean
             # Less than this of a difference is rounding.
             scale = np.maximum(scale - mass * mean**2, ROUNDED * scale)
@@ -276,7 +277,7 @@ class ConjugateGradients:
                 shift = 0.0 if mean is None else -float(mean @ p)
                 return term.curve(p, shift)[0] + own * p, 0.0
 
-            enough = _enough(own, self.share, equations.value)
+            enough = _enough(own, self.share, value)
             solved = conjugate_gradients(
                 product,
                 lambda r, _: (r / scale, 0.0),
