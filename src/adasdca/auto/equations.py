@@ -8,8 +8,9 @@ import time
 import numpy as np
 
 from adasdca.auto.costs import FEW, Costs
-from adasdca.backends.abilities import RowEquations, able
+from adasdca.backends.abilities import RoughEquations, RowEquations, able
 from adasdca.backends.base import RowTerm
+from adasdca.backends.blas import cholesky
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
     GAIN,
@@ -17,6 +18,7 @@ from adasdca.newton.equations import (
     MOST_ITERATIONS,
     ConjugateGradients,
     Equations,
+    Solve,
     Step,
     solve_by_features,
 )
@@ -24,6 +26,8 @@ from adasdca.newton.newton import MOST_STEPS
 
 #: How many times the iterations that were not enough are expected from then on.
 MORE = 4.0
+#: The share of the right-hand side that is left where a factor in few digits preconditions.
+FINER = 0.1
 
 
 class EquationChoice:
@@ -61,6 +65,9 @@ class EquationChoice:
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
+        self._smooth = tried
+        #: Of a matrix in few digits, maybe that of an earlier step.
+        self._factor: Solve | None = None
         self._expected = costs.iterations
         #: What the prices were asked for, and these, the least one first.
         self._facts: tuple[int, int, float] | None = None
@@ -79,7 +86,9 @@ class EquationChoice:
                 prices["features"] = 0.0
             self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
         ways = list(self._prices)
-        if not self._tried:
+        if self._factor is not None:
+            ways.sort(key=lambda way: way != "features")
+        elif not self._tried:
             ways.sort(key=lambda way: way != "iterations")
         for way in ways:
             found = self._solve(way, term, equations, self._prices, deadline)
@@ -123,6 +132,10 @@ class EquationChoice:
             if rows is None or not np.all(equations.diagonal):
                 return None
             by_rows = rows.solve_by_rows
+        if way == "features" and self._smooth and not self.exact and equations.sample is None:
+            found = self._preconditioned(term, equations, deadline)
+            if found is not None or time.perf_counter() >= deadline:
+                return found
         if way != "iterations":
             once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
             self.budget.pay(once.get(way, 0.0))
@@ -142,11 +155,41 @@ class EquationChoice:
             term, equations, deadline, max(int(most), 0) + 1, max(rival, LOOKS)
         )
         self.budget.pay(self.iterations.taken * self.costs.iteration)
-        self._expected = max(float(self.iterations.taken), 10.0)
+        # The first step, from afar, takes more than the others.
+        self._expected = max(0.5 * (self._expected + self.iterations.taken), 10.0)
         # What a budget has cut short still leads down.
         if self.iterations.done or rival == math.inf:
             return found
         if most == enough and self.iterations.taken > most:
             return found
         self._expected *= MORE
+        return None
+
+    def _preconditioned(
+        self, term: RowTerm, equations: Equations, deadline: float
+    ) -> Step | None:
+        """Iterate with the factor of an earlier step's matrix, or of this one's, in few digits.
+
+        None if the term has none, or if it is too far from the matrix that is meant.
+        """
+        rough: RoughEquations | None = able(term, RoughEquations)
+        if rough is None:
+            return None
+        costs, iterations = self.costs, self.iterations
+        rival = costs.by_features(term.curved) / costs.iteration
+        finer = ConjugateGradients(accuracy=FINER, share=iterations.share)
+        for fresh in (False, True):
+            if fresh:
+                formed = rough.rough_gram(equations.intercept, deadline)
+                if formed is None or formed.product is None:
+                    return None
+                self.budget.pay(costs.by_features(term.curved))
+                self._factor = cholesky(formed.matrix, equations.diagonal)
+            if self._factor is not None:
+                most = max(int(rival), LOOKS)
+                found = finer.solve(term, equations, deadline, most, factor=self._factor)
+                self.budget.pay(finer.taken * costs.iteration)
+                if found is None or finer.done:
+                    return found
+                self._factor = None
         return None
