@@ -144,9 +144,10 @@ class EquationChoice:
         if way == "features":
             share = self.iterations.share
             return solve_by_features(term, equations, deadline, self.exact, share)
-        # Iterations may cost as much as the other ways do, and no more.
-        other = min((price for name, price in prices.items() if name != way), default=math.inf)
-        rival = other / (self.steps * self.costs.iteration)
+        # Iterations may cost as much as a step in another way does, and no more.
+        once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
+        other = min((once[name] for name in prices if name != way), default=math.inf)
+        rival = other / self.costs.iteration
         self._tried = True
         enough = self.budget.left / self.costs.iteration
         most = min(rival, enough, MOST_ITERATIONS)
@@ -157,13 +158,12 @@ class EquationChoice:
         self.budget.pay(self.iterations.taken * self.costs.iteration)
         # The first step, from afar, takes more than the others.
         self._expected = max(0.5 * (self._expected + self.iterations.taken), 10.0)
-        # What a budget has cut short still leads down.
-        if self.iterations.done or rival == math.inf:
-            return found
-        if most == enough and self.iterations.taken > most:
-            return found
-        self._expected *= MORE
-        return None
+        if not self.iterations.done and most < enough:
+            self._expected *= MORE
+            # What is cut short still leads down; the one step of a quadratic function is whole.
+            if self.iterations.share > 0 and rival < math.inf:
+                return None
+        return found
 
     def _preconditioned(
         self, term: RowTerm, equations: Equations, deadline: float
