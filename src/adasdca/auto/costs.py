@@ -32,8 +32,8 @@ FEW = 64
 SAMPLE = 300, 600
 #: The share of a matrix of dense rows, and of its factor, that they take in single precision; the
 #: iterations that it then preconditions (30 such problems: 1 to 3; C = 100 on raw pixels: 14), and
-#: those of a later step that it serves, and more the fewer rows there are: curvature changes more (5
-#: to 8 of 16 rows a feature and more, 15 of 4).
+#: those of a later step that it serves, more where rows are few and curvature changes more (5 to 8
+#: with 16 rows a feature and more, 15 with 4).
 SINGLE, REFINING, STALE, FEWER = 0.5, 2.0, 5.0, 40.0
 #: Passes over the rows that conjugate gradients take for a step, if nothing better is known.
 ITERATIONS = 160.0

@@ -90,8 +90,8 @@ class EquationChoice:
             ways.sort(key=lambda way: way != "features")
         elif not self._tried:
             ways.sort(key=lambda way: way != "iterations")
-        for way in ways:
-            found = self._solve(way, term, equations, self._prices, deadline)
+        for k, way in enumerate(ways):
+            found = self._solve(way, ways[k + 1 :], term, equations, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
         self.iterated = True
@@ -121,9 +121,9 @@ class EquationChoice:
     def _solve(
         self,
         way: str,
+        others: list[str],
         term: RowTerm,
         equations: Equations,
-        prices: dict[str, float],
         deadline: float,
     ) -> Step | None:
         by_rows, self.iterated = None, way == "iterations"
@@ -142,11 +142,10 @@ class EquationChoice:
         if by_rows is not None:
             return by_rows(*equations[:4], deadline)
         if way == "features":
-            share = self.iterations.share
-            return solve_by_features(term, equations, deadline, self.exact, share)
+            return solve_by_features(term, equations, deadline, not self.exact)
         # Iterations may cost as much as a step in another way does, and no more.
         once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
-        other = min((once[name] for name in prices if name != way), default=math.inf)
+        other = min((once[name] for name in others), default=math.inf)
         rival = other / self.costs.iteration
         self._tried = True
         enough = self.budget.left / self.costs.iteration
@@ -156,18 +155,17 @@ class EquationChoice:
             term, equations, deadline, max(int(most), 0) + 1, max(rival, LOOKS)
         )
         self.budget.pay(self.iterations.taken * self.costs.iteration)
-        # The first step, from afar, takes more than the others.
-        self._expected = max(0.5 * (self._expected + self.iterations.taken), 10.0)
-        if not self.iterations.done and most < enough:
-            self._expected *= MORE
-            # What is cut short still leads down; the one step of a quadratic function is whole.
-            if self.iterations.share > 0 and rival < math.inf:
-                return None
-        return found
+        # The first step, from afar, takes more than the others; kinks are rounded more and more.
+        before = self._expected if self._smooth else self.iterations.taken
+        self._expected = max(0.5 * (before + self.iterations.taken), 10.0)
+        # What is cut short still leads down.
+        if self.iterations.done or rival == math.inf or most == enough:
+            return found
+        self._expected *= MORE
+        # The one step of a quadratic function is whole, and next to kinks another way pays.
+        return None if self.iterations.share > 0 or not self._smooth else found
 
-    def _preconditioned(
-        self, term: RowTerm, equations: Equations, deadline: float
-    ) -> Step | None:
+    def _preconditioned(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Iterate with the factor of an earlier step's matrix, or of this one's, in few digits.
 
         None if the term has none, or if it is too far from the matrix that is meant.

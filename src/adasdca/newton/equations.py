@@ -99,14 +99,13 @@ def solve_by_features(
     term: RowTerm,
     equations: Equations,
     deadline: float,
-    exact: bool = False,
-    share: float = 0.0,
+    rough: bool = False,
 ) -> Step | None:
     """Factorise the matrix of the features; None if time ran out."""
-    rough: RoughEquations | None = None if exact else able(term, RoughEquations)
-    if rough is not None:
-        formed = rough.rough_gram(equations.intercept, deadline, equations.sample)
-        found = formed and solve_formed(formed, equations, deadline, share)
+    summer: RoughEquations | None = able(term, RoughEquations) if rough else None
+    if summer is not None:
+        formed = summer.rough_gram(equations.intercept, deadline, equations.sample)
+        found = formed and solve_formed(formed, equations, deadline)
         if found is not None or time.perf_counter() >= deadline:
             return found
     formed = term.gram(equations.intercept, deadline, equations.sample)
