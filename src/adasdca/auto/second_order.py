@@ -16,7 +16,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.policy import Policy
-from adasdca.backends.abilities import RoughEquations, able
+from adasdca.backends.abilities import EquationIterator, RoughEquations, able
 from adasdca.backends.base import Backend, Facts, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
@@ -225,20 +225,22 @@ class SecondOrder:
         """
         if self._jumped:
             return False
-        self._jumped = True
         problem, term = self.problem, backend.term()
         prices = self.costs.equations(1.0, self.costs.facts.n)
-        step = None
-        if min(prices, key=prices.__getitem__) == "features":
+        by_features = min(prices, key=prices.__getitem__) == "features"
+        if not by_features and able(term, EquationIterator) is not None:
+            return False
+        self._jumped, step = True, None
+        if by_features:
             term.go(survey.coef, survey.intercept)
             rough: RoughEquations | None = able(term, RoughEquations)
-            for gram in (rough and rough.rough_gram, term.gram):
-                formed = gram and gram(problem.fit_intercept, deadline, combined=True)
-                if formed is not None:
-                    assert formed.combined is not None
-                    equations = self._equations(formed.combined, term.balance, survey)
-                    share = solve.iterations.share
-                    step = solve_formed(formed, equations, deadline, share)
+            for gram in (*([] if rough is None else [rough.rough_gram]), term.gram):
+                formed = gram(problem.fit_intercept, deadline, combined=True)
+                if formed is None:
+                    return False
+                assert formed.combined is not None
+                equations = self._equations(formed.combined, term.balance, survey)
+                step = solve_formed(formed, equations, deadline, solve.iterations.share)
                 if step is not None:
                     break
         else:

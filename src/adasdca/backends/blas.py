@@ -135,7 +135,7 @@ def _cholesky_in_single(matrix: Any) -> Callable[[Array], Array] | None:
     def solve(right: Array) -> Array:
         size = float(np.abs(right).max()) or 1.0  # single precision has a smaller range
         found = spotrs(factor, (right / size).astype(np.float32), lower=0)[0]
-        return size * found.astype(np.float64)
+        return size * np.asarray(found, dtype=np.float64)
 
     return solve
 

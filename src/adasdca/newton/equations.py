@@ -258,9 +258,11 @@ class ConjugateGradients:
         own = np.asarray(equations.diagonal, like=squares)
         right = np.asarray(equations.right, like=squares)
         scale, mean, share, value = squares + own, None, 0.0, equations.value
+        sums = None
         if equations.intercept and mass > 0:
-            mean, mass = term.curve(np.zeros_like(squares), 1.0)
-            mean = mean / mass
+            sums, mass = term.curve(np.zeros_like(squares), 1.0)
+        if sums is not None and mass > 0:
+            mean = sums / mass
             share = equations.balance / mass
             value -= 0.5 * share * equations.balance
             right = right - equations.balance * mean
