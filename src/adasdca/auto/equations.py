@@ -65,7 +65,8 @@ class EquationChoice:
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
-        self._smooth = tried
+        #: Whether the matrix of the features may have few digits, and one is for several steps.
+        self._rough, self._smooth = not exact, tried
         #: Of a matrix in few digits, maybe that of an earlier step.
         self._factor: Solve | None = None
         self._expected = costs.iterations
@@ -132,7 +133,7 @@ class EquationChoice:
             if rows is None or not np.all(equations.diagonal):
                 return None
             by_rows = rows.solve_by_rows
-        if way == "features" and self._smooth and not self.exact and equations.sample is None:
+        if way == "features" and self._smooth and self._rough and equations.sample is None:
             found = self._preconditioned(term, equations, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
@@ -142,7 +143,7 @@ class EquationChoice:
         if by_rows is not None:
             return by_rows(*equations[:4], deadline)
         if way == "features":
-            return solve_by_features(term, equations, deadline, not self.exact)
+            return solve_by_features(term, equations, deadline, self._rough)
         # Iterations may cost as much as a step in another way does, and no more.
         once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
         other = min((once[name] for name in others), default=math.inf)
@@ -190,4 +191,5 @@ class EquationChoice:
                 if found is None or finer.done:
                     return found
                 self._factor = None
+        self._rough = False  # rows far from 0, without an intercept, have no digits in it
         return None
