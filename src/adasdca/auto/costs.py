@@ -46,11 +46,13 @@ class Costs:
     ----------
     iterations : float
         Passes over the rows that conjugate gradients are predicted to take for a step.
+    rough : bool
+        Whether matrices of dense rows are in single precision, one for all steps.
     """
 
     def __init__(self, facts: Facts, loss: Loss) -> None:
         self.rates = rates = current()
-        self._smooth = loss.smoothness > 0
+        self.rough = False
         self.facts = facts
         n, d, stored = facts.n, facts.d, facts.stored
         entry = rates.dense_entry if facts.dense else rates.sparse_entry
@@ -165,10 +167,9 @@ class Costs:
         """Price the equations of steps by features, with so many rows of curvature."""
         facts = self.facts
         price = min(active, self.sample or active) * self.gram_row + self.factor(facts.d)
-        if not (rough and facts.dense and facts.batch == 1 and facts.d > FEW):
+        if not (rough and self.rough and facts.dense and facts.batch == 1 and facts.d > FEW):
             return steps * price
-        # Where the loss is smooth, one matrix serves all steps.
-        if not self._smooth or self.sample is not None:
+        if self.sample is not None:
             return steps * (SINGLE * price + REFINING * self.iteration)
         later = (steps - 1.0) * (STALE + FEWER * facts.d / facts.n)
         return SINGLE * price + (REFINING + later) * self.iteration

@@ -66,7 +66,7 @@ class EquationChoice:
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
         #: Whether the matrix of the features may have few digits, and one is for several steps.
-        self._rough, self._smooth = not exact, tried
+        self._rough, self._smooth = tried and not exact, tried
         #: Of a matrix in few digits, maybe that of an earlier step.
         self._factor: Solve | None = None
         self._expected = costs.iterations
@@ -133,7 +133,7 @@ class EquationChoice:
             if rows is None or not np.all(equations.diagonal):
                 return None
             by_rows = rows.solve_by_rows
-        if way == "features" and self._smooth and self._rough and equations.sample is None:
+        if way == "features" and self._rough and equations.sample is None:
             found = self._preconditioned(term, equations, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found

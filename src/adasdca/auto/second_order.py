@@ -77,6 +77,8 @@ class SecondOrder:
         self.plain = problem.regularizer.is_quadratic
         self.kernel = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
+        # Kinks change the matrix from step to step, and ask for its digits.
+        self.costs.rough = self.plain and self.smooth
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
