@@ -12,7 +12,12 @@ from adasdca.auto.equations import EquationChoice
 from adasdca.backends import blas
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
-from adasdca.newton.equations import ConjugateGradients, Equations, conjugate_gradients
+from adasdca.newton.equations import (
+    ConjugateGradients,
+    Equations,
+    conjugate_gradients,
+    solve_by_features,
+)
 from adasdca.problem.problem import Problem
 from second_order import FOREVER, STORAGES, WAYS, make_problem, solver
 
@@ -332,15 +337,67 @@ def test_a_way_that_fails_is_left_for_another(monkeypatch):
     mu = problem.strength * problem.total
     equations = Equations(mu, np.ones(90), 0.0, False)
     wanted = solved("features", term, equations)[0]
-    prices = {"rows": 0.0, "features": 1.0, "iterations": 2.0}
+    prices = {"rows": 0.0, "features": 1e9, "iterations": 2e9}
     monkeypatch.setattr(Costs, "equations", lambda *_: dict(prices))
     monkeypatch.setattr(type(term), "solve_by_rows", lambda *_: None)
     costs = Costs(RowFacts(problem.rows), problem.loss)
     found = EquationChoice(costs, True, 1.0)(term, equations, FOREVER)[0]
-    np.testing.assert_allclose(found, wanted)
-    prices["iterations"] = 0.5
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-4 * np.abs(wanted).max())
+    prices["iterations"] = 5e8
     roughly = EquationChoice(costs, True, 1.0)(term, equations, FOREVER)[0]
     assert 0 < np.abs(roughly - wanted).max() < 0.2 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+def test_a_matrix_of_few_digits_preconditions(intercept):
+    """One in single precision serves later steps, and what it solves has the digits of doubles."""
+    rng = np.random.default_rng(0)
+    X = 3.0 + rng.normal(size=(500, 90)) * 0.9 ** np.arange(90)
+    y = np.where(rng.random(500) < 0.5, 1.0, -1.0)
+    problem = Problem.checked(X, y, loss="logistic", lam=1e-4, fit_intercept=intercept)
+    term = placed(problem, rng)
+    balance = 0.3 if intercept else 0.0
+    equations = Equations(problem.mu, rng.normal(size=90), balance, intercept)
+    formed = term.rough_gram(intercept, FOREVER)
+    assert formed.matrix.dtype == np.float32
+    factor = blas.cholesky(formed.matrix, problem.mu)
+    for most in (6, 40):  # the matrix of this point, and that of another one
+        wanted = solve_by_features(term, equations, FOREVER)
+        iterations = ConjugateGradients(accuracy=1e-9)
+        found = iterations.solve(term, equations, FOREVER, factor=factor)
+        np.testing.assert_allclose(found[0], wanted[0], rtol=0, atol=1e-6 * abs(wanted[0]).max())
+        assert found[1] == pytest.approx(wanted[1], abs=1e-6)
+        assert iterations.done
+        assert iterations.taken <= most
+        term.place(0.05 * rng.normal(size=90), 0.1)
+
+
+def test_a_matrix_that_single_precision_cannot_hold_is_summed_in_doubles():
+    rng = np.random.default_rng(0)
+    X = 1e25 * rng.normal(size=(200, 90))
+    problem = Problem.checked(X, rng.normal(size=200), loss="squared", lam=1.0)
+    term = placed(problem, rng)
+    right = X.T @ rng.normal(size=200)
+    wanted = np.linalg.solve(X.T @ X, right)
+    with np.errstate(all="ignore"):
+        found, _ = solve_by_features(term, Equations(1.0, right, 0.0, False), FOREVER, True)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9 * np.abs(wanted).max())
+
+
+def test_iterations_end_where_their_rate_tells_that_another_way_costs_less():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 60)) * np.exp(-0.2 * np.arange(60))
+    X = X @ np.linalg.qr(rng.normal(size=(60, 60)))[0]
+    y = X @ rng.normal(size=60) + 0.1 * rng.normal(size=300)
+    problem = Problem.checked(X, y, loss="squared", lam=1e-5)
+    term = LocalBackend(problem).term()
+    right = problem.mu * term.place(np.zeros(60), 0.0).u
+    equations = Equations(problem.mu, right, 0.0, False, value=0.5 * float(y @ y))
+    for rival, fewest, most in ((10.0, 3, 9), (np.inf, 15, 2000)):
+        iterations = ConjugateGradients(share=1e-6)
+        iterations.solve(term, equations, FOREVER, rival=rival)
+        assert fewest <= iterations.taken <= most
+        assert iterations.done == (rival == np.inf)
 
 
 def test_products_weighted_by_features_leave_nothing_unwritten():

@@ -94,7 +94,7 @@ def test_iterations_of_rounded_kinks_are_tried_first(monkeypatch, price, way):
     problem = Problem.checked(X, y, loss="hinge", lam=1e-3)
     backend = LocalBackend(problem)
     costs = Costs(backend.facts, problem.loss)
-    next_one = 4.0 * costs.iteration * price  # of the four steps expected
+    next_one = costs.iteration * price
     predicted = {"iterations": 1e30, "features": next_one}
     monkeypatch.setattr(costs, "equations", lambda *_: dict(predicted))
     solved = []

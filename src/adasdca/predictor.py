@@ -140,8 +140,8 @@ class Track:
         assert self._curvature is not None
         stiff = mu * self._curvature
         right = (before - mu) * self._curvature * coef
-        dv, db = solve_formed(formed, Equations(stiff, right, 0.0, formed.mass > 0))
-        return Guess(coef + dv, intercept + db)
+        step = solve_formed(formed, Equations(stiff, right, 0.0, formed.mass > 0))
+        return None if step is None else Guess(coef + step[0], intercept + step[1])
 
     def learn(self, mu: float, coef: Array, intercept: float, state: State) -> None:
         """Add a solution."""

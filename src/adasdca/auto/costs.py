@@ -30,6 +30,11 @@ FEW = 64
 #: Rows a feature, least and most, whose curvature is enough for a Newton step where it changes
 #: smoothly: such steps are as many as full ones, or two more (cov1 logistic: 299 -> 200 ms).
 SAMPLE = 300, 600
+#: The share of a matrix of dense rows, and of its factor, that they take in single precision; the
+#: iterations that it then preconditions (30 such problems: 1 to 3; C = 100 on raw pixels: 14), and
+#: those of a later step that it serves, more where rows are few and curvature changes more (5 to 8
+#: with 16 rows a feature and more, 15 with 4).
+SINGLE, REFINING, STALE, FEWER = 0.5, 2.0, 5.0, 40.0
 #: Passes over the rows that conjugate gradients take for a step, if nothing better is known.
 ITERATIONS = 160.0
 
@@ -41,13 +46,18 @@ class Costs:
     ----------
     iterations : float
         Passes over the rows that conjugate gradients are predicted to take for a step.
+    rough : bool
+        Whether matrices of dense rows are in single precision, one for all steps.
     """
 
     def __init__(self, facts: Facts, loss: Loss) -> None:
         self.rates = rates = current()
+        self.rough = False
         self.facts = facts
         n, d, stored = facts.n, facts.d, facts.stored
         entry = rates.dense_entry if facts.dense else rates.sparse_entry
+        # Conjugate gradients read dense rows once for both products.
+        twice = max(2 * entry, rates.byte * facts.entry_bytes)
         if facts.entry_bytes * stored > CACHE:
             entry = max(entry, rates.byte * facts.entry_bytes)
         if not facts.dense and 8 * d > NEAR:
@@ -73,6 +83,8 @@ class Costs:
         self._between = (3.0 if d <= FEW else 6.0) * rates.interpreter
         #: An iteration of conjugate gradients.
         self.iteration = self.pass_ + (FEATURES - FEATURE) * vector + 0.3 * rates.interpreter
+        if facts.dense:
+            self.iteration -= max(2 * entry - twice, 0.0) * stored
 
         self.iterations = ITERATIONS
         # Rows whose curvature a Newton step looks at.
@@ -140,7 +152,7 @@ class Costs:
             iterations = self.iterations
         prices = {"iterations": steps * iterations * self.iteration}
         if d <= MOST_UNKNOWNS:
-            prices["features"] = steps * self.by_features(active)
+            prices["features"] = self.by_features(active, steps)
         if active <= MOST_UNKNOWNS and known <= MOST_UNKNOWNS:
             # A step takes the matrix out of the known one, and two more passes.
             step = self.factor(active) + 3.0 * active**2 + self.pass_
@@ -151,9 +163,16 @@ class Costs:
             prices["rows"] = new + steps * step
         return prices
 
-    def by_features(self, active: int) -> float:
-        """Price the equations of a step by features, with so many rows of curvature."""
-        return min(active, self.sample or active) * self.gram_row + self.factor(self.facts.d)
+    def by_features(self, active: int, steps: float = 1.0, rough: bool = True) -> float:
+        """Price the equations of steps by features, with so many rows of curvature."""
+        facts = self.facts
+        price = min(active, self.sample or active) * self.gram_row + self.factor(facts.d)
+        if not (rough and self.rough and facts.dense and facts.batch == 1 and facts.d > FEW):
+            return steps * price
+        if self.sample is not None:
+            return steps * (SINGLE * price + REFINING * self.iteration)
+        later = (steps - 1.0) * (STALE + FEWER * facts.d / facts.n)
+        return SINGLE * price + (REFINING + later) * self.iteration
 
     def step(self, active: int) -> float:
         """Price a Newton step beside its equations, on a set of rows with so many of curvature.
@@ -168,6 +187,8 @@ class Costs:
         n = self.facts.n
         prices = self.equations(1.0, n, n, ridge)
         prices.pop("iterations", None)
+        if "features" in prices:
+            prices["features"] = self.by_features(n, rough=False)
         # The steps that a factorisation serves are passes, and hundreds of vectors of n numbers,
         # of d too where coefficients have bounds or kinks (50,000 x 22: 0.6 us a row).
         variables = n if ridge else n + self.facts.d

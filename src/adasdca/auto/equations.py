@@ -8,14 +8,17 @@ import time
 import numpy as np
 
 from adasdca.auto.costs import FEW, Costs
-from adasdca.backends.abilities import RowEquations, able
+from adasdca.backends.abilities import RoughEquations, RowEquations, able
 from adasdca.backends.base import RowTerm
+from adasdca.backends.blas import cholesky
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
     GAIN,
+    LOOKS,
     MOST_ITERATIONS,
     ConjugateGradients,
     Equations,
+    Solve,
     Step,
     solve_by_features,
 )
@@ -23,6 +26,8 @@ from adasdca.newton.newton import MOST_STEPS
 
 #: How many times the iterations that were not enough are expected from then on.
 MORE = 4.0
+#: The share of the right-hand side that is left where a factor in few digits preconditions.
+FINER = 0.1
 
 
 class EquationChoice:
@@ -60,6 +65,10 @@ class EquationChoice:
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
+        #: Whether the matrix of the features may have few digits, and one is for several steps.
+        self._rough, self._smooth = tried and not exact, tried
+        #: Of a matrix in few digits, maybe that of an earlier step.
+        self._factor: Solve | None = None
         self._expected = costs.iterations
         #: What the prices were asked for, and these, the least one first.
         self._facts: tuple[int, int, float] | None = None
@@ -78,10 +87,12 @@ class EquationChoice:
                 prices["features"] = 0.0
             self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
         ways = list(self._prices)
-        if not self._tried:
+        if self._factor is not None:
+            ways.sort(key=lambda way: way != "features")
+        elif not self._tried:
             ways.sort(key=lambda way: way != "iterations")
-        for way in ways:
-            found = self._solve(way, term, equations, self._prices, deadline)
+        for k, way in enumerate(ways):
+            found = self._solve(way, ways[k + 1 :], term, equations, deadline)
             if found is not None or time.perf_counter() >= deadline:
                 return found
         self.iterated = True
@@ -111,9 +122,9 @@ class EquationChoice:
     def _solve(
         self,
         way: str,
+        others: list[str],
         term: RowTerm,
         equations: Equations,
-        prices: dict[str, float],
         deadline: float,
     ) -> Step | None:
         by_rows, self.iterated = None, way == "iterations"
@@ -122,27 +133,63 @@ class EquationChoice:
             if rows is None or not np.all(equations.diagonal):
                 return None
             by_rows = rows.solve_by_rows
+        if way == "features" and self._rough and equations.sample is None:
+            found = self._preconditioned(term, equations, deadline)
+            if found is not None or time.perf_counter() >= deadline:
+                return found
         if way != "iterations":
             once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
             self.budget.pay(once.get(way, 0.0))
         if by_rows is not None:
             return by_rows(*equations[:4], deadline)
         if way == "features":
-            return solve_by_features(term, equations, deadline)
-        # Iterations may cost as much as the other ways do, and no more.
-        other = min((price for name, price in prices.items() if name != way), default=math.inf)
-        most = other / (self.steps * self.costs.iteration)
-        if self._tried:
-            most = max(most, 2.0 * self._expected)
+            return solve_by_features(term, equations, deadline, self._rough)
+        # Iterations may cost as much as a step in another way does, and no more.
+        once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
+        other = min((once[name] for name in others), default=math.inf)
+        rival = other / self.costs.iteration
         self._tried = True
         enough = self.budget.left / self.costs.iteration
-        most = min(most, enough, MOST_ITERATIONS)
+        most = min(rival, enough, MOST_ITERATIONS)
         # One at least: a step of none would look like one that rounding hides.
-        found = self.iterations.solve(term, equations, deadline, max(int(most), 0) + 1)
+        found = self.iterations.solve(
+            term, equations, deadline, max(int(most), 0) + 1, max(rival, LOOKS)
+        )
         self.budget.pay(self.iterations.taken * self.costs.iteration)
-        self._expected = max(float(self.iterations.taken), 10.0)
-        # What a budget has cut short still leads down.
-        if self.iterations.done or len(prices) == 1 or most == enough:
+        # The first step, from afar, takes more than the others; kinks are rounded more and more.
+        before = self._expected if self._smooth else self.iterations.taken
+        self._expected = max(0.5 * (before + self.iterations.taken), 10.0)
+        # What is cut short still leads down.
+        if self.iterations.done or rival == math.inf or most == enough:
             return found
         self._expected *= MORE
+        # The one step of a quadratic function is whole, and next to kinks another way pays.
+        return None if self.iterations.share > 0 or not self._smooth else found
+
+    def _preconditioned(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
+        """Iterate with the factor of an earlier step's matrix, or of this one's, in few digits.
+
+        None if the term has none, or if it is too far from the matrix that is meant.
+        """
+        rough: RoughEquations | None = able(term, RoughEquations)
+        if rough is None:
+            return None
+        costs, iterations = self.costs, self.iterations
+        rival = costs.by_features(term.curved) / costs.iteration
+        finer = ConjugateGradients(accuracy=FINER, share=iterations.share)
+        for fresh in (False, True):
+            if fresh:
+                formed = rough.rough_gram(equations.intercept, deadline)
+                if formed is None or formed.product is None:
+                    return None
+                self.budget.pay(costs.by_features(term.curved))
+                self._factor = cholesky(formed.matrix, equations.diagonal)
+            if self._factor is not None:
+                most = max(int(rival), LOOKS)
+                found = finer.solve(term, equations, deadline, most, factor=self._factor)
+                self.budget.pay(finer.taken * costs.iteration)
+                if found is None or finer.done:
+                    return found
+                self._factor = None
+        self._rough = False  # rows far from 0, without an intercept, have no digits in it
         return None

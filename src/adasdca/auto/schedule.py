@@ -84,6 +84,8 @@ class AutoSchedule:
         """Whether the one step of a quadratic function costs less than its epochs."""
         if not self._second.quadratic:
             return False
+        if self._dense:
+            return True
         rounds = self._rounds(n) if self._wide else 1
         epoch = min(self._costs.epoch(n, False, rounds), self._costs.epoch(n, True))
         return self._costs.newton(1.0, n) < self._policy.quadratic_epochs * epoch
@@ -281,6 +283,9 @@ class AutoSchedule:
         tried = self._crawls and self._spent < left * epoch
         other = self._spent if self._crawls else left * epoch
         self._budget = max(policy.overrun * price, other) if pays else self._spent
+        if self._second.quadratic and self._dense:
+            # Its one step costs no more than the matrix does, once iterations cost as much.
+            self._budget = math.inf
         if alone:
             self._budget = math.inf
             return price < math.inf

@@ -16,13 +16,11 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.policy import Policy
-from adasdca.backends.base import Backend, Facts
+from adasdca.backends.abilities import EquationIterator, RoughEquations, able
+from adasdca.backends.base import Backend, Facts, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
-from adasdca.newton.equations import (
-    Equations,
-    solve_formed,
-)
+from adasdca.newton.equations import Equations, solve_formed
 from adasdca.newton.interior import EXPECTED, CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
@@ -79,6 +77,8 @@ class SecondOrder:
         self.plain = problem.regularizer.is_quadratic
         self.kernel = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
+        # Kinks change the matrix from step to step, and ask for its digits.
+        self.costs.rough = self.plain and self.smooth
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
@@ -163,13 +163,12 @@ class SecondOrder:
             if self.quadratic and not self.exact:
                 solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
-            if jumps and self._jump(backend, survey, deadline):
-                return
-            start: Survey | None = survey
-            if newton:
-                start = self._newton(backend, survey, tol, last, deadline, solve)
-            if start is not None:
-                self._rounds(backend, start, tol, last, deadline, solve, budget)
+            if not (jumps and self._jump(backend, survey, deadline, solve)):
+                start: Survey | None = survey
+                if newton:
+                    start = self._newton(backend, survey, tol, last, deadline, solve)
+                if start is not None:
+                    self._rounds(backend, start, tol, last, deadline, solve, budget)
             if self.quadratic and not solve.iterations.done:
                 # So many were not enough, and would be begun anew (usps, C = 0.01: 88 -> 52 ms).
                 taken = MORE * solve.iterations.taken
@@ -219,29 +218,51 @@ class SecondOrder:
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 
-    def _jump(self, backend: Backend, survey: Survey, deadline: float) -> bool:
-        """Take the one step of a squared loss, its gradient and matrix from one pass over the rows.
+    def _jump(
+        self, backend: Backend, survey: Survey, deadline: float, solve: EquationChoice
+    ) -> bool:
+        """Take the one step of a squared loss, whose length is 1.
 
-        False if another way is cheaper, or if it was taken and what is left is rounding.
+        The gradient and the matrix of the features come from one pass over the rows, if that is the
+        way. False if it was taken before, and what is left is rounding.
         """
-        prices = self.costs.equations(1.0, self.costs.facts.n)
-        if self._jumped or min(prices, key=prices.__getitem__) != "features":
+        if self._jumped:
             return False
-        self._jumped = True
         problem, term = self.problem, backend.term()
-        term.go(survey.coef, survey.intercept)
-        formed = term.gram(problem.fit_intercept, deadline, combined=True)
-        if formed is None:
+        prices = self.costs.equations(1.0, self.costs.facts.n)
+        by_features = min(prices, key=prices.__getitem__) == "features"
+        if not by_features and able(term, EquationIterator) is not None:
             return False
-        assert formed.combined is not None
-        stiff = problem.mu * problem.regularizer.curvature
-        right = formed.combined - stiff * survey.coef
-        balance = term.balance if problem.fit_intercept else 0.0
-        equations = Equations(stiff, right, balance, problem.fit_intercept)
-        dv, db = solve_formed(formed, equations)
-        backend.place(None, survey.coef + dv, survey.intercept + db)
+        self._jumped, step = True, None
+        if by_features:
+            term.go(survey.coef, survey.intercept)
+            rough: RoughEquations | None = able(term, RoughEquations)
+            for gram in (*([] if rough is None else [rough.rough_gram]), term.gram):
+                formed = gram(problem.fit_intercept, deadline, combined=True)
+                if formed is None:
+                    return False
+                assert formed.combined is not None
+                equations = self._equations(formed.combined, term.balance, survey)
+                step = solve_formed(formed, equations, deadline, solve.iterations.share)
+                if step is not None:
+                    break
+        else:
+            found = term.place(survey.coef, survey.intercept)
+            equations = self._equations(problem.mu * found.u, found.balance, survey)
+            step = solve(term, equations, deadline)
+        if step is None:
+            return False
+        backend.place(None, survey.coef + step[0], survey.intercept + step[1])
         self.exhausted = False
         return True
+
+    def _equations(self, combined: Array, balance: float, survey: Survey) -> Equations:
+        """Return those of a squared loss at the point of a survey, where Σ c_iβ_i x_i is given."""
+        problem = self.problem
+        stiff, value = problem.mu * problem.regularizer.curvature, survey.primal * problem.total
+        balance = balance if problem.fit_intercept else 0.0
+        right = to_host(combined) - stiff * survey.coef
+        return Equations(stiff, right, balance, problem.fit_intercept, value=value)
 
     def _newton(
         self,

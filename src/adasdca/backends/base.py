@@ -77,8 +77,8 @@ class Gram(NamedTuple):
     combined : (d,) array or None
         Σ_i c_iβ_i x_i, if it was asked for.
     product : callable or None
-        If given, `matrix` is that of a sample and only near the one that is meant; this multiplies
-        a vector of d numbers by the latter.
+        If given, `matrix` is that of a sample or has few digits, and is only near the one that is
+        meant; this multiplies a vector of d numbers by the latter.
     """
 
     matrix: Any

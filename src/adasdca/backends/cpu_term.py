@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
 from adasdca.backends.abilities import Descent, Rounds
 from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
+from adasdca.backends.dense_gram import dense_gram
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
@@ -26,8 +27,6 @@ STRAIGHT = 1e-60
 #: Dense rows of at most so many features have their matrix summed by the core; the products of
 #: longer ones are long enough for BLAS.
 NARROW = 64
-#: Entries of the rows that BLAS is given at once.
-BLOCK = 2**16
 #: The share of z that a solution of a step's equations may get wrong.
 WRONG = 1e-3
 
@@ -238,8 +237,12 @@ class CpuTerm:
         deadline: float,
         sample: int | None = None,
         combined: bool = False,
+        rough: bool = False,
     ) -> Gram | None:
-        """Sum the matrix of the features; None if time ran out."""
+        """Sum the matrix of the features; None if time ran out.
+
+        That of dense rows is summed in single precision if it may be rough, in half the time.
+        """
         h, d = self._sampled(sample), self.workspace.d
         mass = float(h.sum()) if intercept else 0.0
         rows = self.problem.rows
@@ -251,8 +254,10 @@ class CpuTerm:
             factors[0] = 1.0
         if combined:
             factors[-1] = self.beta
+        rough = rough and isinstance(rows, DenseRows) and d > NARROW
         if isinstance(rows, DenseRows) and d > NARROW:
-            formed = _dense_gram(rows.values, h, factors, centre, deadline)
+            kind = np.float32 if rough else np.float64
+            formed = dense_gram(rows.values, h, factors, centre, kind, deadline)
         else:
             formed = self._core_gram(h, factors, centre, deadline)
         if formed is None:
@@ -260,7 +265,7 @@ class CpuTerm:
         matrix, sides = formed
         column = sides[0] if mass > 0 else np.zeros(d)
         if mass > 0:
-            matrix -= np.outer(column, column / mass)
+            matrix -= np.outer(column, column / mass).astype(matrix.dtype, copy=False)
         if centre is not None:
             column = column + mass * centre
         sums = None
@@ -268,7 +273,29 @@ class CpuTerm:
             sums = sides[-1] * self.problem.loss.smoothness
             if centre is not None:
                 sums += self._sums[0] * centre
-        return Gram(matrix, column, mass, sums)
+        product = self._product(column, mass) if rough and h is self.curvature else None
+        return Gram(matrix, column, mass, sums, product)
+
+    def rough_gram(
+        self,
+        intercept: bool,
+        deadline: float,
+        sample: int | None = None,
+        combined: bool = False,
+    ) -> Gram | None:
+        """Sum the matrix of the features in fewer digits where that takes less time."""
+        return self.gram(intercept, deadline, sample, combined, rough=True)
+
+    def _product(self, column: Array, mass: float) -> Callable[[Array], Array]:
+        """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
+        mean = column / mass if mass > 0 else column
+
+        def product(p: Array) -> Array:
+            found, total = self.curve(p, -float(mean @ p))
+            found -= total * mean
+            return found
+
+        return product
 
     def _core_gram(
         self, h: Array, factors: Array, centre: Array | None, deadline: float
@@ -331,8 +358,11 @@ class CpuTerm:
             return None
         active, matrix = found
         root = np.sqrt(self.curvature[active])
-        matrix *= root
-        matrix *= root[:, None]
+        if np.all(root == root[0]):
+            matrix *= root[0] ** 2
+        else:
+            matrix *= root
+            matrix *= root[:, None]
         solve = cholesky(matrix, 1.0, deadline)
         if solve is None:
             return None
@@ -378,32 +408,3 @@ class CpuTerm:
         out = np.empty(self.workspace.d)
         self.workspace.combine(beta, out, self.threads)
         return out * self.mu
-
-
-def _dense_gram(
-    values: Array, h: Array, factors: Array, centre: Array | None, deadline: float
-) -> tuple[Array, Array] | None:
-    """Return the lower triangle of Σ_i h_i x_i x_iᵀ, and Σ_i h_i f_i x_i, x_i less the centre."""
-    n, d = values.shape
-    matrix, sides = np.zeros((d, d), order="F"), np.zeros((len(factors), d))
-    least, most = float(h.min()), float(h.max())
-    even = least == most
-    active = None if least > 0 or even else np.flatnonzero(h)
-    count = n if active is None else len(active)
-    size = max(BLOCK // d, 64)  # of fewer rows BLAS is slow (3500 x 3500: 1.8 -> 1.3 s)
-    for first in range(0, count if most > 0 else 0, size):
-        if time.perf_counter() >= deadline:
-            return None
-        part = slice(first, first + size) if active is None else active[first : first + size]
-        block = values[part]
-        if centre is not None:
-            block = block - centre
-        root = np.sqrt(h[part])
-        if not even:
-            block = block * root[:, None]
-        block = np.asarray(block, dtype=np.float64)
-        matrix = dsyrk(most if even else 1.0, block.T, beta=1.0, c=matrix, overwrite_c=1)
-        for side, f in zip(sides, factors, strict=True):
-            side += ((most if even else root) * f[part]) @ block
-    # The upper triangle in Fortran order is the lower one in C order.
-    return np.asarray(matrix).T, sides

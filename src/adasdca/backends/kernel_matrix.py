@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
 from adasdca import _core
 from adasdca.problem.data import DenseRows, Rows
@@ -84,8 +85,10 @@ class KernelMatrix:
             part = values[:, begin : begin + width]
             # In double, and together: the products of a strided view are not BLAS's.
             part = np.array(part if every and first == 0 else part[known], np.float64, order="C")
-            # (Of a matrix with itself NumPy computes one half.)
-            matrix[first:] += part[first:] @ part.T
+            if first == 0:  # the lower triangle in C order is the upper one in Fortran order
+                dsyrk(1.0, part.T, trans=1, beta=1.0, c=matrix.T, overwrite_c=1)
+            else:
+                matrix[first:] += part[first:] @ part.T
         return True
 
     def part(self, chosen: Index) -> KernelPart:

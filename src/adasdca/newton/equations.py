@@ -19,7 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.abilities import EquationIterator, Preconditioned, able
+from adasdca.backends.abilities import (
+    EquationIterator,
+    Preconditioned,
+    RoughEquations,
+    able,
+)
 from adasdca.backends.base import Gram, RowTerm, to_host
 from adasdca.backends.blas import cholesky
 
@@ -36,10 +41,14 @@ LOOSEST, TIGHTEST = 0.1, 1e-9
 GAIN, FINE = 0.5, 0.005
 #: Two steps that leave more of the right-hand side than this share ask for finer ones.
 COARSE = 0.5
+#: Iterations whose rate tells how many are to come. (Of those that were not enough on 38 dense
+#: problems, two thirds ended at the third; one problem was left that they would have solved.)
+LOOKS = 3
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
-#: The share that they leave where a sample of the rows preconditions them, and their most then.
-REFINED, MOST_REFINED = 1e-6, 40
+#: The share that they leave where a matrix near the one that is meant preconditions them, and their
+#: most then. That of single precision saves as much as one of them for so many features.
+REFINED, MOST_REFINED, SAVED = 1e-6, 40, 20
 #: The least share of the diagonal that is left of it where the intercept is eliminated.
 ROUNDED = 1e-10
 #: A matrix that is singular to rounding gets this share of its diagonal more, then 100 times it.
@@ -77,47 +86,95 @@ class Equations(NamedTuple):
 
 
 Step = tuple[Array, float]
+#: Solves with a matrix that was factorised.
+Solve = Callable[[Array], Array]
 #: A linear map of two unknowns.
 Map = Callable[[Array, Any], tuple[Array, Any]]
+#: Told what is left of the right-hand sides, and how far ½(x, y)·A(x, y) − right·(x, y) has fallen,
+#: says how many times too much is left: 1 or less will do.
+Enough = Callable[[Array, Any, float], float]
 
 
-def solve_by_features(term: RowTerm, equations: Equations, deadline: float) -> Step | None:
+def solve_by_features(
+    term: RowTerm,
+    equations: Equations,
+    deadline: float,
+    rough: bool = False,
+) -> Step | None:
     """Factorise the matrix of the features; None if time ran out."""
+    summer: RoughEquations | None = able(term, RoughEquations) if rough else None
+    if summer is not None:
+        formed = summer.rough_gram(equations.intercept, deadline, equations.sample)
+        found = formed and solve_formed(formed, equations, deadline)
+        if found is not None or time.perf_counter() >= deadline:
+            return found
     formed = term.gram(equations.intercept, deadline, equations.sample)
     return None if formed is None else solve_formed(formed, equations, deadline)
 
 
-def solve_formed(formed: Gram, equations: Equations, deadline: float = math.inf) -> Step:
+def solve_formed(
+    formed: Gram, equations: Equations, deadline: float = math.inf, share: float = 0.0
+) -> Step | None:
     """Factorise a matrix of the features, damped where it is singular to rounding.
 
-    That of a sample is a preconditioner: conjugate gradients solve with the one that is meant.
+    One that is near the one that is meant is a preconditioner for conjugate gradients with that.
+    They end, too, where no more than this share of a quadratic function's value is left to gain.
+    None if one of few digits was not enough.
     """
     matrix, column, mass = formed.matrix, formed.column, formed.mass
-    right = to_host(equations.right)
+    right, diagonal, value = to_host(equations.right), equations.diagonal, equations.value
     if mass > 0:
         right = right - column * (equations.balance / mass)
-    dv = None if formed.product is None else _refined(formed, equations.diagonal, right, deadline)
+        value -= 0.5 * equations.balance**2 / mass
+    single = isinstance(matrix, np.ndarray) and matrix.dtype == np.float32
+    if single or formed.product is not None:
+        dv = _refined(formed, diagonal, right, _enough(diagonal, share, value), deadline, single)
+        if dv is None and single:
+            return None
+    else:
+        dv = None
     if dv is None:
-        dv, _ = damped_solve(matrix, equations.diagonal, right, deadline)
+        dv, _ = damped_solve(matrix, diagonal, right, deadline)
     if mass > 0:
         return dv, float(equations.balance - column @ dv) / mass
     return dv, 0.0
 
 
-def _refined(formed: Gram, diagonal: float | Array, right: Array, deadline: float) -> Array | None:
+def _enough(own: float | Array, share: float, value: float) -> Enough | None:
+    """Compare what is left to gain with a share of a quadratic function's value."""
+    if share == 0.0 or not np.all(own > 0):
+        return None
+
+    def enough(r: Array, _: Any, gained: float) -> float:
+        lost, allowed = 0.5 * float((r / own) @ r), share * max(value - gained, 0.0)
+        return lost / allowed if allowed > 0 else math.inf * lost if lost > 0 else 0.0
+
+    return enough
+
+
+def _refined(
+    formed: Gram,
+    diagonal: float | Array,
+    right: Array,
+    enough: Enough | None,
+    deadline: float,
+    single: bool,
+) -> Array | None:
     product, solve = formed.product, cholesky(formed.matrix.copy(), diagonal)
-    assert product is not None
     if solve is None:
         return None
+    if product is None:
+        return solve(right)
     found = conjugate_gradients(
         lambda p, _: (product(p) + diagonal * p, 0.0),
         lambda r, _: (solve(r), 0.0),
         (right, 0.0),
-        REFINED,
+        REFINED if enough is None else TIGHTEST,
         deadline,
-        MOST_REFINED,
+        max(len(right) // SAVED, 2) if single else MOST_REFINED,
+        enough,
     )
-    return None if found is None else found[0]
+    return None if found is None or (single and not found[3]) else found[0]
 
 
 def damped_solve(
@@ -176,27 +233,44 @@ class ConjugateGradients:
     _vain: int = 0  # steps that did not make it smaller
 
     def solve(
-        self, term: RowTerm, equations: Equations, deadline: float, most: int = MOST_ITERATIONS
+        self,
+        term: RowTerm,
+        equations: Equations,
+        deadline: float,
+        most: int = MOST_ITERATIONS,
+        rival: float = math.inf,
+        factor: Solve | None = None,
     ) -> Step | None:
         """Iterate; a product with the matrix is two passes over the rows.
+
+        Another way costs as much as `rival` iterations. A factor of a matrix near the one that is
+        meant preconditions them better than the diagonal.
 
         The intercept is eliminated. Iterations with it leave a share of its equation, too, and what
         is left of Σ c_iβ_i costs all duals of one side their share in the certificate (hinge,
         60,000 x 8000 of topics: 600 iterations for 44,000).
         """
-        squares, mass = term.diagonal()
+        if factor is None:
+            squares, mass = term.diagonal()
+        else:
+            squares, mass = np.ones(len(equations.right)), math.inf
         # Vectors of features are where the rows are: NumPy's functions go on to that array's.
         own = np.asarray(equations.diagonal, like=squares)
         right = np.asarray(equations.right, like=squares)
-        scale, mean, share = squares + own, None, 0.0
+        scale, mean, share, value = squares + own, None, 0.0, equations.value
+        sums = None
         if equations.intercept and mass > 0:
-            mean = term.curve(np.zeros_like(squares), 1.0)[0] / mass
+            sums, mass = term.curve(np.zeros_like(squares), 1.0)
+        if sums is not None and mass > 0:
+            mean = sums / mass
             share = equations.balance / mass
+            value -= 0.5 * share * equations.balance
             right = right - equations.balance * mean
             # Less than this of a difference is rounding.
             scale = np.maximum(scale - mass * mean**2, ROUNDED * scale)
         scale = np.where(scale > 0, scale, 1.0)
-        self._judge(term, math.sqrt(float((right / scale) @ right)))
+        if factor is None:
+            self._judge(term, math.sqrt(float((right / scale) @ right)))
 
         accuracy = min(max(self.accuracy, equations.enough), LOOSEST)
         gain = self.gain if self.accuracy > FINE else 0.0
@@ -204,7 +278,7 @@ class ConjugateGradients:
             accuracy = TIGHTEST
         found: Any = NotImplemented
         iterator: EquationIterator | None = able(term, EquationIterator)
-        if iterator is not None:
+        if iterator is not None and factor is None:
             there = Preconditioned(own, scale, right, mean, gain)
             found = iterator.iterate(there, accuracy, deadline, most)
         if found is NotImplemented:
@@ -213,20 +287,17 @@ class ConjugateGradients:
                 shift = 0.0 if mean is None else -float(mean @ p)
                 return term.curve(p, shift)[0] + own * p, 0.0
 
-            def enough(r: Array, _: float, gained: float) -> bool:
-                lost = 0.5 * float((r / own) @ r)
-                return lost <= self.share * max(equations.value - gained, 0.0)
-
-            positive = self.share > 0 and bool(np.all(own > 0))
+            enough = _enough(own, self.share, value)
             solved = conjugate_gradients(
                 product,
-                lambda r, _: (r / scale, 0.0),
+                lambda r, _: (r / scale if factor is None else factor(r), 0.0),
                 (right, 0.0),
-                TIGHTEST if positive else accuracy,
+                accuracy if enough is None else TIGHTEST,
                 deadline,
                 most,
-                enough if positive else None,
+                enough,
                 gain,
+                rival,
             )
             found = solved and (solved[0], *solved[2:])
         if found is None:
@@ -256,8 +327,9 @@ def conjugate_gradients(
     accuracy: float,
     deadline: float,
     most: int = MOST_ITERATIONS,
-    enough: Callable[[Array, Any, float], bool] | None = None,
+    enough: Enough | None = None,
     gain: float = 0.0,
+    rival: float = math.inf,
 ) -> tuple[Array, Any, int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
 
@@ -279,20 +351,30 @@ def conjugate_gradients(
     most : int
         Most iterations.
     enough : callable, optional
-        Told what is left of the right-hand sides, and by how much ½(x, y)·A(x, y) − right·(x, y)
-        has fallen, says whether that will do.
+        Says whether what is left will do.
     gain : float
         The share of the mean gain of all iterations that the last one has to exceed.
+    rival : float
+        They end where the rate at which what `enough` says has fallen tells that they will be more.
     """
     r_x, r_y = right[0].copy(), 1.0 * right[1]
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
     z_x, z_y = precondition(r_x, r_y)
     p_x, p_y = z_x.copy(), z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
-    goal, gained, last = accuracy**2 * energy, 0.0, 0.0
+    goal, gained, last, first = accuracy**2 * energy, 0.0, 0.0, math.inf
     for iteration in range(most):
-        if energy <= goal or (enough is not None and enough(r_x, r_y, gained)):
+        if energy <= goal:
             return x, y, iteration, True
+        if enough is not None:
+            left = enough(r_x, r_y, gained)
+            if left <= 1.0:
+                return x, y, iteration, True
+            first = left if iteration == 0 else first
+            fall = math.log(first) - math.log(left)
+            total = iteration * math.log(first) / fall if fall > 0 else math.inf
+            if iteration >= LOOKS and total > rival:
+                return x, y, iteration, False
         if iteration > 2 and iteration * last <= gain * gained:
             return x, y, iteration, True
         if time.perf_counter() >= deadline:

@@ -1,0 +1,52 @@
+"""The matrix of the features of dense rows, in double or single precision."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk, ssyrk
+
+Array = NDArray[np.float64]
+
+#: Entries of the rows that BLAS is given at once.
+BLOCK = 2**16
+
+
+def dense_gram(
+    values: NDArray[Any],
+    h: Array,
+    factors: Array,
+    centre: Array | None,
+    kind: type[np.floating[Any]],
+    deadline: float,
+) -> tuple[NDArray[Any], Array] | None:
+    """Return the lower triangle of Σ_i h_i x_i x_iᵀ, and Σ_i h_i f_i x_i, x_i less the centre.
+
+    The matrix is summed in floats of that kind, the vectors in doubles.
+    """
+    n, d = values.shape
+    matrix, sides = np.zeros((d, d), kind, order="F"), np.zeros((len(factors), d))
+    add = ssyrk if kind is np.float32 else dsyrk
+    least, most = float(h.min()), float(h.max())
+    even = least == most
+    active = None if least > 0 or even else np.flatnonzero(h)
+    count = n if active is None else len(active)
+    size = max(BLOCK // d, 64)  # of fewer rows BLAS is slow (3500 x 3500: 1.8 -> 1.3 s)
+    for first in range(0, count if most > 0 else 0, size):
+        if time.perf_counter() >= deadline:
+            return None
+        part = slice(first, first + size) if active is None else active[first : first + size]
+        block, weight = values[part], h[part]
+        if centre is not None:
+            block = block - centre
+        for side, f in zip(sides, factors, strict=True):
+            side += (weight * f[part]) @ block
+        if not even:
+            block = block * np.sqrt(weight)[:, None]
+        block = block.astype(kind, copy=False)
+        matrix = add(most if even else 1.0, block.T, beta=1.0, c=matrix, overwrite_c=1)
+    # The upper triangle in Fortran order is the lower one in C order.
+    return np.asarray(matrix).T, sides
