@@ -194,7 +194,7 @@ def test_a_file_that_fails_is_code_3(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(inputs, "read", fail)
     done = call(capsys, "fit", tmp_path / "d.svm")
     assert done.returncode == 3
-    assert "Permission denied: 'd.svm'" in done.stderr
+    assert done.stderr.endswith("Error: d.svm: Permission denied\n")
 
 
 def test_a_file_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypatch):
@@ -206,6 +206,18 @@ def test_a_file_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypa
     assert "write-protected" in done.stderr
     assert "rows" not in done.stderr  # the data were not even read
     assert (tmp_path / "m").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    "command", [("compare", "--output"), ("path", "--output"), ("fit", "--search", "--picture")]
+)
+def test_a_picture_without_rights_is_told_before_the_solves(command, tmp_path, capsys, monkeypatch):
+    (tmp_path / "p.png").write_text("precious")
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
+    done = call(capsys, *command, tmp_path / "p.png", "mushrooms")
+    assert done.returncode == 3
+    assert "p.png cannot be written" in done.stderr
+    assert "mushrooms" not in done.stdout + done.stderr
 
 
 def test_nothing_moves_in_a_pipe(capsys, monkeypatch):

@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from adasdca import plotting
 from adasdca.errors import Argument, InputError
 from adasdca.storage import check_writable
 
@@ -83,7 +84,21 @@ def check_output(path: Path, option: str) -> None:
     try:
         check_writable(path)
     except OSError as error:
-        raise type(error)(f"{path} cannot be written: {error}") from error
+        raise type(error)(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Refuse a picture of an unknown kind, or one that has no place to be."""
+    with blame(option):
+        plotting.check_path(path)
+    check_output(path, option)
+
+
+def told(error: OSError) -> str:
+    """Return what is wrong with a file, without the number that Python adds."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
 def point_to_train(error: Any) -> None:

@@ -7,6 +7,7 @@ attributes with a trailing underscore. The numbers are made elsewhere.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from collections import ChainMap
 from collections.abc import Iterator, Sequence, Set
@@ -100,9 +101,9 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
             *METHODS.values(),
             Custom,
         ],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, sys.float_info.max, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [Interval(Real, 0, None, closed="left"), None],
+        "max_time": [Interval(Real, 0, sys.float_info.max, closed="both"), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -172,7 +173,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
-        if math.inf == self.C:
+        if not self.C <= sys.float_info.max:
             raise InputError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."

@@ -24,6 +24,7 @@ from adasdca.errors import InputError
 from adasdca.estimators._device import device_of, rows_to_split, stand_in, taken
 from adasdca.estimators._progress import logger
 from adasdca.methods import get_method
+from adasdca.paths import check_grid
 from adasdca.predictor import POWERS, Forecast, Track
 
 Array = NDArray[np.float64]
@@ -66,13 +67,7 @@ class Search:
     }
 
     def _grid(self) -> tuple[Array, Array]:
-        if isinstance(self.Cs, Integral):
-            cs = np.logspace(-4, 4, self.Cs)
-        else:
-            cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
-        ratios = np.asarray(self.l1_ratios, dtype=np.float64)
-        if cs.ndim != 1 or not len(cs) or not np.isfinite(cs).all() or (cs <= 0).any():
-            raise InputError(f"Cs = {self.Cs!r} is not allowed; pass numbers above 0, or how many.")
+        cs, ratios = check_grid(self.Cs), np.asarray(self.l1_ratios, dtype=np.float64)
         if ratios.ndim != 1 or not len(ratios) or not ((ratios >= 0) & (ratios <= 1)).all():
             raise InputError(
                 f"l1_ratios = {self.l1_ratios!r} is not allowed; pass numbers, 0 <= l1_ratio <= 1."
