@@ -17,7 +17,7 @@ import pytest
 
 import adasdca
 from adasdca import models
-from adasdca.cli import inputs
+from adasdca.cli import inputs, main
 from adasdca.cli.app import EXAMPLES
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.progress import Progress
@@ -174,6 +174,14 @@ def test_a_model_is_written_though_nobody_listens(tmp_path):
         assert process.stdout.read() == ""
     assert process.wait() == 0
     assert models.load(tmp_path / "m").n_features == 112
+
+
+def test_a_closed_stdout_is_no_error(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "argv", ["adasdca", "fit", "mushrooms", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
 
 
 def test_a_full_disk_is_code_3(model):

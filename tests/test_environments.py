@@ -100,6 +100,12 @@ def test_a_thread_that_outlives_the_process_is_not_taken_for_a_leak():
     assert done.stderr == ""
 
 
+def test_what_is_not_asked_for_is_not_imported():
+    line = "import sys, adasdca; print(*{'sklearn', 'scipy.optimize', 'polars'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    assert run.stdout == "\n"
+
+
 @pytest.mark.parametrize("module", ["estimators", "onnx", "plotting", "plugins", "sklearn"])
 def test_modules_are_there_without_an_import_of_their_own(module):
     line = f"import adasdca; print(adasdca.{module}.__name__)"

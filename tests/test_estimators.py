@@ -186,7 +186,7 @@ def test_bad_parameters(bad):
 
 @pytest.mark.parametrize("C", [np.inf, 10**400])
 def test_no_penalty_at_all(C):
-    with pytest.raises(ValueError, match="choose a large number, e.g. C = 1e6"):
+    with pytest.raises(ValueError, match=r"choose a large number, e\.g\. C = 1e6"):
         AdaSDCAClassifier(C=C).fit(*cancer())
 
 

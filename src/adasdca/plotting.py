@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,16 @@ METHODS = {
 }
 
 
+def drawing(module: str = "figure") -> Any:
+    """Return a module of matplotlib, which is loaded with the first picture."""
+    try:
+        return import_module(f"matplotlib.{module}")
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib; install it with `pip install 'adasdca[plot]'`."
+        ) from error
+
+
 def series(count: int, start: int = 0) -> list[dict[str, Any]]:
     """Return `count` styles for lines of no particular meaning, no two of them equal."""
     colors = list(COLORS.values())
@@ -135,9 +146,7 @@ def convergence(
     matplotlib.figure.Figure
         The figure; save it with ``figure.savefig(path)``.
     """
-    from matplotlib import figure as figures
-
-    figure = figure or figures.Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
+    figure = figure or drawing().Figure(figsize=(10.0, 4.4), dpi=150, layout="constrained")
     by_epoch, by_time = figure.subplots(1, 2, sharey=True)
     taken = [(look.color, look.linestyle) for look in METHODS.values()]
     free = [s for s in series(len(curves) + 40) if (s["color"], s["linestyle"]) not in taken]
@@ -175,9 +184,7 @@ def residuals(
     errors: NDArray[np.float64],
 ) -> Figure:
     """Draw residuals, target minus prediction, against predictions, and how often they occur."""
-    from matplotlib import figure as figures
-
-    figure = figures.Figure(figsize=(10.0, 4.0), dpi=100, layout="constrained")
+    figure: Figure = drawing().Figure(figsize=(10.0, 4.0), dpi=100, layout="constrained")
     cloud, shape = figure.subplots(1, 2, sharey=True, width_ratios=(2.2, 1.0))
     shown = slice(None, None, max(1, len(errors) // 5000))  # a page of a million points is heavy
     cloud.plot(
@@ -195,9 +202,7 @@ def residuals(
 
 def calibration(said: NDArray[np.float64], seen: NDArray[np.float64]) -> Figure:
     """Draw how often predictions of groups of rows are right against their mean probability."""
-    from matplotlib import figure as figures
-
-    figure = figures.Figure(figsize=(5.0, 4.4), dpi=100, layout="constrained")
+    figure: Figure = drawing().Figure(figsize=(5.0, 4.4), dpi=100, layout="constrained")
     axes = figure.subplots()
     low = min(float(said.min()), float(seen.min()), 0.95)
     axes.plot([low, 1.0], [low, 1.0], color="0.5", linestyle=":", label="as often as it says")
@@ -217,12 +222,10 @@ def coefficient_paths(
     A panel is its title, the (k,) values of C, and the (k, d) coefficients; `names` are of
     features.
     """
-    from matplotlib import figure as figures
-
     across = min(len(panels), 3)
     down = -(-len(panels) // across)
     size = (7.0 if across == 1 else 4.2 * across, 4.4 if down == 1 else 3.4 * down)
-    figure = figures.Figure(figsize=size, dpi=150, layout="constrained")
+    figure: Figure = drawing().Figure(figsize=size, dpi=150, layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
@@ -252,9 +255,7 @@ def score_path(
     `means` and `deviations` over the folds have a row for each curve; a single one needs no name.
     The C chosen, `best`, is drawn as a line.
     """
-    from matplotlib import figure as figures
-
-    figure = figures.Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
+    figure: Figure = drawing().Figure(figsize=(7.0, 4.4), dpi=150, layout="constrained")
     axes = figure.subplots()
     for mean, deviation, name, style in zip(
         means, deviations, names, series(len(means)), strict=True

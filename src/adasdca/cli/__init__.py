@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.util import find_spec
 
@@ -16,6 +17,8 @@ def main() -> None:
             f"adasdca: the command line needs {', '.join(missing)}, not installed here; "
             "get it with: pip install 'adasdca[cli]'"
         )
+    if sys.stdout is None:  # it is closed: nobody wants the results
+        sys.stdout = io.StringIO()
     from adasdca.cli.app import app
 
     app(prog_name="adasdca")

@@ -22,6 +22,7 @@ _OPTIONS = {
     "n_features": "--features",
     "lenient": "--ignore-extra",
     "fit_intercept": "--intercept",
+    "folder": "FOLDER",
 }
 
 
@@ -38,7 +39,7 @@ def refused(error: Exception, hint: str | None = None) -> Exception:
     """Return the error that ends a command, for one of the library's, in the words of commands."""
     if not isinstance(error, InputError):
         return refusal(str(error), hint)
-    if hint is None and error.argument is not None:
+    if error.argument is not None:
         hint = _option(error.argument)
     return refusal(error.worded(_named), hint)
 

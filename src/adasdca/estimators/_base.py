@@ -173,7 +173,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
-        if not self.C <= sys.float_info.max:
+        if sys.float_info.max < self.C:
             raise InputError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."

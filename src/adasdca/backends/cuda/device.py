@@ -41,8 +41,7 @@ def load_cupy() -> Any:
         ) from error
     if count == 0:
         raise RuntimeError(
-            "There is no CUDA device; check CUDA_VISIBLE_DEVICES and nvidia-smi. "
-            f"{ELSE}"
+            f"There is no CUDA device; check CUDA_VISIBLE_DEVICES and nvidia-smi. {ELSE}"
         )
     return cupy
 
