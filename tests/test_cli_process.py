@@ -176,6 +176,20 @@ def test_a_model_is_written_though_nobody_listens(tmp_path):
     assert models.load(tmp_path / "m").n_features == 112
 
 
+def test_ctrl_c_at_the_start(capsys, monkeypatch):
+    class Slow:
+        def find_spec(self, name, path, target=None):
+            if name == "adasdca.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "adasdca.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Slow(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
 def test_a_closed_stdout_is_no_error(capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "argv", ["adasdca", "fit", "mushrooms", "--json"])

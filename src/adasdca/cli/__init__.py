@@ -19,6 +19,9 @@ def main() -> None:
         )
     if sys.stdout is None:  # it is closed: nobody wants the results
         sys.stdout = io.StringIO()
-    from adasdca.cli.app import app
-
+    try:
+        from adasdca.cli.app import app
+    except KeyboardInterrupt:  # to load all that takes a second
+        print("Interrupted.", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
     app(prog_name="adasdca")

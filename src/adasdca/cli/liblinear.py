@@ -70,7 +70,7 @@ def train(
     Writes LIBLINEAR's format of models; DATA.model in this folder, if no MODEL is named. `adasdca
     fit` says the same in words, and more.
     """  # noqa: D301 - the control character is what keeps the lines apart
-    from adasdca.cli.training import Recipe, Search, class_weights
+    from adasdca.cli.training import Recipe, class_weights
     from adasdca.cli.training import train as run
 
     command = parse(arguments)
@@ -105,7 +105,7 @@ def train(
     validation = None
     if not writes:
         grid = GRID if command.find_c else [command.C]
-        validation = Search(min(command.folds or FOLDS, len(y)), grid)
+        validation = search.Search(min(command.folds or FOLDS, len(y)), grid)
     with stoppable():
         with Progress(command.tol) as progress:
             done = run(source.table.X, y, recipe, weights, progress.follow("train"), validation)
