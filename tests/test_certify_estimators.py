@@ -13,6 +13,7 @@ from sklearn.linear_model import (
     LassoCV,
     LinearRegression,
     LogisticRegression,
+    LogisticRegressionCV,
     Perceptron,
     QuantileRegressor,
     Ridge,
@@ -83,6 +84,14 @@ def test_the_objective_is_found(peer, data, weighted, limit):
     )
     for each in found if isinstance(found, list) else [found]:
         assert 0 <= each.relative_gap <= 1.01 * limit
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_search_without_ratios_has_no_l1_term():
+    """Versions of scikit-learn keep an array of None for it."""
+    X, y = MANY
+    peer = LogisticRegressionCV(Cs=[0.1, 1.0], **EXACT).fit(X, y)
+    assert adasdca.certify(peer, X, y).relative_gap < 1e-8
 
 
 def test_several_targets_have_a_certificate_each():

@@ -458,6 +458,7 @@ def test_blocks_are_taken_where_memory_is_scarce(wide, monkeypatch, capsys):
         (["--multi-class", "multinomial"], "--multi-class: is for data in memory"),
         (["--missing", "drop"], "--missing: is for data in memory"),
         (["--memory-limit", "2 x"], "--memory-limit: memory_limit = '2 x' is not allowed"),
+        (["--memory-limit", "1MiB"], "--memory-limit: memory_limit = 1048576 is too little"),
     ],
 )
 def test_what_blocks_are_not_for(arguments, message, wide, capsys):

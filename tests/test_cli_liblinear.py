@@ -95,3 +95,10 @@ def test_options_come_first(folder, capsys):
     done = call(capsys, "train", folder / "cancer", "-c", "2")
     assert done.returncode == 2
     assert "options come before the names of files" in done.stderr
+
+
+@pytest.mark.parametrize(("word", "message"), [("-h", "none of LIBLINEAR's"), ("-c", "is missing")])
+def test_the_last_word_is_an_option(word, message, capsys):
+    done = call(capsys, "train", word)
+    assert done.returncode == 2
+    assert message in done.stderr

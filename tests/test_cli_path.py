@@ -98,3 +98,12 @@ def test_a_wrong_argument_is_named(arguments, message, folder, capsys, monkeypat
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def test_no_number_is_cut_at_a_narrow_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, to rich
+    done = call(capsys, "path", "mushrooms", "--points", "2")
+    assert done.returncode == 0
+    assert "…" not in done.stdout
+    assert "0.0001" in done.stdout

@@ -17,7 +17,7 @@ import pytest
 
 import adasdca
 from adasdca import models
-from adasdca.cli import inputs
+from adasdca.cli import inputs, main
 from adasdca.cli.app import EXAMPLES
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.progress import Progress
@@ -176,6 +176,28 @@ def test_a_model_is_written_though_nobody_listens(tmp_path):
     assert models.load(tmp_path / "m").n_features == 112
 
 
+def test_ctrl_c_at_the_start(capsys, monkeypatch):
+    class Slow:
+        def find_spec(self, name, path, target=None):
+            if name == "adasdca.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "adasdca.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Slow(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
+
+
+def test_a_closed_stdout_is_no_error(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "argv", ["adasdca", "fit", "mushrooms", "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+
+
 def test_a_full_disk_is_code_3(model):
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
@@ -194,7 +216,7 @@ def test_a_file_that_fails_is_code_3(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(inputs, "read", fail)
     done = call(capsys, "fit", tmp_path / "d.svm")
     assert done.returncode == 3
-    assert "Permission denied: 'd.svm'" in done.stderr
+    assert done.stderr.endswith("Error: d.svm: Permission denied\n")
 
 
 def test_a_file_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypatch):
@@ -206,6 +228,18 @@ def test_a_file_without_rights_is_told_before_the_fit(tmp_path, capsys, monkeypa
     assert "write-protected" in done.stderr
     assert "rows" not in done.stderr  # the data were not even read
     assert (tmp_path / "m").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    "command", [("compare", "--output"), ("path", "--output"), ("fit", "--search", "--picture")]
+)
+def test_a_picture_without_rights_is_told_before_the_solves(command, tmp_path, capsys, monkeypatch):
+    (tmp_path / "p.png").write_text("precious")
+    monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
+    done = call(capsys, *command, tmp_path / "p.png", "mushrooms")
+    assert done.returncode == 3
+    assert "p.png cannot be written" in done.stderr
+    assert "mushrooms" not in done.stdout + done.stderr
 
 
 def test_nothing_moves_in_a_pipe(capsys, monkeypatch):

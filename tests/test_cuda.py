@@ -215,7 +215,7 @@ class FakeCupy(types.ModuleType):
     ("count", "error", "message"),
     [
         (None, RuntimeError, r"cudaErrorInsufficientDriver.*older than CuPy's CUDA 13"),
-        (0, RuntimeError, r"finds no CUDA device; check CUDA_VISIBLE_DEVICES"),
+        (0, RuntimeError, r"There is no CUDA device; check CUDA_VISIBLE_DEVICES"),
         (1, MemoryError, r"X of shape \(200, 8\) takes about .* GiB"),
     ],
 )

@@ -98,3 +98,19 @@ def test_a_thread_that_outlives_the_process_is_not_taken_for_a_leak():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("module", ["adasdca", "adasdca.cli.app"])
+def test_what_is_not_asked_for_is_not_imported(module):
+    """It takes as long as all the rest: completion at the shell waits for it."""
+    line = f"""import sys, {module}
+print(*{{"sklearn", "scipy.optimize", "matplotlib", "polars"}} & set(sys.modules))"""
+    run = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    assert run.stdout == "\n"
+
+
+@pytest.mark.parametrize("module", ["estimators", "onnx", "plotting", "plugins", "sklearn"])
+def test_modules_are_there_without_an_import_of_their_own(module):
+    line = f"import adasdca; print(adasdca.{module}.__name__)"
+    run = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [f"adasdca.{module}"]

@@ -166,6 +166,8 @@ def test_losses_as_objects():
     "bad",
     [
         {"C": 0.0},
+        {"tol": 10**400},
+        {"max_time": 10**400},
         {"l1_ratio": 1.5},
         {"loss": "squared"},
         {"method": "newton"},
@@ -180,6 +182,12 @@ def test_losses_as_objects():
 def test_bad_parameters(bad):
     with pytest.raises(InvalidParameterError, match=f"The '{next(iter(bad))}' parameter"):
         AdaSDCAClassifier(**bad).fit(*cancer())
+
+
+@pytest.mark.parametrize("C", [np.inf, 10**400])
+def test_no_penalty_at_all(C):
+    with pytest.raises(ValueError, match=r"choose a large number, e\.g\. C = 1e6"):
+        AdaSDCAClassifier(C=C).fit(*cancer())
 
 
 @pytest.mark.parametrize("bad", [{"quantile": 1.0}, {"delta": 0.0}, {"epsilon": -0.1}])

@@ -146,6 +146,16 @@ def test_warning_says_what_was_reached_and_what_to_do():
     assert more == epochs_to_go(model.history_, 1e-8)
 
 
+def test_warning_without_a_bound_of_the_coefficients():
+    X, y = cancer()
+    model = AdaSDCAClassifier(l1_ratio=1.0, max_time=0.0)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    text = str(caught[0].message)
+    assert "nothing bounds how far the coefficients are" in text
+    assert "inf" not in text
+
+
 def test_predicted_epochs_are_about_right():
     X, y = cancer()
     options = {"method": "sdca-perm", "C": 1.0, "random_state": 0, "fit_intercept": False}

@@ -237,6 +237,8 @@ def test_callbacks_of_scikit_learn():
         ({"Cs": 0}, "Cs"),
         ({"Cs": []}, "Cs"),
         ({"Cs": [1.0, -1.0]}, "Cs"),
+        ({"Cs": [1.0, "a"]}, "Cs"),
+        ({"Cs": [1.0, 10**400]}, "Cs"),
         ({"l1_ratios": [1.5]}, "l1_ratios"),
         ({"l1_ratios": []}, "l1_ratios"),
         ({"cv": "five"}, "cv"),

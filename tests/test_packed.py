@@ -234,5 +234,6 @@ def test_the_command(tmp_path, sparse, capsys):
     assert call(capsys, "pack", "--verify", tmp_path / "packed").returncode == 0
     again = call(capsys, "pack", source, tmp_path / "packed")
     assert again.returncode == 2
+    assert "Invalid value for FOLDER" in again.stderr
     assert "packed already" in again.stderr
     assert call(capsys, "pack").returncode == 2

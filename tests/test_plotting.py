@@ -1,6 +1,7 @@
 """One set of colours, dashes, markers and names for every picture."""
 
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from benchmarks.peers import picture
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+import adasdca
 from adasdca import ConvergenceDisplay, plotting
 from adasdca.cli import compare
 from adasdca.solution import History, Record
 from adasdca_reproduce import figures
+from bundled import cancer
 
 
 def luminance(color):
@@ -55,6 +58,23 @@ def test_no_two_lines_of_a_legend_look_alike():
     )
     drawn = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in lines}
     assert len(drawn) == 12
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for module in ("figure", "pyplot"):
+        monkeypatch.setitem(sys.modules, f"matplotlib.{module}", None)
+    X, y = cancer()
+    path = adasdca.path(X, 2 * y - 1, loss="logistic", Cs=[0.1, 1.0])
+    model = adasdca.AdaSDCAClassifier().fit(X, y)
+    for draw in (
+        path.plot,
+        path.solutions[0].plot,
+        lambda: ConvergenceDisplay.from_estimator(model),
+        lambda: model.report(X, y),
+    ):
+        with pytest.raises(ImportError, match=r"pip install 'adasdca\[plot\]'"):
+            draw()
 
 
 @pytest.mark.parametrize("own", [{}, {"c": "red", "ls": ":"}])

@@ -16,6 +16,7 @@ from adasdca.ascent.sampling import RULES
 from adasdca.backends.cpu import LocalBackend
 from adasdca.problem.losses import LOSSES, PiecewiseQuadratic
 from adasdca.problem.problem import Problem
+from commands import call
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "methods"
 RESEARCH = EXAMPLES / "research"
@@ -107,6 +108,21 @@ def test_the_name_of_a_rule_is_that_of_a_method(mushrooms):
     for built_in in ("I", "I+III"):  # options are no methods
         with pytest.raises(ValueError, match="is unknown"):
             fit(mushrooms, method=built_in)
+
+
+def test_estimators_and_commands_know_the_name_of_a_rule(tmp_path, capsys):
+    plugin = tmp_path / "my_rule.py"
+    plugin.write_text(
+        "import adasdca\n\nadasdca.register_rule('by-weight', lambda survey: survey.weight)\n"
+    )
+    done = call(
+        capsys, "fit", "mushrooms", "--plugin", plugin, "--method", "by-weight", "--tol", "0.01"
+    )
+    assert done.returncode == 0, done.stderr
+    model = adasdca.AdaSDCAClassifier(method="by-weight", tol=0.01)
+    assert model.fit(*adasdca.datasets.load_mushrooms()).converged_
+    with pytest.raises(ValueError, match="'method' parameter of AdaSDCAClassifier must be"):
+        model.set_params(method="I").fit(*adasdca.datasets.load_mushrooms())
 
 
 def test_no_rows_end_a_solve(mushrooms):

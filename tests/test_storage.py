@@ -86,6 +86,16 @@ def test_an_error_names_the_file_and_not_the_draft(tmp_path):
         assert caught.value.filename == str(path)
 
 
+def test_an_error_of_a_draft_is_as_pythons_own(tmp_path, monkeypatch):
+    def fail(draft, goal):
+        raise PermissionError(13, "Permission denied", str(draft), None, str(goal))
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(PermissionError) as caught:
+        write_whole(tmp_path / "m", b"")
+    assert str(caught.value) == f"[Errno 13] Permission denied: '{tmp_path / 'm'}'"
+
+
 def test_the_file_is_on_the_disk_before_its_name_is(tmp_path, monkeypatch):
     done = []
     for name in ("fsync", "replace"):

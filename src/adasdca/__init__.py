@@ -91,9 +91,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # Imported at first use: scikit-learn takes four times as long to load as all the rest.
-    if name in __all__ or name == "estimators":
-        from importlib import import_module
+    from importlib import import_module
 
-        estimators = import_module("adasdca.estimators")
-        return estimators if name == "estimators" else getattr(estimators, name)
+    if name in ("dask", "estimators", "onnx", "plotting", "plugins", "sklearn"):
+        return import_module(f"adasdca.{name}")
+    if name in __all__:
+        return getattr(import_module("adasdca.estimators"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.cpu import LocalBackend
@@ -161,6 +160,8 @@ def _best_multiple(backend: Any, w: Array, b: float, beta: Any) -> tuple[Certifi
             return float(backend.certify(w, b, t * beta).gap)
         except CertificateError:
             return math.inf  # outside the domain of the conjugate
+
+    from scipy.optimize import minimize_scalar  # a third of what `import adasdca` would take
 
     shrunk = minimize_scalar(gap, bounds=(0.0, 1.0), method="bounded", options={"maxiter": 10})
     best = min((1.0, float(shrunk.x), 0.0), key=gap)

@@ -45,6 +45,7 @@ __all__ = [
     "Quartz",
     "SDCAPerm",
     "get_method",
+    "method_names",
 ]
 
 BuiltIn = SDCA | SDCAPerm | IProxSDCA | Quartz | AdaSDCA | AdaSDCAPlus | Auto
@@ -57,6 +58,11 @@ METHODS: dict[str, type[BuiltIn]] = {
 REGISTERED: dict[str, Method] = {}
 
 
+def method_names() -> list[str]:
+    """Return the names of all methods, those of registered methods and rules included."""
+    return list(dict.fromkeys([*METHODS, *REGISTERED, *registered()]))
+
+
 def get_method(method: str | Method) -> Method:
     """Return the method of that name, with default parameters; an object is returned as it is."""
     if not isinstance(method, str) and isinstance(method, Method):
@@ -67,9 +73,8 @@ def get_method(method: str | Method) -> Method:
     if isinstance(name, str) and name in METHODS:
         return METHODS[name]()
     if not isinstance(name, str) or name not in registered():
-        known = ", ".join(map(repr, dict.fromkeys([*METHODS, *REGISTERED, *registered()])))
         raise InputError(
-            f"method = {method!r} is unknown; choose one of {known}",
+            f"method = {method!r} is unknown; choose one of {', '.join(map(repr, method_names()))}",
             InPython(", or pass a method object such as AdaSDCAPlus(m=4)"),
             ".",
         ).about("method")

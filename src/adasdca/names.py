@@ -7,6 +7,11 @@ from typing import Any, TypeVar
 
 R = TypeVar("R")
 
+#: The methods of the package. A rule is a method of the same name, and can have none of these.
+METHOD_NAMES = frozenset(
+    {"sdca", "sdca-perm", "iprox-sdca", "quartz", "adasdca", "adasdca+", "auto"}
+)
+
 
 def check_name(name: object, taken: Container[object]) -> None:
     """Refuse what cannot name a thing of one's own."""

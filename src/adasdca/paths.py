@@ -199,7 +199,7 @@ def path(
         intercept_scaling=intercept_scaling,
         device=backend == "cuda",
     )
-    grid, threads = _check_grid(Cs), check_threads(n_threads)
+    grid, threads = check_grid(Cs), check_threads(n_threads)
     # A penalised intercept is a coefficient like the others until the solutions are returned.
     posed = replace(problem, constant=0.0)
     make: Callable[[Problem], Backend] = partial(LocalBackend, n_threads=threads)
@@ -273,12 +273,13 @@ def _gathered(
     )
 
 
-def _check_grid(Cs: Any) -> Array:
+def check_grid(Cs: Any) -> Array:
+    """Return the values of C in order, of values or of how many there are to be."""
     if isinstance(Cs, (int, np.integer)) and not isinstance(Cs, bool) and Cs > 0:
         return np.logspace(-4, 4, int(Cs))
     try:
         grid = np.unique(np.asarray(Cs, dtype=np.float64).ravel())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         grid = np.empty(0)
     if (
         isinstance(Cs, (bool, int, np.integer))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,16 @@ METHODS = {
 }
 
 
+def drawing(module: str = "figure") -> Any:
+    """Return a module of matplotlib, which is loaded with the first picture."""
+    try:
+        return import_module(f"matplotlib.{module}")
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib; install it with `pip install 'adasdca[plot]'`."
+        ) from error
+
+
 def series(count: int, start: int = 0) -> list[dict[str, Any]]:
     """Return `count` styles for lines of no particular meaning, no two of them equal."""
     colors = list(COLORS.values())
@@ -111,9 +122,8 @@ class Curve:
 
 def _figure(size: tuple[float, float], dpi: int = 150) -> Figure:
     """Return a new figure that belongs to no window; its size is in inches."""
-    from matplotlib import figure as figures
-
-    return figures.Figure(figsize=size, dpi=dpi, layout="constrained")
+    figure: Figure = drawing().Figure(figsize=size, dpi=dpi, layout="constrained")
+    return figure
 
 
 def convergence(

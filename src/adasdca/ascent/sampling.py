@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.ascent.survey import Survey
-from adasdca.names import check_name, decorator
+from adasdca.names import METHOD_NAMES, check_name, decorator
 from adasdca.problem.data import as_doubles
 from adasdca.problem.problem import Problem
 
@@ -142,7 +142,7 @@ def register_rule(name: str, rule: Any = None) -> Any:
         ``rule(survey) -> weights``: n numbers, 0 or more, not all 0, where `survey` is a `Survey`
         with all its arrays. Rows of weight 0 are not visited in the coming epoch.
     """
-    check_name(name, BUILT_IN)
+    check_name(name, BUILT_IN | METHOD_NAMES)
     if rule is None:
         return decorator(register_rule, name)
     if not callable(rule):

@@ -168,7 +168,7 @@ def block_bounds(rows: Rows, limit: int) -> list[int]:
         raise InputError(
             f"memory_limit = {limit} is too little: the vectors of {n} rows and {d} features take "
             f"{kept} bytes beside the blocks; choose {kept + least} or more."
-        )
+        ).about("memory_limit")
     most = left // (shares * entry)  # entries of a block
     if isinstance(rows, DenseRows):
         height = max(1, most // d)

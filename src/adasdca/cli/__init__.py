@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib.util import find_spec
 
@@ -16,6 +17,11 @@ def main() -> None:
             f"adasdca: the command line needs {', '.join(missing)}, not installed here; "
             "get it with: pip install 'adasdca[cli]'"
         )
-    from adasdca.cli.app import app
-
+    if sys.stdout is None:  # it is closed: nobody wants the results
+        sys.stdout = io.StringIO()
+    try:
+        from adasdca.cli.app import app
+    except KeyboardInterrupt:  # to load all that takes a second
+        print("Interrupted.", file=sys.stderr)  # noqa: T201
+        sys.exit(130)
     app(prog_name="adasdca")

@@ -20,7 +20,7 @@ from adasdca.cli.output import complain, silence
 from adasdca.cli.pack import pack
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
-from adasdca.cli.refusals import name_value, point_to_train, refusal, refused
+from adasdca.cli.refusals import name_value, point_to_train, refusal, refused, told
 from adasdca.cli.reproduce import reproduce
 from adasdca.duality.certificate import CertificateError
 from adasdca.errors import InputError
@@ -56,7 +56,7 @@ class Commands(typer.core.TyperGroup):
             silence(sys.stdout)
             raise typer.Exit(0) from None
         except OSError as error:
-            complain(f"Error: {error}")
+            complain(f"Error: {told(error)}")
             raise typer.Exit(3) from error
         except Exception as error:
             if type(error).__name__ == "NoSuchOption":

@@ -17,7 +17,7 @@ from adasdca.cli import inputs, options
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import described, emit, emit_json, finite, plain, print_rows
 from adasdca.cli.progress import Progress
-from adasdca.cli.refusals import above_0, blame, only_finite
+from adasdca.cli.refusals import above_0, check_picture, only_finite
 from adasdca.duality.theory import epoch_cost
 from adasdca.methods import (
     REGISTERED,
@@ -87,8 +87,7 @@ def compare(
     than two classes the most frequent one stands against the rest, or the one of --class. The exit
     code is 0 whatever gap they reach.
     """
-    with blame("--output"):
-        plotting.check_path(output)
+    check_picture(output, "--output")
     above_0("--lam", lam)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     how = inputs.Reading(file_format, target, features, zero_based)

@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 import adasdca
-from adasdca import models, plotting
+from adasdca import models
 from adasdca.cli import blocks, inputs, options, search
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
@@ -31,7 +31,7 @@ from adasdca.cli.output import (
 )
 from adasdca.cli.progress import Progress
 from adasdca.cli.quality import in_words, quality, remarks
-from adasdca.cli.refusals import blame, check_output, refusal
+from adasdca.cli.refusals import blame, check_output, check_picture, refusal
 from adasdca.methods import get_method
 from adasdca.solution import Status
 
@@ -253,8 +253,7 @@ def _check_outputs(
     if report is not None:
         check_output(report, "--report")
     if picture is not None:
-        with blame("--picture"):
-            plotting.check_path(picture)
+        check_picture(picture, "--picture")
 
 
 def _provenance(facts: dict[str, Any], recipe: Any, done: Any) -> dict[str, Any]:

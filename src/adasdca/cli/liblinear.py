@@ -70,7 +70,7 @@ def train(
     Writes LIBLINEAR's format of models; DATA.model in this folder, if no MODEL is named. `adasdca
     fit` says the same in words, and more.
     """  # noqa: D301 - the control character is what keeps the lines apart
-    from adasdca.cli.training import Recipe, Search, class_weights
+    from adasdca.cli.training import Recipe, class_weights
     from adasdca.cli.training import train as run
 
     command = parse(arguments)
@@ -105,7 +105,7 @@ def train(
     validation = None
     if not writes:
         grid = GRID if command.find_c else [command.C]
-        validation = Search(min(command.folds or FOLDS, len(y)), grid)
+        validation = search.Search(min(command.folds or FOLDS, len(y)), grid)
     with stoppable():
         with Progress(command.tol) as progress:
             done = run(source.table.X, y, recipe, weights, progress.follow("train"), validation)
@@ -152,10 +152,13 @@ def parse(arguments: list[str]) -> Command:
             name = {"-R": "free", "-q": "quiet", "-C": "find_c"}[word]
             setattr(command, name, True)
             continue
+        weight = word.startswith("-w") and len(word) > 2
+        if not weight and word not in ("-s", "-v", *_NUMBERS):
+            raise refusal(_ELSEWHERE.get(word, _UNKNOWN), word)
         if not words:
             raise refusal("its value is missing.", word)
         value = words.pop(0)
-        if word.startswith("-w") and len(word) > 2:
+        if weight:
             _number(word, value)
             command.weights.append(f"{word[2:]}={value}")
         elif word == "-s":
@@ -164,22 +167,8 @@ def parse(arguments: list[str]) -> Command:
             command.folds = int(_number(word, value))
             if command.folds < 2:
                 raise refusal(f"{value} folds are none; choose 2 or more.", word)
-        elif word in _NUMBERS:
-            setattr(command, _NUMBERS[word], _number(word, value))
-        elif word == "-b":
-            raise refusal("probabilities are asked for at prediction: predict -b 1.", word)
-        elif word in ("-n", "-m", "-M"):
-            raise refusal(
-                "threads are not asked for in this way; `adasdca fit --threads` fits several "
-                "classes at the same time.",
-                word,
-            )
         else:
-            raise refusal(
-                "it is none of LIBLINEAR's -s -c -p -e -B -R -wi -v -C -q; long options are those "
-                "of `adasdca fit`.",
-                word,
-            )
+            setattr(command, _NUMBERS[word], _number(word, value))
     if not 1 <= len(command.names) <= 2:
         raise refusal("name DATA, and after it MODEL if you like.", "DATA")
     for option, number in (("-c", command.C), ("-e", command.tol)):
@@ -193,6 +182,18 @@ def parse(arguments: list[str]) -> Command:
 
 
 _NUMBERS = {"-c": "C", "-p": "epsilon", "-e": "tol", "-B": "bias"}
+_THREADS = (
+    "threads are not asked for in this way; `adasdca fit --threads` fits several classes at the "
+    "same time."
+)
+#: Options that are known, but not here.
+_ELSEWHERE = dict.fromkeys(("-n", "-m", "-M"), _THREADS) | {
+    "-b": "probabilities are asked for at prediction: predict -b 1."
+}
+_UNKNOWN = (
+    "it is none of LIBLINEAR's -s -c -p -e -B -R -wi -v -C -q; long options are those of "
+    "`adasdca fit`."
+)
 
 
 def _number(option: str, text: str) -> float:

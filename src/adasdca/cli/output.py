@@ -26,6 +26,10 @@ from adasdca.models._model import FIGURES
 from adasdca.storage import write_whole
 
 
+#: Columns of a terminal that has room for every table.
+WIDE = 1000
+
+
 class _Voice:
     """Whether people are told things."""
 
@@ -103,12 +107,11 @@ def print_rows(
         table.add_column(column, justify="left" if column in left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    console = rich.console.Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 200  # a file has no width; let no line break, and no path be cut
+    # No number and no path is cut: lines too long for a terminal are broken by it.
+    console = rich.console.Console(width=WIDE, highlight=False, markup=False)
     if title is not None:  # as that of the table it would be broken at the table's width
         console.print(title, soft_wrap=True)
-    console.print(table)
+    console.print(table, soft_wrap=True)
 
 
 def certificate(point: Any, label: Any = None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from adasdca.cli.output import (
     print_rows,
 )
 from adasdca.cli.progress import Progress
-from adasdca.cli.refusals import above_0, blame, only_finite
+from adasdca.cli.refusals import above_0, check_picture, only_finite
 from adasdca.methods import get_method
 from adasdca.solution import Solution, Status
 
@@ -81,8 +81,7 @@ def path(
     features that provably do not matter are left out on the way; `kept` are those that were left.
     """
     if output is not None:
-        with blame("--output"):
-            plotting.check_path(output)
+        check_picture(output, "--output")
     for value in C or []:
         above_0("--C", value)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)

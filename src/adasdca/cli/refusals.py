@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from adasdca import plotting
 from adasdca.errors import Argument, InputError
 from adasdca.storage import check_writable
 
@@ -21,6 +22,7 @@ _OPTIONS = {
     "n_features": "--features",
     "lenient": "--ignore-extra",
     "fit_intercept": "--intercept",
+    "folder": "FOLDER",
 }
 
 
@@ -37,7 +39,7 @@ def refused(error: Exception, hint: str | None = None) -> Exception:
     """Return the error that ends a command, for one of the library's, in the words of commands."""
     if not isinstance(error, InputError):
         return refusal(str(error), hint)
-    if hint is None and error.argument is not None:
+    if error.argument is not None:
         hint = _option(error.argument)
     return refusal(error.worded(_named), hint)
 
@@ -83,7 +85,21 @@ def check_output(path: Path, option: str) -> None:
     try:
         check_writable(path)
     except OSError as error:
-        raise type(error)(f"{path} cannot be written: {error}") from error
+        raise type(error)(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Refuse a picture of an unknown kind, or one that has no place to be."""
+    with blame(option):
+        plotting.check_path(path)
+    check_output(path, option)
+
+
+def told(error: OSError) -> str:
+    """Return what is wrong with a file, without the number that Python adds."""
+    if error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
 def point_to_train(error: Any) -> None:

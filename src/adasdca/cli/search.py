@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,20 @@ import numpy as np
 
 from adasdca.cli.output import finite, print_rows
 from adasdca.cli.refusals import refusal
-from adasdca.cli.training import Search
 
 #: Values of C that --search tries.
 GRID = [float(f"1e{k}") for k in range(-4, 5)]
 #: Folds unless --cv says how many.
 FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Search:
+    """Cross-validation: the folds, and the values to choose from; None: those of the recipe."""
+
+    folds: int
+    Cs: list[float] | None = None
+    l1_ratios: list[float] | None = None
 
 
 def chosen_search(

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from adasdca.cli.output import certificate, plain
 from adasdca.cli.refusals import above_0, refusal
+from adasdca.cli.search import Search
 from adasdca.duality.certificate import Certificate
 from adasdca.estimators import (
     AdaSDCAClassifier,
@@ -110,15 +111,6 @@ class Recipe:
             "cv": folds,
         }
         return (AdaSDCARegressorCV if regression else AdaSDCAClassifierCV)(**options)
-
-
-@dataclass(frozen=True)
-class Search:
-    """Cross-validation: the folds, and the values to choose from; None: those of the recipe."""
-
-    folds: int
-    Cs: list[float] | None = None
-    l1_ratios: list[float] | None = None
 
 
 @dataclass(frozen=True)

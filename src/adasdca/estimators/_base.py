@@ -7,9 +7,9 @@ attributes with a trailing underscore. The numbers are made elsewhere.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
-from collections import ChainMap
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import fields
 from functools import cache, cached_property, lru_cache
 from inspect import signature
@@ -35,7 +35,7 @@ from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._registered import packed, unpack
 from adasdca.estimators._solves import bounded, solve_all
 from adasdca.estimators._verdict import reached, verdict
-from adasdca.methods import METHODS, REGISTERED, Custom
+from adasdca.methods import METHODS, Custom, method_names
 from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
@@ -53,20 +53,34 @@ def losses_of(kind: str) -> list[str]:
     return [name for name, loss in LOSSES.items() if loss.kind == kind]
 
 
-class LossNames(Set[str]):
-    """The names of the losses of a kind, those registered later and scikit-learn's included."""
+class Names(Set[str]):
+    """The names that a function returns, those registered later included."""
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
+    def __init__(self, known: Callable[[], list[str]]) -> None:
+        self._known = known
 
     def __contains__(self, name: object) -> bool:
-        return ALIASES.get(str(name), name) in losses_of(self._kind)
+        return name in self._known()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(losses_of(self._kind))
+        return iter(self._known())
 
     def __len__(self) -> int:
-        return len(losses_of(self._kind))
+        return len(self._known())
+
+    @classmethod
+    def _from_iterable(cls, found: Iterable[str]) -> set[str]:  # type: ignore[override]
+        return set(found)
+
+
+class LossNames(Names):
+    """The names of the losses of a kind, scikit-learn's included."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(lambda: losses_of(kind))
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(ALIASES.get(str(name), name))
 
 
 class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
@@ -94,15 +108,10 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         "penalty_factors": ["array-like", None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
-        # A view: what is registered later is known too.
-        "method": [
-            StrOptions(ChainMap[str, Any](METHODS, REGISTERED).keys()),
-            *METHODS.values(),
-            Custom,
-        ],
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "method": [StrOptions(Names(method_names)), *METHODS.values(), Custom],
+        "tol": [Interval(Real, 0, sys.float_info.max, closed="both")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [Interval(Real, 0, None, closed="left"), None],
+        "max_time": [Interval(Real, 0, sys.float_info.max, closed="both"), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -172,7 +181,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
-        if math.inf == self.C:
+        if sys.float_info.max < self.C:
             raise InputError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."

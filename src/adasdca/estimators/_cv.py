@@ -26,6 +26,7 @@ from adasdca.estimators._device import adopt_kind, device_of, rows_to_split, sta
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import logger, with_callbacks
 from adasdca.methods import get_method
+from adasdca.paths import check_grid
 from adasdca.predictor import POWERS, Forecast, Track
 from adasdca.problem.device_rows import to_numpy
 
@@ -113,13 +114,7 @@ class Search:
         return {}
 
     def _grid(self) -> tuple[Array, Array]:
-        if isinstance(self.Cs, Integral):
-            cs = np.logspace(-4, 4, self.Cs)
-        else:
-            cs = np.unique(np.asarray(self.Cs, dtype=np.float64))
-        ratios = np.asarray(self.l1_ratios, dtype=np.float64)
-        if cs.ndim != 1 or not len(cs) or not np.isfinite(cs).all() or (cs <= 0).any():
-            raise InputError(f"Cs = {self.Cs!r} is not allowed; pass numbers above 0, or how many.")
+        cs, ratios = check_grid(self.Cs), np.asarray(self.l1_ratios, dtype=np.float64)
         if ratios.ndim != 1 or not len(ratios) or not ((ratios >= 0) & (ratios <= 1)).all():
             raise InputError(
                 f"l1_ratios = {self.l1_ratios!r} is not allowed; pass numbers, 0 <= l1_ratio <= 1."

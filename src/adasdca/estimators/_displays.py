@@ -9,23 +9,15 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from adasdca.paths import Path
-from adasdca.plotting import draw_coefficients, finish_path, series
+from adasdca.plotting import draw_coefficients, drawing, finish_path, series
 from adasdca.solution import History
 
 Array = NDArray[np.float64]
 
 
-def _axes(ax: Any, owner: str) -> Any:
+def _axes(ax: Any) -> Any:
     """Return the axes to draw on, new ones if none are given."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{owner}.plot needs matplotlib; install it with `pip install adasdca[plot]`."
-        ) from error
-    return plt.subplots()[1]
+    return drawing("pyplot").subplots()[1] if ax is None else ax
 
 
 def _choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -125,11 +117,9 @@ class ConvergenceDisplay:
         -------
         ConvergenceDisplay
         """
-        from matplotlib import cbook, lines
-
         _choice("x", x, ("epochs", "seconds", "updates"))
-        kwargs = cbook.normalize_kwargs(kwargs, lines.Line2D)
-        self.ax_ = _axes(ax, "ConvergenceDisplay")
+        kwargs = drawing("cbook").normalize_kwargs(kwargs, drawing("lines").Line2D)
+        self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
         self.lines_ = []
         looks = series(len(self.histories), start=len(self.ax_.lines))
@@ -268,7 +258,7 @@ class PathDisplay:
         -------
         PathDisplay
         """
-        self.ax_ = _axes(ax, "PathDisplay")
+        self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
         if self.scores is not None:
             self.lines_ = self.ax_.plot(

@@ -53,11 +53,14 @@ def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_
         f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.2g}, "
         f"asked tol={tol:.2g}."
     )
-    meaning = (
-        f"The objective is at most {gap:.2g} (relative) above its minimum, and the exact "
-        f"coefficients are within {solution.radius:.2g} of these, whose length is "
-        f"{np.linalg.norm(solution.coef):.2g}."
-    )
+    meaning = f"The objective is at most {gap:.2g} (relative) above its minimum"
+    if math.isinf(solution.radius):
+        meaning += "; nothing bounds how far the coefficients are from the exact ones."
+    else:
+        meaning += (
+            f", and the exact coefficients are within {solution.radius:.2g} of these, whose length "
+            f"is {np.linalg.norm(solution.coef):.2g}."
+        )
     words = [ended, meaning]
     if solution.status is Status.STALLED:
         return " ".join([*words, stalled_at(solution.certificate)])

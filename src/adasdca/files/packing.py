@@ -123,7 +123,9 @@ def _begin(folder: Path, source: Path, options: list[Any]) -> dict[str, Any]:
     state = source.stat()
     identity = [source.name, state.st_size, state.st_mtime_ns, *options]
     if (folder / HEADER).exists():
-        raise FileError(f"{folder} is packed already; remove it, or choose another name.")
+        raise FileError(f"{folder} is packed already; remove it, or choose another name.").about(
+            "folder"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / PROGRESS).exists():
         try:

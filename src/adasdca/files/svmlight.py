@@ -66,7 +66,7 @@ def refusal(
         )
     reason = _REASONS[flaw.part](word, n_features)
     reason = (reason,) if isinstance(reason, str) else reason
-    return FileError(f"{path}, line {line}: ", *reason, f" The line reads: {text!r}", *hint)
+    return FileError(f"{path}, line {line}: ", *reason, f" The line reads: {text!r}.", *hint)
 
 
 def _is_infinite(word: str) -> bool:

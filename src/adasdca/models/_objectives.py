@@ -144,8 +144,8 @@ def _l1_share(m: Any) -> float:
     penalty = getattr(m, "penalty", "deprecated")
     if penalty in ("l1", "l2"):
         return float(penalty == "l1")
-    ratio = _chosen(m, "l1_ratio")
-    return 0.0 if ratio is None else float(np.ravel(ratio)[0])
+    ratio = np.ravel(_chosen(m, "l1_ratio"))[0]  # one for each class of a search, or None
+    return 0.0 if ratio is None else float(ratio)
 
 
 def _logistic(m: Any) -> Objective:

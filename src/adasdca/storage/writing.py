@@ -50,7 +50,7 @@ def _draft(path: str | os.PathLike[str], kept: bool = True) -> Iterator[tuple[Pa
             os.replace(draft, goal)
     except OSError as error:
         if error.filename == str(draft):  # nobody knows it by that name
-            error.filename, error.filename2 = str(path), None
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:
         draft.unlink(missing_ok=True)

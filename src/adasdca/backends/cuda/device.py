@@ -16,6 +16,8 @@ from adasdca.problem.problem import Problem
 VECTORS = 16
 #: Rows that a pass over streamed ones must have room for.
 LEAST = 4096
+#: What can be done without a device; estimators name it in another way.
+ELSE = "Leave out backend='cuda' (device='cuda' of estimators) to solve on the processor."
 
 
 def load_cupy() -> Any:
@@ -24,23 +26,22 @@ def load_cupy() -> Any:
         import cupy
     except ImportError as error:
         raise ImportError(
-            f"backend = 'cuda' needs CuPy, which cannot be imported ({error}); install "
+            f"A solve on a CUDA device needs CuPy, which cannot be imported ({error}); install "
             "adasdca[cuda] for CUDA 12, or the CuPy that suits your driver, e.g. cupy-cuda13x. "
-            "Leave out backend= to solve on the processor."
+            f"{ELSE}"
         ) from error
     runtime = cupy.cuda.runtime
     try:
         count = runtime.getDeviceCount()
     except runtime.CUDARuntimeError as error:
         raise RuntimeError(
-            f"backend = 'cuda' finds no CUDA device that works ({error}); check with nvidia-smi "
+            f"There is no CUDA device that works ({error}); check with nvidia-smi "
             "that there is one, and that its driver is not older than CuPy's CUDA "
-            f"{runtime.runtimeGetVersion() // 1000}. Leave out backend= to solve on the processor."
+            f"{runtime.runtimeGetVersion() // 1000}. {ELSE}"
         ) from error
     if count == 0:
         raise RuntimeError(
-            "backend = 'cuda' finds no CUDA device; check CUDA_VISIBLE_DEVICES and nvidia-smi. "
-            "Leave out backend= to solve on the processor."
+            f"There is no CUDA device; check CUDA_VISIBLE_DEVICES and nvidia-smi. {ELSE}"
         )
     return cupy
 
@@ -121,7 +122,7 @@ def copied(rows: Any) -> Any:
 def _too_large(rows: Any, vectors: int, free: int) -> MemoryError:
     needed = 8 * vectors * rows.shape[0] + 24 * rows.shape[1] + bytes_of_rows(rows)
     return MemoryError(
-        f"backend = 'cuda': X of shape {rows.shape} takes about {needed / 2**30:.1f} GiB "
+        f"A solve on a CUDA device: X of shape {rows.shape} takes about {needed / 2**30:.1f} GiB "
         f"of the device's memory, and {free / 2**30:.1f} GiB are free, too few for its vectors and "
-        "a part of the rows; free some, or leave out backend= to solve on the processor."
+        f"a part of the rows; free some. {ELSE}"
     )
