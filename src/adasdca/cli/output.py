@@ -25,7 +25,6 @@ import typer
 from adasdca.models._model import FIGURES
 from adasdca.storage import write_whole
 
-
 #: Columns of a terminal that has room for every table.
 WIDE = 1000
 
