@@ -166,3 +166,18 @@ def test_a_state_tells_the_seed_and_the_epoch():
     # A seed that was drawn can be used again.
     again = solve(X, y, **{**options, "random_state": fresh[0].state.seed, "max_epochs": 1})
     np.testing.assert_array_equal(again.coef, fresh[0].coef)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge"])
+def test_a_start_that_is_worse_than_none_is_left_alone(loss):
+    """Duals of another problem: what belongs to them is farther off than w = 0 is."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 20)) * np.logspace(-3, 3, 20)
+    y = np.where(X[:, 10] + rng.standard_normal(300) > 0, 1.0, -1.0)
+    far = y * rng.random(300)
+    for options in ({"l1_ratio": 1.0}, {}):
+        options |= {"loss": loss, "lam": 1e-7, "fit_intercept": True, "random_state": 0}
+        sol = solve(X, y, warm_start=far, tol=1e-4, **options)
+        cold = first_gap(X, y, **options)
+        assert sol.converged
+        assert sol.history.gap[0] == cold

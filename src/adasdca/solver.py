@@ -319,7 +319,11 @@ def solve_problem(
                 )
             schedule = method.schedule(problem, rows.facts, tol, threads)
             around.check()
-            loop = Loop(rows, schedule, stop, seed, 0 if state is None else state.epoch)
+            epoch, idle = 0 if state is None else state.epoch, math.inf
+            if here and allowed and warm_start is not None:
+                losses = problem.loss.value(np.zeros(len(problem.y)), problem.y)
+                idle = float(np.average(losses, weights=problem.weight))
+            loop = Loop(rows, schedule, stop, seed, epoch, idle)
             if keeper is not None:
                 keeper.resume(loop, rows, stop)
             outcome = loop.run(first - (time.perf_counter() - begun))

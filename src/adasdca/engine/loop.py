@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
+
+import numpy as np
 
 from adasdca import _core
 from adasdca.ascent.plans import Epoch, Leave
@@ -45,15 +48,23 @@ class Loop:
         When to stop.
     seed, epoch : int
         Seed, and the number of epochs done before.
+    idle : float
+        The gap of duals that are all 0, at most. A start that is worse gives way to them.
     """
 
     def __init__(
-        self, backend: Backend, schedule: Schedule, stop: StopRule, seed: int, epoch: int = 0
+        self,
+        backend: Backend,
+        schedule: Schedule,
+        stop: StopRule,
+        seed: int,
+        epoch: int = 0,
+        idle: float = math.inf,
     ) -> None:
         self._backend = backend
         self._schedule = schedule
         self._stop = stop
-        self._seed = seed
+        self._seed, self._idle = seed, idle
         self._first = self._epoch = epoch
         self._updates = 0
         self._label = "start"
@@ -77,6 +88,10 @@ class Loop:
         if not self._trail:  # a checkpoint has brought none
             with stop.interruption.heeded(first):
                 self._look(FOREVER)
+                if self._survey.gap > self._idle:
+                    self._trail.clear()
+                    self._backend.restart(np.zeros(self._survey.n), 0.0)
+                    self._look(FOREVER)
         try:
             with stop.interruption.heeded(stop.seconds_left() + GRACE):
                 status = self._turn()
