@@ -31,7 +31,7 @@ FEW = 64
 #: smoothly: such steps are as many as full ones, or two more (cov1 logistic: 299 -> 200 ms).
 SAMPLE = 300, 600
 #: The share of a matrix of dense rows, and of its factor, that they take in single precision; the
-#: iterations that it then preconditions (30 such problems: 1 to 3; C = 100 on raw pixels: 14), and
+#: iterations that it then preconditions (33 such problems: 1 to 5; C = 100 on raw pixels: 14), and
 #: those of a later step that it serves, more where rows are few and curvature changes more (5 to 8
 #: with 16 rows a feature and more, 15 with 4).
 SINGLE, REFINING, STALE, FEWER = 0.5, 2.0, 5.0, 40.0

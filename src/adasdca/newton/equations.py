@@ -41,8 +41,7 @@ LOOSEST, TIGHTEST = 0.1, 1e-9
 GAIN, FINE = 0.5, 0.005
 #: Two steps that leave more of the right-hand side than this share ask for finer ones.
 COARSE = 0.5
-#: Iterations whose rate tells how many are to come. (Of those that were not enough on 38 dense
-#: problems, two thirds ended at the third; one problem was left that they would have solved.)
+#: Iterations whose rate tells how many are to come (the best of six beginnings on 38 dense data).
 LOOKS = 3
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
