@@ -54,7 +54,7 @@ class Problem:
         self.v = self.A**2 @ self.inverse
         if fit_intercept and self.loss.gamma == 0:
             square = self.v - self.s**2 * self.inverse[-1]
-            self.v += np.maximum(square.mean() / 64 - square, 0.0)
+            self.v += np.maximum(1e-4 * square.mean() - square, 0.0)
         self.q = self.c * self.v / (self.lam * self.N)
 
     def constant(self):
