@@ -124,7 +124,8 @@ template <class Rows>
 inline constexpr bool are_dense = !requires(const Rows& rows) { rows[0].columns; };
 
 // Add sum_i c_i x_i over dense rows, c_i = f(i), four at a time: sums in memory wait for each other
-// from row to row (59,535 x 8: 3.4 -> 0.95 ns a row). f is asked for a few rows before any is added.
+// from row to row (59,535 x 8: 3.4 -> 0.95 ns a row). f is asked for a few rows before any is
+// added.
 template <class T, class F>
 ADASDCA_INLINE void add_rows(const DenseRows<T>& rows, std::int64_t begin, std::int64_t end,
                              double* part, F&& f) {
