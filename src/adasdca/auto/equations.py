@@ -164,8 +164,9 @@ class EquationChoice:
         # The first step, from afar, takes more than the others; kinks are rounded more and more.
         before = self._expected if self._smooth else self.iterations.taken
         self._expected = max(0.5 * (before + self.iterations.taken), 10.0)
-        # What is cut short still leads down.
-        if self.iterations.done or rival == math.inf or most == enough:
+        # What the budget has cut short still leads down.
+        cut = most == enough and self.iterations.taken > most
+        if self.iterations.done or rival == math.inf or cut:
             return found
         self._expected *= MORE
         # The one step of a quadratic function is whole, and next to kinks another way pays.
