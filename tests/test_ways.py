@@ -13,6 +13,7 @@ from adasdca.auto.equations import EquationChoice
 from adasdca.backends.blas import _controller, one_thread
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
+from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Equations
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
@@ -108,6 +109,27 @@ def test_iterations_of_rounded_kinks_are_tried_first(monkeypatch, price, way):
     choice(term, Equations(problem.mu, problem.mu * u, 0.0, False), np.inf)
     assert choice.iterations.taken <= price + 1
     assert (solved or ["iterations"])[-1] == way
+
+
+def test_iterations_that_end_for_another_way_are_no_step(monkeypatch):
+    """The budget allows fewer of them than that way costs, but has not cut them short."""
+    X, y = cases.make_data("squared", n=300, d=60)
+    problem = Problem.checked(X * np.logspace(-4, 4, 60), y, loss="squared", lam=1e-9)
+    backend = LocalBackend(problem)
+    costs = Costs(backend.facts, problem.loss)
+    predicted = {"iterations": 1.0, "features": 200 * costs.iteration}
+    monkeypatch.setattr(costs, "equations", lambda *_: dict(predicted))
+    monkeypatch.setattr("adasdca.auto.equations.solve_by_features", lambda *_: STEP)
+    choice = EquationChoice(costs, True, 1.0, budget=Budget(100 * costs.iteration))
+    choice.iterations.share = 1e-12
+    choice._rough = False
+    term = backend.term()
+    u = term.place(np.zeros(60), 0.0).u
+    STEP = u, 0.0
+    found = choice(term, Equations(problem.mu, problem.mu * u, 0.0, False, value=1.0), np.inf)
+    assert choice.iterations.taken < 50
+    assert not choice.iterations.done
+    assert found is STEP
 
 
 def test_with_an_l1_term_the_path_takes_inner_products_anew():
