@@ -116,3 +116,11 @@ def test_slow_is_relative_to_the_kind():
     result = run(NAMES[CHEAP[0]])
     quick, late = replace(result, seconds=0.01), replace(result, seconds=0.2)
     assert slow([quick] * 9 + [late]) == [(pytest.approx(20.0), late)]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("C", ["1e2", "1e6"])
+def test_nanoseconds_arrive(C, seed):
+    """A column of 1.6e18 and an intercept: rounds begin where their point is no worse."""
+    result = run(NAMES[f"nanoseconds/raw/dense/hinge/C={C}/intercept/l2/seed{seed}"])
+    assert result.failure is None
