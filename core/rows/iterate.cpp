@@ -230,9 +230,8 @@ void give_constant(Problem& problem, Iterate& it, double mean_square) {
     problem.intercept_reach = reach / square;
     it.swings.pace = calm * std::min(reach * answers, 1.0) * problem.intercept_reach;
     it.swings.fastest = it.swings.pace;
-    // Nothing else limits the steps of rows next to 0 where the loss has kinks: their duals would
-    // go from end to end, and take the multiplier along (eleven empty texts of 9000, hinge, C =
-    // 100).
+    // Nothing else limits the steps of rows next to 0 where the loss has kinks. Their duals would
+    // go from end to end, and take the multiplier along (eleven empty texts of 9000, hinge).
     const double floor = is_smooth(problem.loss) ? 0.0 : next_to_none * mean_square;
     for (RowState& state : it.states)
         state.q = std::max(state.q, state.scale * floor) + state.scale * square;

@@ -101,8 +101,8 @@ struct Swings {
     double widest = 0;   // its widest swing at this pace
 
     // A swing that is more than half as wide as one before it will not end: rows that pull at the
-    // same features follow the multiplier late. (Twelve data sets, three losses, three C, 30
-    // epochs: an intercept loses 0.24 digits of the gap, without this 0.33.) While it goes one way
+    // same features follow the multiplier late. (Eleven data sets, three losses, three C, 30
+    // epochs: an intercept loses 0.24 digits of the gap, without this 0.32.) While it goes one way
     // it may go faster again.
     void look(double multiplier) {
         const double move = multiplier - seen;
