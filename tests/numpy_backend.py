@@ -181,7 +181,7 @@ class TwoPartsTerm:
         self.z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]
         return self.derive()
 
-    def gram(self, intercept, deadline, sample=None, combined=False):
+    def gram(self, intercept, deadline, sample=None, combined=False, rough=False):
         pairs = list(zip(self.rows.X, self.h, strict=True))
         mass = sum(h.sum() for h in self.h) if intercept else 0.0
         column = sum(X.T @ h for X, h in pairs) if mass > 0 else np.zeros(self.rows.facts.d)

@@ -358,7 +358,7 @@ def test_a_matrix_of_few_digits_preconditions(intercept):
     term = placed(problem, rng)
     balance = 0.3 if intercept else 0.0
     equations = Equations(problem.mu, rng.normal(size=90), balance, intercept)
-    formed = term.rough_gram(intercept, FOREVER)
+    formed = term.gram(intercept, FOREVER, rough=True)
     assert formed.matrix.dtype == np.float32
     factor = blas.cholesky(formed.matrix, problem.mu)
     for most in (6, 40):  # the matrix of this point, and that of another one
@@ -370,6 +370,19 @@ def test_a_matrix_of_few_digits_preconditions(intercept):
         assert iterations.done
         assert iterations.taken <= most
         term.place(0.05 * rng.normal(size=90), 0.1)
+
+
+def test_a_matrix_that_is_as_cheap_in_doubles_is_summed_once(monkeypatch):
+    _, _, problem = make_problem("logistic", "sparse", d=90)
+    term = placed(problem, np.random.default_rng(0))
+    gram, sums = type(term).gram, []
+    monkeypatch.setattr(type(term), "gram", lambda *a, **k: sums.append(k) or gram(*a, **k))
+    monkeypatch.setattr(Costs, "equations", lambda *_: {"features": 1.0})
+    solve = EquationChoice(Costs(RowFacts(problem.rows), problem.loss), True, 5.0)
+    equations = Equations(problem.mu, np.ones(90), 0.0, False)
+    for step in range(1, 4):
+        assert solve(term, equations, FOREVER) is not None
+        assert len(sums) == step
 
 
 def test_a_matrix_that_single_precision_cannot_hold_is_summed_in_doubles():

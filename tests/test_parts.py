@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
+from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.part import Part
 from adasdca.backends.parts import PartsBackend
@@ -68,6 +69,25 @@ def test_features_that_rest_are_left_out_in_parts():
     assert parts.converged
     assert abs(whole.primal - parts.primal) <= whole.gap + parts.gap
     assert np.count_nonzero(parts.coef) < 50
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_matrix_of_wide_parts_has_few_digits_and_their_product_all(intercept):
+    rng = np.random.default_rng(0)
+    X, y = 2.0 + rng.normal(size=(200, 80)), rng.choice([-1.0, 1.0], 200)
+    problem = Problem.checked(X, y, loss="logistic", lam=1e-3, fit_intercept=intercept)
+    grams = []
+    for backend in (LocalBackend(problem), three_parts(problem)):
+        term = backend.term()
+        term.place(0.1 * np.ones(80), 0.2)
+        grams.append(term.gram(intercept, FOREVER, rough=True))
+    local, parts = grams
+    assert local.single
+    assert parts.single
+    size = np.abs(local.matrix).max()
+    np.testing.assert_allclose(np.tril(parts.matrix - local.matrix), 0.0, atol=1e-5 * size)
+    p = rng.normal(size=80)
+    np.testing.assert_allclose(parts.product(p), local.product(p), rtol=0, atol=1e-11 * size)
 
 
 def test_the_order_in_which_parts_answer_changes_no_bit():

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from adasdca.auto.costs import FEW, Costs
-from adasdca.backends.abilities import RoughEquations, RowEquations, able
+from adasdca.backends.abilities import RowEquations, able
 from adasdca.backends.base import RowTerm
 from adasdca.backends.blas import cholesky
 from adasdca.newton.budget import Budget
@@ -21,6 +21,7 @@ from adasdca.newton.equations import (
     Solve,
     Step,
     solve_by_features,
+    solve_formed,
 )
 from adasdca.newton.newton import MOST_STEPS
 
@@ -175,20 +176,20 @@ class EquationChoice:
     def _preconditioned(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Iterate with the factor of an earlier step's matrix, or of this one's, in few digits.
 
-        None if the term has none, or if it is too far from the matrix that is meant.
+        None if it is too far from the matrix that is meant.
         """
-        rough: RoughEquations | None = able(term, RoughEquations)
-        if rough is None:
-            return None
         costs, iterations = self.costs, self.iterations
         rival = costs.by_features(term.curved) / costs.iteration
         finer = ConjugateGradients(accuracy=FINER, share=iterations.share)
         for fresh in (False, True):
             if fresh:
-                formed = rough.rough_gram(equations.intercept, deadline)
-                if formed is None or formed.product is None:
+                formed = term.gram(equations.intercept, deadline, rough=True)
+                if formed is None:
                     return None
                 self.budget.pay(costs.by_features(term.curved))
+                if not formed.single:
+                    self._rough = False
+                    return solve_formed(formed, equations, deadline)
                 self._factor = cholesky(formed.matrix, equations.diagonal)
             if self._factor is not None:
                 most = max(int(rival), LOOKS)

@@ -16,7 +16,7 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.policy import Policy
-from adasdca.backends.abilities import EquationIterator, RoughEquations, able
+from adasdca.backends.abilities import EquationIterator, able
 from adasdca.backends.base import Backend, Facts, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
@@ -236,9 +236,8 @@ class SecondOrder:
         self._jumped, step = True, None
         if by_features:
             term.go(survey.coef, survey.intercept)
-            rough: RoughEquations | None = able(term, RoughEquations)
-            for gram in (*([] if rough is None else [rough.rough_gram]), term.gram):
-                formed = gram(problem.fit_intercept, deadline, combined=True)
+            for rough in (True, False):
+                formed = term.gram(problem.fit_intercept, deadline, combined=True, rough=rough)
                 if formed is None:
                     return False
                 assert formed.combined is not None

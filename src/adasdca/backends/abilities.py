@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram
+from adasdca.backends.base import Derivatives
 
 Array = NDArray[np.float64]
 
@@ -121,19 +121,6 @@ class Descender(Protocol):
         rounds : Rounds, optional
             How to go on to the next round, as long as each halves the gap that it certifies.
         """
-
-
-class RoughEquations(Protocol):
-    """A term that sums the matrix of the features in fewer digits for less."""
-
-    def rough_gram(
-        self,
-        intercept: bool,
-        deadline: float,
-        sample: int | None = None,
-        combined: bool = False,
-    ) -> Gram | None:
-        """Do what `gram` does; with a `product` where the matrix is rough and no sample was."""
 
 
 class RowEquations(Protocol):

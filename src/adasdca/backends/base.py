@@ -87,6 +87,11 @@ class Gram(NamedTuple):
     combined: Array | None = None
     product: Callable[[Array], Array] | None = None
 
+    @property
+    def single(self) -> bool:
+        """Whether the matrix has the few digits of single precision."""
+        return isinstance(self.matrix, np.ndarray) and self.matrix.dtype == np.float32
+
 
 class RowTerm(Protocol):
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
@@ -132,6 +137,7 @@ class RowTerm(Protocol):
         deadline: float,
         sample: int | None = None,
         combined: bool = False,
+        rough: bool = False,
     ) -> Gram | None:
         """Sum the matrix of the features; None if time ran out.
 
@@ -145,6 +151,8 @@ class RowTerm(Protocol):
             So many rows may stand for all.
         combined : bool
             Whether Σ_i c_iβ_i x_i is wanted from the same pass, for a loss whose curvature is 1/γ.
+        rough : bool
+            Whether single precision will do if it costs less; that of all rows has a `product`.
         """
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
@@ -358,6 +366,17 @@ class Backend(Protocol):
 
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
+
+
+def centred_product(term: RowTerm, column: Array, mass: float) -> Callable[[Array], Array]:
+    """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
+    mean = column / mass if mass > 0 else column
+
+    def product(p: Array) -> Array:
+        found, total = term.curve(p, -float(mean @ p))
+        return np.asarray(found - total * mean)
+
+    return product
 
 
 def no_rows(d: int) -> CsrRows:

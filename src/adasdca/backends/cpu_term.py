@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.abilities import Descent, Rounds
-from adasdca.backends.base import Derivatives, Gram, RowSlope
+from adasdca.backends.base import Derivatives, Gram, RowSlope, centred_product
 from adasdca.backends.blas import cholesky
 from adasdca.backends.dense_gram import dense_gram
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
@@ -273,29 +272,8 @@ class CpuTerm:
             sums = sides[-1] * self.problem.loss.smoothness
             if centre is not None:
                 sums += self._sums[0] * centre
-        product = self._product(column, mass) if rough and h is self.curvature else None
+        product = centred_product(self, column, mass) if rough and h is self.curvature else None
         return Gram(matrix, column, mass, sums, product)
-
-    def rough_gram(
-        self,
-        intercept: bool,
-        deadline: float,
-        sample: int | None = None,
-        combined: bool = False,
-    ) -> Gram | None:
-        """Sum the matrix of the features in fewer digits where that takes less time."""
-        return self.gram(intercept, deadline, sample, combined, rough=True)
-
-    def _product(self, column: Array, mass: float) -> Callable[[Array], Array]:
-        """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
-        mean = column / mass if mass > 0 else column
-
-        def product(p: Array) -> Array:
-            found, total = self.curve(p, -float(mean @ p))
-            found -= total * mean
-            return found
-
-        return product
 
     def _core_gram(
         self, h: Array, factors: Array, centre: Array | None, deadline: float

@@ -261,12 +261,19 @@ class Part:
         return *one.move(length), *self._figures(one)
 
     def gram(
-        self, term: int, intercept: bool, seconds: float, share: float | None, combined: bool
+        self,
+        term: int,
+        intercept: bool,
+        seconds: float,
+        share: float | None,
+        combined: bool,
+        rough: bool,
     ) -> Gram | None:
         """Sum the matrix of the features, of a share of the rows; None if time ran out."""
         one = self._terms[term]
         sample = None if share is None else max(1, round(share * one.workspace.n))
-        return one.gram(intercept, time.perf_counter() + seconds, sample, combined)
+        found = one.gram(intercept, time.perf_counter() + seconds, sample, combined, rough)
+        return found and found._replace(product=None)  # that of all parts is the caller's
 
     def keep(self, term: int, vector: int) -> None:
         """Keep the duals of a term."""

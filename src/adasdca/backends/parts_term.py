@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram, RowSlope
+from adasdca.backends.base import Derivatives, Gram, RowSlope, centred_product
 from adasdca.backends.teams import Handle, Parts, columns, sums
 
 Array = NDArray[np.float64]
@@ -85,6 +85,7 @@ class PartsTerm:
         deadline: float,
         sample: int | None = None,
         combined: bool = False,
+        rough: bool = False,
     ) -> Gram | None:
         """Sum the matrix of the features; None if time ran out.
 
@@ -95,11 +96,16 @@ class PartsTerm:
         seconds = deadline - time.perf_counter()
         total: Gram | None = None
         late = False
-        for part in self._parts.stream("gram", self._number, intercept, seconds, share, combined):
+        options = intercept, seconds, share, combined, rough
+        for part in self._parts.stream("gram", self._number, *options):
             late |= part is None
             if not late:
                 total = part if total is None else _together(total, part)
-        return None if late else total
+        if late or total is None:
+            return None
+        if total.single and sample is None:
+            return total._replace(product=centred_product(self, total.column, total.mass))
+        return total
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
         vector, numbers = columns(self._parts.stream("curve", self._number, p, q))

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from adasdca.backends.abilities import (
     EquationIterator,
     Preconditioned,
-    RoughEquations,
     able,
 )
 from adasdca.backends.base import Gram, RowTerm, to_host
@@ -101,14 +100,13 @@ def solve_by_features(
     rough: bool = False,
 ) -> Step | None:
     """Factorise the matrix of the features; None if time ran out."""
-    summer: RoughEquations | None = able(term, RoughEquations) if rough else None
-    if summer is not None:
-        formed = summer.rough_gram(equations.intercept, deadline, equations.sample)
+    found = None
+    for few in (True, False) if rough else (False,):
+        formed = term.gram(equations.intercept, deadline, equations.sample, rough=few)
         found = formed and solve_formed(formed, equations, deadline)
         if found is not None or time.perf_counter() >= deadline:
-            return found
-    formed = term.gram(equations.intercept, deadline, equations.sample)
-    return None if formed is None else solve_formed(formed, equations, deadline)
+            break
+    return found
 
 
 def solve_formed(
@@ -125,10 +123,9 @@ def solve_formed(
     if mass > 0:
         right = right - column * (equations.balance / mass)
         value -= 0.5 * equations.balance**2 / mass
-    single = isinstance(matrix, np.ndarray) and matrix.dtype == np.float32
-    if single or formed.product is not None:
-        dv = _refined(formed, diagonal, right, _enough(diagonal, share, value), deadline, single)
-        if dv is None and single:
+    if formed.single or formed.product is not None:
+        dv = _refined(formed, diagonal, right, _enough(diagonal, share, value), deadline)
+        if dv is None and formed.single:
             return None
     else:
         dv = None
@@ -157,7 +154,6 @@ def _refined(
     right: Array,
     enough: Enough | None,
     deadline: float,
-    single: bool,
 ) -> Array | None:
     product, solve = formed.product, cholesky(formed.matrix.copy(), diagonal)
     if solve is None:
@@ -170,10 +166,10 @@ def _refined(
         (right, 0.0),
         REFINED if enough is None else TIGHTEST,
         deadline,
-        max(len(right) // SAVED, 2) if single else MOST_REFINED,
+        max(len(right) // SAVED, 2) if formed.single else MOST_REFINED,
         enough,
     )
-    return None if found is None or (single and not found[3]) else found[0]
+    return None if found is None or (formed.single and not found[3]) else found[0]
 
 
 def damped_solve(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.abilities import Preconditioned
-from adasdca.backends.base import Derivatives, Gram, RowSlope, to_host
+from adasdca.backends.base import Derivatives, Gram, RowSlope, centred_product, to_host
 from adasdca.backends.cuda.products import Passes, Products, RowChoice, System
 
 Array = NDArray[np.float64]
@@ -184,6 +183,7 @@ class DeviceTerm:
         deadline: float,
         sample: int | None = None,
         combined: bool = False,
+        rough: bool = False,
     ) -> Gram | None:
         at, h, (n, d) = self._at, self.here.h, self._at.products.shape
         rows, refined = RowChoice(), False
@@ -212,18 +212,8 @@ class DeviceTerm:
         if rows.size and refined:
             if mass > 0:
                 mass, moved = self.here.mass, np.asarray(to_host(at.products.combine(h)))
-            product = self._product(moved, mass)
+            product = centred_product(self, moved, mass)
         return Gram(_matrix(share * matrix), moved, mass, sums, product)
-
-    def _product(self, column: Array, mass: float) -> Callable[[Array], Array]:
-        """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
-        mean = column / mass if mass > 0 else column
-
-        def product(p: Array) -> Array:
-            found, total = self.curve(p, -float(mean @ p))
-            return np.asarray(found - total * mean)
-
-        return product
 
     def curve(self, p: Any, q: float) -> tuple[Any, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q), where p is."""
