@@ -192,8 +192,9 @@ class LocalBackend:
 
     def combine(self, beta: Array) -> Array:
         """Return u = Σ_i c_iβ_i x_i/(λN)."""
-        u = np.empty(self.workspace.d)
-        self.workspace.combine(beta, u, self._threads)
+        u = np.zeros(self.workspace.d)
+        if beta.any():  # a solve begins with none
+            self.workspace.combine(beta, u, self._threads)
         return u
 
     def place(self, duals: Array | None, w: Array, b: float) -> None:

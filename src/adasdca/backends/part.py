@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import Gram
+from adasdca.backends.base import Gram, RowSlope
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.working_set import WorkingSet
@@ -39,7 +39,7 @@ PASSES = frozenset(
 #: Commands on a term, whose rows may be a working set in memory.
 OF_TERMS = frozenset(("go", "place", "aim", "move", "gram", "curve", "diagonal"))
 #: Commands that are methods of the term.
-FORWARDED = frozenset(("aim", "slope", "curve", "diagonal"))
+FORWARDED = frozenset(("slope", "curve", "diagonal"))
 
 
 class PartFacts(NamedTuple):
@@ -155,6 +155,8 @@ class Part:
         self._scores = self._scored(space, w)
 
     def _scored(self, space: int, w: Array) -> Array:
+        if not w.any():  # as where a solve begins: a pass less
+            return np.zeros(len(self._y))
         scores = _core.vector(len(self._y))
         self._spaces[space].workspace.scores(w, scores, self._threads)
         return scores
@@ -254,6 +256,12 @@ class Part:
         """Go to a point; return its derivatives and figures."""
         one = self._terms[term]
         return *one.place(v, b), *self._figures(one)
+
+    def aim(self, term: int, dv: Array, db: float) -> RowSlope:
+        """Choose a line; return the slope at its full length, which is asked for first."""
+        one = self._terms[term]
+        one.aim(dv, db)
+        return one.slope(1.0)
 
     def move(self, term: int, length: float) -> tuple[Any, ...]:
         """Go along the line; return the same."""

@@ -164,7 +164,7 @@ class PartsBackend:
             if duals is None:
                 self.point = slopes, w, b
         if duals is not None:
-            found.append((*self._examine(w, b, duals), b))
+            found.append((*self._examine(w, b, duals, scored=bool(found)), b))
         if time.perf_counter() >= deadline:
             return None
         certificate, certified, moved, b = min(found, key=lambda each: each[0].gap)

@@ -67,9 +67,11 @@ class PartsTerm:
 
     def aim(self, dv: Array, db: float) -> None:
         self._line = dv, db
-        self._parts.ask("aim", self._number, dv, db)
+        self._full = RowSlope(*sums(self._parts.ask("aim", self._number, dv, db)))
 
     def slope(self, length: float) -> RowSlope:
+        if length == 1.0:
+            return self._full
         return RowSlope(*sums(self._parts.ask("slope", self._number, length)))
 
     def move(self, length: float) -> Derivatives:
