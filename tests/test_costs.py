@@ -12,10 +12,12 @@ import adasdca
 from adasdca.auto.costs import Costs
 from adasdca.auto.rates import Rates, current, use
 from adasdca.auto.schedule import AutoSchedule
+from adasdca.backends.base import Distance
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.facts import RowFacts
 from adasdca.calibration import calibrate, main
 from adasdca.problem.data import DenseRows
+from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from second_order import FOREVER
 
@@ -40,6 +42,23 @@ def test_save_and_load(tmp_path):
     assert Rates.load(tmp_path / "rates.json") == rates
     (tmp_path / "some.json").write_text('{"draw": 3}')
     assert Rates.load(tmp_path / "some.json") == replace(Rates(), draw=3)
+
+
+def test_how_far_away_rows_are_decides_how_equations_are_solved():
+    """Matrices are many numbers in one command, iterations many commands of few."""
+    X, y = np.random.default_rng(0).normal(size=(3000, 200)), np.ones(3000)
+    facts = RowFacts(DenseRows(X))
+
+    def prices(*distance):
+        facts.distance = Distance(*distance)
+        return Costs(facts, LOSSES["logistic"]()).equations(3.0, len(y), iterations=20.0)
+
+    here = prices()
+    assert prices(1e9)["features"] < prices(1e9)["iterations"]
+    assert prices(0.0, 1e4)["iterations"] < prices(0.0, 1e4)["features"]
+    spread = prices(0.0, 0.0, 0.25)
+    for way in ("features", "iterations"):
+        assert 0.2 * here[way] < spread[way] < 0.9 * here[way]
 
 
 def test_a_file_of_rates_changes_a_decision(tmp_path, monkeypatch):

@@ -54,7 +54,10 @@ class Costs:
         self.rates = rates = current()
         self.rough = False
         self.facts = facts
-        n, d, stored = facts.n, facts.d, facts.stored
+        self._command, self._number, self._share = facts.distance
+        # Of rows in several places, those of one, and a vector of features to and from all.
+        n, d, stored = self._share * facts.n, facts.d, self._share * facts.stored
+        travel = self._command + self._number * d
         entry = rates.dense_entry if facts.dense else rates.sparse_entry
         # Conjugate gradients read dense rows once for both products.
         twice = max(2 * entry, rates.byte * facts.entry_bytes)
@@ -66,7 +69,7 @@ class Costs:
         transcendental = rates.transcendental if loss.curvature_varies else 0.0
         # Surveys take the losses of many rows at once, updates one after the other.
         self.survey = 2 * entry * stored + (rates.row + 0.1 * transcendental) * n
-        self.survey += FEATURE * vector
+        self.survey += FEATURE * vector + 3.0 * travel
         self.update = 2 * entry * stored / n + rates.update + transcendental
         self.draw_adaptive, self.draw_permutation = rates.draw, rates.shuffle
         if 8 * stored + 64 * n > CACHE:
@@ -75,10 +78,10 @@ class Costs:
             self.draw_adaptive += 8.0
         #: Scores of all rows, and a sum of them.
         self.pass_ = 2 * entry * stored + (0.75 * rates.row + 0.1 * transcendental) * n
-        self.pass_ += FEATURE * vector
+        self.pass_ += FEATURE * vector + travel
         # A Newton step beside its equations: such a pass, and vectors of n numbers for slopes,
         # curvatures and the line search (about 15 to 22 ns a row).
-        self._step = self.pass_ + 1.5 * rates.row * n
+        self._step = self.pass_ + 1.5 * rates.row * n + 2.0 * self._command
         # Outside of kernels (146 x 236: about 130 us beside the equations).
         self._between = (3.0 if d <= FEW else 6.0) * rates.interpreter
         #: An iteration of conjugate gradients.
@@ -89,8 +92,8 @@ class Costs:
         self.iterations = ITERATIONS
         # Rows whose curvature a Newton step looks at.
         few, many = SAMPLE[0] * d, SAMPLE[1] * d
-        varies = loss.curvature_varies and 4 * few <= n
-        self.sample = min(max(n // 8, few), many) if varies else None
+        varies = loss.curvature_varies and 4 * few <= facts.n
+        self.sample = min(max(facts.n // 8, few), many) if varies else None
 
     @cached_property
     def gram_row(self) -> float:
@@ -166,7 +169,9 @@ class Costs:
     def by_features(self, active: int, steps: float = 1.0, rough: bool = True) -> float:
         """Price the equations of steps by features, with so many rows of curvature."""
         facts = self.facts
-        price = min(active, self.sample or active) * self.gram_row + self.factor(facts.d)
+        rows = self._share * min(active, self.sample or active)
+        price = rows * self.gram_row + self.factor(facts.d)
+        price += self._command + self._number * facts.d**2
         if not (rough and self.rough and facts.dense and facts.batch == 1 and facts.d > FEW):
             return steps * price
         if self.sample is not None:

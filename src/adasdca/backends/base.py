@@ -229,6 +229,27 @@ class InteriorTerm(Protocol):
         """Return the dual point."""
 
 
+class Distance(NamedTuple):
+    """What it costs that rows are elsewhere, in several places.
+
+    Attributes
+    ----------
+    command : float
+        Nanoseconds until a command is there and its answer here.
+    number : float
+        Nanoseconds of a number that travels between here and all places.
+    share : float
+        Share of the rows that are worked on one after the other.
+    """
+
+    command: float = 0.0
+    number: float = 0.0
+    share: float = 1.0
+
+
+HERE = Distance()
+
+
 class Facts(Protocol):
     """What the cost model asks; `backends.facts.RowFacts` says what each is."""
 
@@ -259,6 +280,10 @@ class Facts(Protocol):
     @property
     def batch(self) -> int:
         """Rows that coordinate ascent takes steps on at a time."""
+
+    @property
+    def distance(self) -> Distance:
+        """What it costs that rows are elsewhere."""
 
     @property
     def squared_length(self) -> float:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.base import HERE
 from adasdca.problem.data import DenseRows, Rows
 
 #: Rows that are looked at for their lengths, for common columns, and for what pairs share.
@@ -30,9 +31,11 @@ class RowFacts:
         Whether coordinate ascent is possible.
     batch : int
         Rows that it takes steps on at a time.
+    distance : Distance
+        What it costs that rows are elsewhere.
     """
 
-    ascends, batch = True, 1
+    ascends, batch, distance = True, 1, HERE
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

@@ -42,7 +42,7 @@ class PartsFacts:
     ascends, batch = False, 1
 
     def __post_init__(self) -> None:
-        first = self.parts[0]
+        first, self.distance = self.parts[0], self.backend.parts.team.distance
         self.d, self.dense, self.entry_bytes = first.d, first.dense, first.entry_bytes
         self.n = sum(part.n for part in self.parts)
         self.stored = sum(part.stored for part in self.parts)

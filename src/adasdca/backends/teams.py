@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.backends.base import HERE, Distance
 from adasdca.backends.part import Part
 
 Array = NDArray[np.float64]
@@ -19,6 +20,10 @@ Array = NDArray[np.float64]
 
 class Team(Protocol):
     """Parts that carry out commands."""
+
+    @property
+    def distance(self) -> Distance:
+        """What it costs that they are elsewhere."""
 
     def ask(self, command: str, *args: Any, each: list[Any] | None = None) -> Iterator[Any]:
         """Let every part carry out a command, a method of `Part`; yield the results in order.
@@ -29,6 +34,8 @@ class Team(Protocol):
 
 class LocalTeam:
     """Parts in this process, one after the other; the next one is read while one is at work."""
+
+    distance = HERE
 
     def __init__(self, parts: list[Part]) -> None:
         self._parts = parts

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.base import HERE, Distance
+
 
 @dataclass(frozen=True)
 class DeviceFacts:
@@ -21,6 +23,7 @@ class DeviceFacts:
     counts: NDArray[np.float64]  #: (d,), the number of entries of every column.
     ascends: bool = False
     batch: int = 1  #: Rows of a mini-batch.
+    distance: Distance = HERE
 
     @property
     def column_shares(self) -> NDArray[np.float64]:
