@@ -77,6 +77,20 @@ def test_the_duals_come_if_they_are_asked_for(cluster):
     assert again.gap <= 1.01 * far.gap + 1e-13 * far.primal
 
 
+def test_the_scheduler_is_told_how_far_a_solve_is(cluster):
+    """Its dashboard shows what is logged for all."""
+    X, y = data()
+    begun = len(cluster.get_events("adasdca"))
+    far = adasdca.dask.solve(*blocks(X, y), loss="logistic", lam=1e-2, tol=1e-8)
+    told = [event for _, event in cluster.get_events("adasdca")][begun:]
+    assert [event["gap"] for event in told] == far.history.gap.tolist()
+    assert told == [event for _, event in cluster.get_events("all") if event in told]
+    adasdca.dask.AdaSDCAClassifier(loss="logistic", multi_class="multinomial").fit(
+        *blocks(X, y + 2 * (X[:, 0] > 1))
+    )
+    assert len(cluster.get_events("adasdca")) > begun + len(told)
+
+
 def test_bits_depend_on_the_parts_alone(cluster):
     X, y = data()
     options = {"loss": "hinge", "lam": 1e-2, "fit_intercept": True, "tol": 1e-7, "n_parts": 3}

@@ -169,7 +169,7 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
                 max_epochs=self.max_iter,
                 max_time=self.max_time,
                 warm_start=None,
-                callback=monitor.of(0),
+                callback=team.telling(monitor.of(0)),
                 start=time.perf_counter(),
             )
         self.coef_, self.intercept_ = solution.coef, solution.intercept

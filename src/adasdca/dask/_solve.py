@@ -137,7 +137,9 @@ def _check_classes(rows: Rows) -> None:
             )
 
 
-def run(team: DaskTeam, task: Task, start: float, duals: bool, **options: Any) -> Solution:
+def run(
+    team: DaskTeam, task: Task, start: float, duals: bool, callback: Any, **options: Any
+) -> Solution:
     """Solve a problem whose rows are with a team; the options are those of `solve_problem`."""
     team.begin(task)
     return solve_problem(
@@ -145,6 +147,7 @@ def run(team: DaskTeam, task: Task, start: float, duals: bool, **options: Any) -
         lambda problem: DaskBackend(problem, team, duals),
         threads=1,
         start=start,
+        callback=team.telling(callback),
         **options,
     )
 

@@ -20,8 +20,10 @@ from adasdca.backends import part
 from adasdca.backends.base import Distance
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._worker import Summary, Task, WorkerPart
+from adasdca.engine.stop import Callback
 from adasdca.multinomial import part as class_part
 from adasdca.multinomial.part import ClassTask
+from adasdca.solution import Record
 
 #: Commands that pass over the rows.
 PASSES = part.PASSES | part.OF_TERMS | class_part.PASSES
@@ -291,6 +293,16 @@ class DaskTeam:
             # (A dictionary by itself would be taken apart.)
             copies[k] = self._client.scatter([vectors], workers=[other], hash=False)[0]
         self._copies, self._journal, self._copied = copies, [], time.perf_counter()
+
+    def telling(self, callback: Callback | None) -> Callback:
+        """Return a callback that tells the scheduler, too; its dashboard shows such events."""
+
+        def tell(record: Record) -> Any:
+            figures = {name: float(value) for name, value in record._asdict().items()}
+            self._client.log_event(["all", "adasdca"], {"action": "adasdca", **figures})
+            return None if callback is None else callback(record)
+
+        return tell
 
     def resident(self) -> list[int]:
         """Return the resident memory of the workers, by part."""
