@@ -24,9 +24,9 @@ from adasdca.dask import _team, _worker
 OPTIONS = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0"}
 
 
-def two_processes():
+def processes(count=2):
     with (
-        LocalCluster(**OPTIONS | {"processes": True}, n_workers=2, silence_logs=50) as made,
+        LocalCluster(**OPTIONS | {"processes": True}, n_workers=count, silence_logs=50) as made,
         Client(made) as client,
     ):
         yield client
@@ -35,13 +35,19 @@ def two_processes():
 @pytest.fixture(scope="module")
 def cluster():
     """Two workers that are processes of their own."""
-    yield from two_processes()
+    yield from processes()
+
+
+@pytest.fixture(params=[1, 4])
+def other_cluster(request):
+    """One worker, and four."""
+    yield from processes(request.param)
 
 
 @pytest.fixture
 def mortal():
     """Two workers of which one is to be killed: whether it comes back is not waited for."""
-    yield from two_processes()
+    yield from processes()
 
 
 def data(kind="classification", n=300, d=6):
@@ -55,10 +61,7 @@ def blocks(*arrays, rows=70):
     return [da.from_array(a, chunks=(rows, *a.shape[1:])) for a in arrays]
 
 
-@pytest.mark.parametrize(
-    ("loss", "l1_ratio"), [*((loss, 0.0) for loss in LOSSES), ("logistic", 0.4), ("hinge", 0.4)]
-)
-def test_workers_reach_the_optimum_of_one_machine(cluster, loss, l1_ratio):
+def reaches_the_optimum_of_one_machine(loss, l1_ratio):
     X, y = data(LOSSES[loss].kind)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
     options = {"loss": loss, "lam": 1e-2, "fit_intercept": True, "tol": 1e-6, "l1_ratio": l1_ratio}
@@ -68,6 +71,26 @@ def test_workers_reach_the_optimum_of_one_machine(cluster, loss, l1_ratio):
     assert far.converged
     assert abs(far.primal - local.primal) <= far.gap + local.gap + 1e-14 * local.primal
     assert len(far.dual_coef) == 0
+
+
+PROBLEMS = [*((loss, 0.0) for loss in LOSSES), ("logistic", 0.4), ("hinge", 0.4)]
+
+
+@pytest.mark.parametrize(("loss", "l1_ratio"), PROBLEMS)
+def test_workers_reach_the_optimum_of_one_machine(cluster, loss, l1_ratio):
+    reaches_the_optimum_of_one_machine(loss, l1_ratio)
+
+
+def test_so_do_one_worker_and_four(other_cluster):
+    for loss, l1_ratio in PROBLEMS:
+        reaches_the_optimum_of_one_machine(loss, l1_ratio)
+    X, y = data()
+    y += 2 * (X[:, 0] > 1)
+    options = {"loss": "logistic", "multi_class": "multinomial", "tol": 1e-8}
+    local = adasdca.AdaSDCAClassifier(**options).fit(X, y)
+    far = adasdca.dask.AdaSDCAClassifier(**options).fit(*blocks(X, y))
+    assert np.abs(far.coef_ - local.coef_).max() <= 1e-3
+    assert far.status_ is local.status_ is adasdca.Status.CONVERGED
 
 
 def test_the_duals_come_if_they_are_asked_for(cluster):
