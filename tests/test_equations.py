@@ -11,6 +11,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.equations import EquationChoice
 from adasdca.backends import blas
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.facts import RowFacts
 from adasdca.newton.equations import (
     ConjugateGradients,
@@ -383,6 +384,18 @@ def test_a_matrix_that_is_as_cheap_in_doubles_is_summed_once(monkeypatch):
     for step in range(1, 4):
         assert solve(term, equations, FOREVER) is not None
         assert len(sums) == step
+
+
+def test_the_matrix_of_a_squared_loss_is_summed_once_for_all_digits(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 90)) * np.exp(rng.normal(size=90))
+    y = X @ rng.normal(size=90) + rng.normal(size=400)
+    gram, sums = CpuTerm.gram, []
+    monkeypatch.setattr(CpuTerm, "gram", lambda *a, **k: sums.append(k) or gram(*a, **k))
+    monkeypatch.setattr(CpuTerm, "solve_by_rows", lambda *_: None)
+    found = adasdca.solve(X, y, loss="squared", lam=1e-6, fit_intercept=True, tol=0.0)
+    assert found.relative_gap < 1e-15
+    assert sum(not options.get("rough") for options in sums) == 1
 
 
 def test_a_matrix_that_single_precision_cannot_hold_is_summed_in_doubles():

@@ -164,6 +164,23 @@ def test_a_straight_line_to_a_jump(far, after):
         assert length == pytest.approx(far, rel=1e-9)
 
 
+@pytest.mark.parametrize("share", [0.1, 0.47, 0.9])
+@pytest.mark.parametrize("far", [1e-10, 1e-41, 1e-90])
+def test_a_slope_that_rises_at_once_and_is_flat_since(far, share):
+    """Secants halve the bracket, and would never come to where the root is."""
+    calls = []
+
+    def slope(x):
+        calls.append(x)
+        t = math.tanh(min(x / far, 300.0))
+        return Slope(t - share + 1e-3 * x, (1 - t * t) / far + 1e-3, 1.0)
+
+    length, sharp = step_length(slope, -share)
+    assert sharp
+    assert abs(slope(length).value) <= FULL * share
+    assert len(calls) < 80
+
+
 def test_flat_from_the_beginning():
     """A slope within its rounding: the full step, and the word that it is in the noise."""
     assert step_length(lambda x: Slope(-1e-14, 0.0, 1.0), -1e-14) == (1.0, False)

@@ -34,7 +34,8 @@ StepLength step_length(F&& slope_at, double start, const Left& left = {}) {
     constexpr double tiny = 1e-6;       // a bracket that begins at 0 is cut to this share's root
     constexpr int most = 120;           // a bracket is found and halved in far fewer evaluations
     constexpr double half = 0.51;       // and a little: rounding is not to decide
-    constexpr int patience = 2;  // evaluations that do not halve the bracket, before it is halved
+    constexpr int patience = 2;    // evaluations that do not halve the bracket, before it is halved
+    constexpr int most_falls = 3;  // that halve it towards 0, before it is cut by their digits
 
     double length = 1.0;
     LineSlope at = slope_at(1.0);
@@ -43,7 +44,7 @@ StepLength step_length(F&& slope_at, double start, const Left& left = {}) {
         return {1.0, false};
     if (0 >= at.slope && at.slope >= left.before * start) return {1.0, true};
     double low = 0, f_low = start, high = INFINITY, f_high = INFINITY, near = left.full * -start;
-    int slow = 0;
+    int slow = 0, falls = 0;
     for (int evaluation = 0; evaluation < most; ++evaluation) {
         if (std::abs(at.slope) <= std::max(near, rounding * at.size)) {
             if (at.slope <= rounding * at.size) return {length, true};
@@ -66,10 +67,12 @@ StepLength step_length(F&& slope_at, double start, const Left& left = {}) {
             length = std::min(std::max(guess, 2.0 * low), 64.0 * low);
         } else {
             if (high - low <= 4e-16 * high) break;
-            slow = high - low > half * width ? slow + 1 : std::max(slow - 1, 0);
+            const bool halved = high - low <= half * width;
+            slow = halved ? std::max(slow - 1, 0) : slow + 1;
+            falls = halved && at.slope >= 0 && high > 8.0 * low ? falls + 1 : 0;
             length =
                 low < guess && guess < high ? guess : low - f_low * (high - low) / (f_high - f_low);
-            if (slow >= patience || !(low < length && length < high)) {
+            if (slow >= patience || falls > most_falls || !(low < length && length < high)) {
                 // In the middle of their digits where there are orders of magnitude between them.
                 length = high > 8.0 * low ? std::sqrt(std::max(low, tiny * high) * high)
                                           : 0.5 * (low + high);

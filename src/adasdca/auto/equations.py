@@ -9,7 +9,7 @@ import numpy as np
 
 from adasdca.auto.costs import FEW, Costs
 from adasdca.backends.abilities import RowEquations, able
-from adasdca.backends.base import RowTerm
+from adasdca.backends.base import Gram, RowTerm
 from adasdca.backends.blas import cholesky
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
@@ -52,6 +52,8 @@ class EquationChoice:
     tried : bool
         Whether the predicted price of iterations is trusted. Those of rounded kinks depend on where
         these are: they are tried once, and may cost as much as the next way.
+    kept : list of Gram, optional
+        Of a function whose curvature does not change: its matrix, once it is known.
     """
 
     def __init__(
@@ -62,9 +64,10 @@ class EquationChoice:
         exact: bool = False,
         budget: Budget | None = None,
         tried: bool = True,
+        kept: list[Gram] | None = None,
     ) -> None:
         self.costs, self.ridge, self.steps, self.exact = costs, ridge, steps, exact
-        self._tried = tried or exact
+        self._tried, self.kept = tried or exact, kept
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
@@ -90,7 +93,7 @@ class EquationChoice:
                 prices["features"] = 0.0
             self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
         ways = list(self._prices)
-        if self._factor is not None:
+        if self._factor is not None or self.kept:
             ways.sort(key=lambda way: way != "features")
         elif not self._tried:
             ways.sort(key=lambda way: way != "iterations")
@@ -131,6 +134,9 @@ class EquationChoice:
         deadline: float,
     ) -> Step | None:
         by_rows, self.iterated = None, way == "iterations"
+        if way == "features" and self.kept:
+            self.budget.pay(self.costs.factor(self.costs.facts.d))
+            return solve_formed(self.kept[0], equations, deadline)
         if way == "rows":
             rows: RowEquations | None = able(term, RowEquations)
             if rows is None or not np.all(equations.diagonal):
@@ -145,6 +151,11 @@ class EquationChoice:
             self.budget.pay(once.get(way, 0.0))
         if by_rows is not None:
             return by_rows(*equations[:4], deadline)
+        if way == "features" and self.kept is not None and not self._rough:
+            formed = term.gram(equations.intercept, deadline)
+            if formed is not None:
+                self.kept.append(formed)
+            return formed and solve_formed(formed, equations, deadline)
         if way == "features":
             return solve_by_features(term, equations, deadline, self._rough)
         # Iterations may cost as much as a step in another way does, and no more.

@@ -17,7 +17,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.policy import Policy
 from adasdca.backends.abilities import EquationIterator, able
-from adasdca.backends.base import Backend, Facts, to_host
+from adasdca.backends.base import Backend, Facts, Gram, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Equations, solve_formed
@@ -82,6 +82,8 @@ class SecondOrder:
         self.quadratic = problem.loss.is_quadratic and self.plain
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
+        #: That of a squared loss, once it is known.
+        self._matrix: list[Gram] | None = [] if self.quadratic else None
         self._path: CentralPath | None = None
         #: How far it was gone, and the steps that are expected from there.
         self._gone: tuple[float, Any, int] | None = None
@@ -159,7 +161,9 @@ class SecondOrder:
         with one_thread() if alone else nullcontext():
             steps = 1.0 if self.quadratic else self.policy.steps_expected
             newton = self.smooth and self.plain
-            solve = EquationChoice(self.costs, self.kernel, steps, self.exact, budget, newton)
+            solve = EquationChoice(
+                self.costs, self.kernel, steps, self.exact, budget, newton, self._matrix
+            )
             if self.quadratic and not self.exact:
                 solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
@@ -186,6 +190,7 @@ class SecondOrder:
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
         goal = min(tol, self.policy.last_gap) if last else tol
+        solve.kept = None  # rounds have a curvature of their own
         budget.path = self.costs.path_step(self.kernel)
         if self._path is None:
             self._path = CentralPath.of(backend)
