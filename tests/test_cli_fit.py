@@ -323,6 +323,23 @@ def test_the_command_line_fits_what_python_fits(folder, tmp_path, capsys):
         assert model.multinomial == (name == "iris.csv")
 
 
+def test_numbers_taken_for_classes_of_one_row_are_told(tmp_path, capsys):
+    """A quantity in whole numbers has values that occur once; labels do so rarely."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    quantity, labels = np.array([*range(20, 30), 40, 40]), np.arange(12) % 3
+    for y, told in ((quantity, True), (labels, False)):
+        np.savez(tmp_path / "rows.npz", X=X, y=y)
+        done = call(capsys, "fit", tmp_path / "rows.npz")
+        assert done.returncode == 0
+        found = "11 different numbers" in done.stderr and "10 of which" in done.stderr
+        assert found == told == ("choose a loss for regression: --loss squared" in done.stderr)
+    np.savez(tmp_path / "rows.npz", X=X, y=quantity)
+    assert (
+        "different numbers"
+        not in call(capsys, "fit", tmp_path / "rows.npz", "--loss", "squared").stderr
+    )
+
+
 def test_a_regression_worse_than_the_mean_says_so(tmp_path, capsys):
     X = np.random.default_rng(0).normal(size=(60, 3))
     write(tmp_path / "far.svm", X, 100 + X[:, 0])

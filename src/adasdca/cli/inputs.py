@@ -205,10 +205,18 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
             f"{' such as squared' if hint == '--loss' else ''}.",
             hint,
         )
-    found = np.unique(y)
+    found, counts = np.unique(y, return_counts=True)
     if len(found) < 2:
         raise refusal(
             f"all labels of {table.source} are {plain(found[0])}; two classes are needed.", "DATA"
+        )
+    # Quantities have tails of values that occur once; of a class of one row nothing can be learned.
+    alone = int(np.count_nonzero(counts == 1))
+    if alone and len(found) > 2 and not text and hint == "--loss":
+        note(
+            f"The {len(found)} different numbers in the target of {table.source} are taken for "
+            f"classes, {alone} of which have one row only. If they are quantities, choose a loss "
+            "for regression: --loss squared."
         )
     return y
 
