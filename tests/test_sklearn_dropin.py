@@ -145,3 +145,14 @@ def test_a_fit_goes_on_where_the_last_one_ended():
     X, y = TWO
     model = ours.LogisticRegression(C=100.0, warm_start=True, max_iter=1000).fit(X, y)
     assert model.fit(X, y).n_iter_[0] <= 1
+
+
+@pytest.mark.parametrize(
+    ("model", "data"), [(ours.LinearSVC, MANY), (ours.LogisticRegression, TWO)]
+)
+def test_a_class_without_weight_has_the_name_of_the_user(model, data):
+    X, y = data
+    names = np.where(y == 0, "none", "some")
+    with pytest.raises(ValueError, match="zero on all samples of class 'none'"):
+        model().fit(X, names, sample_weight=(y != 0).astype(float))
+    assert ours.RidgeClassifier().fit(X, names, sample_weight=(y != 0).astype(float)).converged_
