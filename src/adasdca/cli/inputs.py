@@ -153,6 +153,8 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             table = how.read(data)
             if piped:
                 table = replace(table, source="standard input")
+            if how.one_hot == "auto" and how.known is None:
+                _tell_odd_categories(table)
             return Source(table, _digest(table))
         if how != Reading():
             raise refusal(
@@ -162,6 +164,17 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             )
         table = Table(*datasets.load(data), None, data)
         return Source(table, _digest(table))
+
+
+def _tell_odd_categories(table: Table) -> None:
+    """Mention text that is hardly of categories: fewer than two rows for each on average."""
+    for name, values in table.columns.categories.items() if table.columns else ():
+        if 2 * len(values) > table.X.shape[0]:
+            note(
+                f"The column {name!r} of {table.source} has {len(values)} different texts on "
+                f"{table.X.shape[0]} rows, and each is a feature now. If they are no categories, "
+                "leave it out (--drop), or correct the values."
+            )
 
 
 def _digest(table: Table) -> str:
