@@ -111,6 +111,18 @@ def test_other_weights_or_strengths_are_another_problem():
     assert adasdca.certify(peer.set_params(C=2.0), X, y).relative_gap > 1e-3
 
 
+def test_columns_are_those_of_the_fit_in_their_order():
+    pandas = pytest.importorskip("pandas")
+    X, y = REAL
+    frame = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    for model in (Ridge(), make_pipeline(StandardScaler().set_output(transform="pandas"), Ridge())):
+        model.fit(frame, y)
+        assert adasdca.certify(model, frame, y).relative_gap < 1e-9
+        with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+            adasdca.certify(model, frame[frame.columns[::-1]], y)
+    assert adasdca.certify(Ridge().fit(frame, y), X, y).relative_gap < 1e-9
+
+
 def test_coefficients_have_the_shapes_of_scikit_learn():
     X, y = TWO
     peer, signs = LinearSVC(**EXACT).fit(X, y), np.where(y == 1, 1.0, -1.0)

@@ -175,6 +175,8 @@ def certify_model(
     """
     if not isinstance(model, Model):
         model, X, y = _innermost(model, X, y)
+        if hasattr(model, "feature_names_in_"):
+            _check_names(model, X)
     posed = problems_of(model, y, sample_weight)
     return [each.certify(X, epochs, backend) for each in posed]
 
@@ -214,6 +216,15 @@ def _innermost(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
         moved = model.transformer_.transform(column.reshape(-1, 1) if flat else column)
         return _innermost(model.regressor_, X, np.ravel(moved) if flat else moved)
     return model, X, y
+
+
+def _check_names(model: Any, X: Any) -> None:
+    """Refuse columns that have other names than those of the fit, or the same in another order."""
+    # Slow to import, and here whoever has an estimator has it already.
+    from sklearn.utils.validation import _check_feature_names, _get_feature_names
+
+    if _get_feature_names(X) is not None:
+        _check_feature_names(model, X, reset=False)
 
 
 def _objective(model: Model) -> Objective:
