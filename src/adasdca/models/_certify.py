@@ -305,6 +305,12 @@ def split_classes(
             f"({', '.join(repr(k) for k in classes.tolist()[:10])}); pass the labels that it was "
             "fitted on."
         )
+    if objective.multinomial and len(classes) > 2 and objective.l1_ratio > 0:
+        raise UnknownObjectiveError(
+            "A multinomial model of more than two classes with an L1 term is not solved here; "
+            "choose l1_ratio=0, or one class against the rest: "
+            "sklearn.multiclass.OneVsRestClassifier."
+        )
     factor = _factors(classes, codes, objective, weight)
     every = weight if factor is None else _product(factor[codes], weight)
     if len(classes) == 2:
