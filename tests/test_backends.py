@@ -77,6 +77,33 @@ def test_methods_that_ascend_are_refused(backend):
         both("logistic", BACKENDS[backend], method="sdca", sample_weight=None)
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda *data, **made: adasdca.solve(*data, loss="logistic", lam=0.1, **made),
+        lambda *data, **made: adasdca.path(*data, loss="logistic", Cs=[1.0], **made),
+        lambda *data, **made: adasdca.certify(*data, np.zeros(8), loss="logistic", lam=0.1, **made),
+    ],
+)
+def test_a_factory_that_makes_no_backend_is_named(ask):
+    def forgetful(problem):
+        TwoParts(problem)
+
+    with pytest.raises(TypeError, match=r"backend = .*forgetful.* returned None, .* no Backend"):
+        ask(*data("logistic"), backend=forgetful)
+
+
+def test_a_path_on_a_backend_of_ones_own():
+    X, y = data("logistic")
+    options = {"loss": "logistic", "Cs": [0.1, 1.0], "tol": 1e-8}
+    for one, two in zip(
+        adasdca.path(X, y, **options).solutions,
+        adasdca.path(X, y, backend=three_parts, **options).solutions,
+        strict=True,
+    ):
+        agree(one, two)
+
+
 @pytest.mark.parametrize("backend", [TwoParts, LocalBackend])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "huber"])
 def test_dot(backend, loss):

@@ -106,7 +106,7 @@ REFUSED_BY_SOLVE = [
 REFUSED_BY_CERTIFY = [
     *(("coef", bad, r"shape \(3,\)") for bad in (np.ones(4), np.ones((3, 1)), 1.0, None)),
     *(("coef", bad, REAL) for bad in ("x", np.ones(3) + 0j, {}, [np.nan, 1, 2])),
-    *(("intercept", bad, "pass") for bad in (np.nan, np.inf, "x", None, [0.5])),
+    *(("intercept", bad, "pass") for bad in (np.nan, np.inf, "x", None, [0.5, 1.0])),
     ("intercept", 1.0, "Pass fit_intercept=True"),
     *(("dual_coef", bad, SHAPE) for bad in (np.ones(3), ONES[:, None])),
     *(("dual_coef", bad, "pass") for bad in ("x", ONES + 0j, spoiled(ONES, np.nan))),

@@ -23,6 +23,7 @@ from sklearn.linear_model import (
     SGDRegressor,
 )
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import LinearSVC, LinearSVR
@@ -110,6 +111,35 @@ def test_other_weights_or_strengths_are_another_problem():
     assert adasdca.certify(peer.set_params(C=2.0), X, y).relative_gap > 1e-3
 
 
+def test_columns_are_those_of_the_fit_in_their_order():
+    pandas = pytest.importorskip("pandas")
+    X, y = REAL
+    frame = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    for model in (Ridge(), make_pipeline(StandardScaler().set_output(transform="pandas"), Ridge())):
+        model.fit(frame, y)
+        assert adasdca.certify(model, frame, y).relative_gap < 1e-9
+        with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+            adasdca.certify(model, frame[frame.columns[::-1]], y)
+    assert adasdca.certify(Ridge().fit(frame, y), X, y).relative_gap < 1e-9
+
+
+def test_coefficients_have_the_shapes_of_scikit_learn():
+    X, y = TWO
+    peer, signs = LinearSVC(**EXACT).fit(X, y), np.where(y == 1, 1.0, -1.0)
+    problem = {"loss": "squared_hinge", "lam": 1 / len(y), "fit_intercept": True}
+    options = problem | {"intercept_scaling": 1.0}
+    one, two = (
+        adasdca.certify(X, signs, coef, intercept=intercept, **options)
+        for coef, intercept in (
+            (peer.coef_, peer.intercept_),
+            (peer.coef_[0], float(peer.intercept_[0])),
+        )
+    )
+    assert one == two
+    with pytest.raises(ValueError, match="no finite number; pass the model's intercept"):
+        adasdca.certify(X, signs, peer.coef_, intercept=[0.0, 1.0], **options)
+
+
 def test_a_model_from_a_file_certifies_too():
     X, y = MANY
     fit = AdaSDCAClassifier(tol=1e-6).fit(X, y)
@@ -128,6 +158,7 @@ def test_a_model_from_a_file_certifies_too():
         (LogisticRegression(C=np.inf, max_iter=3), "C = inf is a problem without a penalty"),
         (Ridge(alpha=0.0), "alpha = 0 is a problem without a penalty"),
         (LinearSVC(multi_class="crammer_singer"), "choose multi_class='ovr'"),
+        (OneVsRestClassifier(LinearSVC()), "certify what is in its estimators_"),
         (StandardScaler(), None),
     ],
 )

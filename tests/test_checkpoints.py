@@ -153,3 +153,15 @@ def test_another_problem_is_not_resumed(tmp_path):
     path.unlink()
     with pytest.raises(ValueError, match="checkpoint_every = -1"):
         adasdca.solve(X, y, checkpoint=path, checkpoint_every=-1, **options)
+
+
+def test_a_place_where_no_file_can_be_is_told_before_the_solve(tmp_path):
+    X, y = problem()
+    seen = []
+    for path, message in [
+        (tmp_path / "none" / "checkpoint", "the folder of .* does not exist; make it first"),
+        (tmp_path, "is a folder; name a file in it"),
+    ]:
+        with pytest.raises(OSError, match=message):
+            adasdca.solve(X, y, loss="logistic", lam=1e-3, checkpoint=path, callback=seen.append)
+    assert seen == []

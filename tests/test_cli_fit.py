@@ -247,6 +247,7 @@ def test_named_threads_and_features(folder, capsys):
         (["--cv", "1"], "'--cv'"),
         (["--picture", "scores.doc"], "is not a picture"),
         (["--report", "nowhere/fit.html"], "does not exist; make it first"),
+        (["--report", "fit.pdf"], "fit.pdf is to be a page in HTML; choose a name in .html"),
         (["--one-hot", "auto"], "are for files"),
         (["--weight", "3=1"], "none of the classes -1, 1"),
         (["--weight", "1=-2"], "'--weight': -2 is not allowed"),
@@ -321,6 +322,54 @@ def test_the_command_line_fits_what_python_fits(folder, tmp_path, capsys):
         np.testing.assert_allclose(model.coef, coef, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(model.intercept, intercept, rtol=1e-9, atol=1e-11)
         assert model.multinomial == (name == "iris.csv")
+
+
+def test_numbers_taken_for_classes_of_one_row_are_told(tmp_path, capsys):
+    """A quantity in whole numbers has values that occur once; labels do so rarely."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    quantity, labels = np.array([*range(20, 30), 40, 40]), np.arange(12) % 3
+    for y, told in ((quantity, True), (labels, False)):
+        np.savez(tmp_path / "rows.npz", X=X, y=y)
+        done = call(capsys, "fit", tmp_path / "rows.npz")
+        assert done.returncode == 0
+        found = "11 different numbers" in done.stderr and "10 of which" in done.stderr
+        assert found == told == ("choose a loss for regression: --loss squared" in done.stderr)
+    np.savez(tmp_path / "rows.npz", X=X, y=quantity)
+    assert (
+        "different numbers"
+        not in call(capsys, "fit", tmp_path / "rows.npz", "--loss", "squared").stderr
+    )
+
+
+def test_text_that_is_hardly_of_categories_is_told(tmp_path, capsys):
+    frame = pl.DataFrame({"y": [0, 1] * 6, "town": ["Bern", "Ulm", "Linz"] * 4})
+    frame = frame.with_columns(price=pl.Series([f"1,{k}00.50" for k in range(12)]))
+    frame.write_csv(tmp_path / "rows.csv")
+    done = call(capsys, "fit", tmp_path / "rows.csv", "--one-hot", "auto")
+    assert "column 'price'" in done.stderr
+    assert "12 different texts on 12 rows" in done.stderr
+    assert "town" not in done.stderr
+    assert "different texts" not in call(
+        capsys, "fit", tmp_path / "rows.csv", "--one-hot", "price,town"
+    ).stderr  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            "a.csv",
+            ["--missing", "zero"],
+            "Invalid value for --missing: missing = 'zero' is unknown",
+        ),
+        ("a.json", ["--one-hot", "auto"], "not for svmlight; leave them out, or say what the file"),
+    ],
+)
+def test_a_wrong_reading_is_named(tmp_path, capsys, name, options, message):
+    (tmp_path / name).write_text("a,y\n1,0\n2,1\n")
+    done = call(capsys, "fit", tmp_path / name, *options)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_a_regression_worse_than_the_mean_says_so(tmp_path, capsys):

@@ -50,6 +50,15 @@ def test_the_table_has_a_line_for_each_c(folder, capsys):
     assert "\x1b" not in done.stdout
 
 
+def test_values_of_c_are_a_list_or_repeated(folder, capsys):
+    tables = [
+        call(capsys, "path", folder / "cancer.svm", "--loss", "squared", *values).stdout
+        for values in (["--C", "0.001,0.1"], ["--C", "0.1", "-c", "0.001"])
+    ]
+    assert tables[0] == tables[1]
+    assert tables[0].count("converged") == 2
+
+
 def test_several_classes_have_a_path_each(folder, tmp_path, capsys):
     arguments = ["path", folder / "iris.svm", "--C", "0.1", "--C", "1"]
     done = call(capsys, *arguments, "--json", "--output", tmp_path / "three.svg")
@@ -82,7 +91,9 @@ def test_what_is_not_reached_is_code_1(folder, capsys):
     [
         (["iris.svm", "--class", "7"], "'7' is none of the classes 0, 1, 2"),
         (["diabetes.npz", "--loss", "squared", "--class", "1"], "no classes in regression"),
-        (["cancer.svm", "--C", "0"], "--C"),
+        (["cancer.svm", "--C", "0"], "--C: 0 is not allowed"),
+        (["cancer.svm", "--C", "1,0"], "--C: 0 is not allowed"),
+        (["cancer.svm", "--C", "1;2"], "--C: '1;2' is not a list of numbers"),
         (["cancer.svm", "--points", "0"], "--points"),
         (["cancer.svm", "--loss", "hing"], "smoothed_hinge"),
         (["cancer.svm", "--method", "sgd"], "adasdca+"),

@@ -184,6 +184,20 @@ def test_bad_parameters(bad):
         AdaSDCAClassifier(**bad).fit(*cancer())
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_numbers_of_numpy_are_those_of_python(kind):
+    """Warnings are errors: the largest double is infinity to smaller kinds."""
+    one, two = (
+        AdaSDCAClassifier(
+            C=number(0.3), tol=number(1e-3), max_time=number(1000), l1_ratio=number(0.7)
+        )
+        .set_params(random_state=0)
+        .fit(*cancer())
+        for number in (kind, lambda value: float(kind(value)))
+    )
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
 @pytest.mark.parametrize("C", [np.inf, 10**400])
 def test_no_penalty_at_all(C):
     with pytest.raises(ValueError, match=r"choose a large number, e\.g\. C = 1e6"):

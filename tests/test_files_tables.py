@@ -190,7 +190,8 @@ def test_a_table_needs_rows_and_features(path):
         ("a,,y\n1,2,3\n", "column 2 has no name"),
         ("a,b,y\n1,2,3,4\n", "one value per column in every line"),
         ("a,b,y\n1,2\n", "'y' is empty in row 1"),
-        ("a,b,y\n1,2,\xff\n", "is not a CSV file"),
+        ("a,b,y\n1,2,\xff\n", "is not in UTF-8; save it in this encoding"),
+        ("a;b;y\n1,5;2,25;3\n", "separated by ';'"),
         ("a,b,y\n", "has no rows"),
     ],
 )

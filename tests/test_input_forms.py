@@ -228,3 +228,19 @@ def test_data_frames():
             warnings.simplefilter("error")
             frame, labels = library.DataFrame(columns), library.Series(Y)
             same(solve(frame, labels, **OPTIONS), solve(DENSE, Y, **OPTIONS))
+
+
+@pytest.mark.parametrize("kind", ["Float64", "Int64", "boolean"])
+def test_missing_values_of_nullable_columns_are_told_as_such(kind):
+    pandas = pytest.importorskip("pandas")
+    column = pandas.Series([0, 1, 1, 0, 1, 0], dtype=kind)
+    frame, y = pandas.DataFrame({"a": column, "b": column}), np.array([1.0, -1, 1, -1, 1, -1])
+    options = {"loss": "squared", "lam": 1.0}
+    whole = solve(frame, y, **options)
+    np.testing.assert_array_equal(
+        whole.coef, solve(frame.astype(float).to_numpy(), y, **options).coef
+    )
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        solve(frame.mask(frame["a"] == 0), y, **options)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        solve(np.eye(6), column.mask(column == 0), **options)

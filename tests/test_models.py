@@ -250,3 +250,9 @@ def test_a_loss_that_is_not_known_here_still_predicts(tmp_path):
         models.certify(model, X, model.predict(X))
     with pytest.raises(ModelError, match="not one of the losses"):
         models.save(model, tmp_path / "n")
+
+
+def test_an_estimator_is_no_model(tmp_path):
+    with pytest.raises(TypeError, match=r"AdaSDCAClassifier, and not an .*pickle or joblib"):
+        models.save(adasdca.AdaSDCAClassifier(), tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []

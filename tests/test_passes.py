@@ -1,14 +1,15 @@
 """Passes over all rows against SciPy's products."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from adasdca.backends.cpu import LocalBackend
-from adasdca.duality.error_bounds import CentredRows
-from adasdca.problem.losses import Squared
+from adasdca.duality.error_bounds import CentredRows, Region
+from adasdca.problem.losses import Logistic, Squared
 from adasdca.problem.problem import Problem
 from adasdca.problem.products import RowProducts
 
@@ -95,15 +96,31 @@ def test_scores_come_with_the_farthest_row(n, dtype):
     np.testing.assert_allclose(scores, exact @ w + 0.25, rtol=1e-12, atol=1e-12)
     assert apart == pytest.approx(np.linalg.norm(exact - centre, axis=1).max(), rel=1e-12)
     assert RowProducts(sp.csr_array(X)).scores_about(centre, w, 0.25) is None
-    error = [
-        CentredRows(rows).intercept_error(y, None, Squared(), w, 0.25, 1e-3)
-        for rows in (X, sp.csr_array(X))
-    ]
-    assert error[0] == pytest.approx(error[1], rel=1e-6)
+    error = []
+    for rows, count in itertools.product((X, sp.csr_array(X)), (1, 3)):
+        cloud = CentredRows(rows)
+        for found in cloud.scores([w] * count, [0.25] * count):
+            np.testing.assert_allclose(found, scores, rtol=1e-12, atol=1e-12)
+            error.append(cloud.intercept_error(found, y, None, Squared(), w, 0.25, 1e-3))
+    np.testing.assert_allclose(error, error[0], rtol=1e-6)
     for rows, count in itertools.product((X, sp.csr_array(X)), (n, 7)):
         some = exact[:: -(-n // count)].mean(axis=0)
         np.testing.assert_allclose(RowProducts(rows).mean_of_some(count), some, rtol=1e-12)
     cloud = CentredRows(X)
-    cloud.intercept_error(y, None, Squared(), w, 0.25, 1e-3)
+    list(cloud.scores([w], [0.25]))
     assert cloud.longest >= np.linalg.norm(exact, axis=1).max()
     assert cloud.reach >= np.linalg.norm(exact - cloud.centre, axis=1).max()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_the_bounds_of_more_models_take_no_more_passes(kind):
+    """A fit that ends for its time has one model for each class to bound after its end."""
+    rng = np.random.default_rng(0)
+    X, passes = rng.normal(size=(50, 4)), []
+    for count in (2, 9):
+        models = [SimpleNamespace(coef=w, intercept=0.1, radius=1e-3)
+                  for w in rng.normal(size=(count, 4))]  # fmt: skip
+        rows = RowProducts(kind(X))
+        Region.of_models(models, rows, rng.choice([-1.0, 1.0], (count, 50)), None, Logistic())
+        passes.append(rows.passes)
+    assert passes[0] == passes[1]

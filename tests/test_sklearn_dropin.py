@@ -31,6 +31,9 @@ CASES = [
     (linear.Ridge, {"alpha": 3.0}, {}, REAL),
     (linear.Ridge, {"positive": True, "fit_intercept": False}, {"tol": 1e-10}, REAL),
     (linear.RidgeClassifier, {"class_weight": "balanced"}, {}, MANY),
+    (linear.RidgeClassifier, {"alpha": 0.5}, {}, TWO),
+    (linear.RidgeClassifier, {"fit_intercept": False}, {}, TWO),
+    (linear.RidgeClassifier, {"fit_intercept": False}, {}, MANY),
     (linear.Lasso, {"alpha": 0.05}, EXACT, REAL),
     (linear.ElasticNet, {"alpha": 0.05, "l1_ratio": 0.3, "positive": True}, EXACT, REAL),
     (linear.QuantileRegressor, {"quantile": 0.8, "alpha": 0.05}, {}, REAL),
@@ -145,3 +148,26 @@ def test_a_fit_goes_on_where_the_last_one_ended():
     X, y = TWO
     model = ours.LogisticRegression(C=100.0, warm_start=True, max_iter=1000).fit(X, y)
     assert model.fit(X, y).n_iter_[0] <= 1
+
+
+@pytest.mark.parametrize(
+    ("model", "data"), [(ours.LinearSVC, MANY), (ours.LogisticRegression, TWO)]
+)
+def test_a_class_without_weight_has_the_name_of_the_user(model, data):
+    X, y = data
+    names = np.where(y == 0, "none", "some")
+    with pytest.raises(ValueError, match="zero on all samples of class 'none'"):
+        model().fit(X, names, sample_weight=(y != 0).astype(float))
+    assert ours.RidgeClassifier().fit(X, names, sample_weight=(y != 0).astype(float)).converged_
+
+
+def test_a_multinomial_model_with_an_l1_term_is_refused():
+    """Its certificate would be that of another objective."""
+    options = {"l1_ratio": 0.5, "C": 0.1}
+    with pytest.raises(ValueError, match=r"with an L1 term is not solved here.*l1_ratio=0"):
+        ours.LogisticRegression(**options).fit(*MANY)
+    assert ours.LogisticRegression(**options).fit(*TWO).converged_
+    assert ours.LogisticRegression(solver="liblinear", **options).fit(*MANY).converged_
+    peer = linear.LogisticRegression(solver="saga", tol=0.1, **options)
+    with pytest.raises(ValueError, match="with an L1 term is not solved here"):
+        adasdca.certify(peer.fit(*MANY), *MANY)

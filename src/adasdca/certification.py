@@ -31,7 +31,7 @@ def certify(
     y: Any,
     coef: Any,
     *,
-    intercept: float = 0.0,
+    intercept: Any = 0.0,
     loss: str | Loss,
     lam: float,
     l1_ratio: float = 0.0,
@@ -97,10 +97,12 @@ def certify(
         device=backend == "cuda",
     )
     d = problem.rows.shape[1]
-    value: Any = intercept
-    if not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if np.shape(intercept) == (1,):  # as scikit-learn has it, like coefficients of shape (1, d)
+        (intercept,) = intercept
+    if not isinstance(intercept, numbers.Real) or not math.isfinite(intercept):
         raise InputError(
-            f"intercept = {intercept!r} is not finite; pass the model's intercept, one number."
+            f"intercept = {intercept!r} is no finite number; pass the model's intercept, one "
+            "number."
         )
     if intercept != 0 and not fit_intercept:
         raise InputError(

@@ -154,7 +154,7 @@ def path(
     screen: bool = True,
     callback: Callback | None = None,
     n_threads: int = 1,
-    backend: str | None = None,
+    backend: str | Callable[[Problem], Backend] | None = None,
 ) -> Path:
     """Solve along C, each time from an extrapolation of the last solutions, with safe screening.
 
@@ -163,8 +163,8 @@ def path(
     X, y, loss, l1_ratio, bounds, penalty_factors, sample_weight, fit_intercept, \
             intercept_scaling, method, random_state, callback, n_threads
         As in `solve`. The callback's True, as Ctrl-C, stops the whole path.
-    backend : "cuda", optional
-        As in `solve`: X is copied to the device once. There is no screening there.
+    backend : "cuda" or callable, optional
+        As in `solve`; to a device X is copied once. There is no screening there.
     Cs : int or array-like, default 10
         LIBLINEAR's C, lam = 1/(C·N): the values, or how many on a logarithmic scale from 1e-4 to
         1e4.
@@ -205,7 +205,9 @@ def path(
     make: Callable[[Problem], Backend] = partial(LocalBackend, n_threads=threads)
     if backend is not None:
         make = get_backend(backend)  # an unknown name is refused before anything is copied
-        posed, screen = replace(posed, rows=copied(problem.rows)), False
+        screen = False
+    if backend == "cuda":
+        posed = replace(posed, rows=copied(problem.rows))
     options: dict[str, Any] = {
         "method": method,
         "tol": tol,

@@ -31,14 +31,16 @@ SAFETY = 1e-9
 @np.errstate(invalid="ignore")  # an infinite radius screens nothing
 def idle_rows(problem: Problem, X: Any, solution: Solution) -> Mask:
     """Return which rows have β = 0 at every optimum."""
-    rows = RowProducts(X)
     if problem.fit_intercept:
-        centred, model = CentredRows(X), (solution.coef, solution.intercept, solution.radius)
-        slack = centred.intercept_error(problem.y, problem.weight, problem.loss, *model)
-        errors = centred.distances * solution.radius + slack
+        w, b, radius = solution.coef, solution.intercept, solution.radius
+        centred = CentredRows(X)
+        (scores,) = centred.scores([w], [b])
+        given = problem.y, problem.weight, problem.loss
+        errors = centred.distances * radius + centred.intercept_error(scores, *given, w, b, radius)
     else:
+        rows = RowProducts(X)
         errors = rows.norms() * solution.radius
-    scores = rows.times(solution.coef[None])[:, 0] + solution.intercept
+        scores = rows.times(solution.coef[None])[:, 0]
     errors += SAFETY * (1.0 + np.abs(scores))
     low, high = scores - errors, scores + errors
     slope, y = problem.loss.slope, problem.y

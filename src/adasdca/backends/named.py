@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from adasdca.backends.base import Backend
@@ -12,9 +13,9 @@ NAMES = ("cuda",)
 
 
 def get_backend(backend: Any) -> Callable[[Problem], Backend]:
-    """Return the factory of that name; a callable is returned as it is."""
+    """Return the factory of that name, or a callable whose result is looked at."""
     if callable(backend):
-        return backend  # type: ignore[no-any-return]
+        return partial(_made, backend)
     if backend != "cuda":
         raise ValueError(
             f"backend = {backend!r} is unknown; choose {', '.join(map(repr, NAMES))}, pass a "
@@ -23,3 +24,12 @@ def get_backend(backend: Any) -> Callable[[Problem], Backend]:
     from adasdca.backends.cuda.device import cuda_backend
 
     return cuda_backend
+
+
+def _made(factory: Callable[[Problem], Any], problem: Problem) -> Backend:
+    rows: Backend = factory(problem)
+    if not hasattr(rows, "facts"):
+        raise TypeError(
+            f"backend = {factory!r} returned {rows!r}, which is no Backend: it lacks `facts`."
+        )
+    return rows

@@ -251,6 +251,8 @@ def _check_outputs(
     if path is not None:
         check_output(path, "--model")
     if report is not None:
+        if report.suffix.lower() not in (".html", ".htm"):
+            raise refusal(f"{report} is to be a page in HTML; choose a name in .html.", "--report")
         check_output(report, "--report")
     if picture is not None:
         check_picture(picture, "--picture")

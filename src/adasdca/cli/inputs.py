@@ -153,6 +153,8 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             table = how.read(data)
             if piped:
                 table = replace(table, source="standard input")
+            if how.one_hot == "auto" and how.known is None:
+                _tell_odd_categories(table)
             return Source(table, _digest(table))
         if how != Reading():
             raise refusal(
@@ -162,6 +164,17 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             )
         table = Table(*datasets.load(data), None, data)
         return Source(table, _digest(table))
+
+
+def _tell_odd_categories(table: Table) -> None:
+    """Mention text that is hardly of categories: fewer than two rows for each on average."""
+    for name, values in table.columns.categories.items() if table.columns else ():
+        if 2 * len(values) > table.X.shape[0]:
+            note(
+                f"The column {name!r} of {table.source} has {len(values)} different texts on "
+                f"{table.X.shape[0]} rows, and each is a feature now. If they are no categories, "
+                "leave it out (--drop), or correct the values."
+            )
 
 
 def _digest(table: Table) -> str:
@@ -205,10 +218,18 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
             f"{' such as squared' if hint == '--loss' else ''}.",
             hint,
         )
-    found = np.unique(y)
+    found, counts = np.unique(y, return_counts=True)
     if len(found) < 2:
         raise refusal(
             f"all labels of {table.source} are {plain(found[0])}; two classes are needed.", "DATA"
+        )
+    # Quantities have tails of values that occur once; of a class of one row nothing can be learned.
+    alone = int(np.count_nonzero(counts == 1))
+    if alone and len(found) > 2 and not text and hint == "--loss":
+        note(
+            f"The {len(found)} different numbers in the target of {table.source} are taken for "
+            f"classes, {alone} of which have one row only. If they are quantities, choose a loss "
+            "for regression: --loss squared."
         )
     return y
 

@@ -10,7 +10,7 @@ import typer
 
 import adasdca
 from adasdca import paths, plotting
-from adasdca.cli import inputs, options
+from adasdca.cli import inputs, options, search
 from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     certificate,
@@ -22,7 +22,7 @@ from adasdca.cli.output import (
     print_rows,
 )
 from adasdca.cli.progress import Progress
-from adasdca.cli.refusals import above_0, check_picture, only_finite
+from adasdca.cli.refusals import check_picture, only_finite
 from adasdca.methods import get_method
 from adasdca.solution import Solution, Status
 
@@ -30,8 +30,13 @@ from adasdca.solution import Solution, Status
 def path(
     data: options.Data,
     C: Annotated[
-        list[float] | None,
-        typer.Option("--C", "-c", help="A value of C = 1/(lam N); may be repeated."),
+        list[str] | None,
+        typer.Option(
+            "--C",
+            "-c",
+            metavar="A,B,...",
+            help="Values of C = 1/(lam N), each solved for; may be repeated.",
+        ),
     ] = None,
     points: Annotated[
         int, typer.Option(help="Values of C from 1e-4 to 1e4, if none are given.", min=1)
@@ -82,8 +87,7 @@ def path(
     """
     if output is not None:
         check_picture(output, "--output")
-    for value in C or []:
-        above_0("--C", value)
+    grid = [value for text in C or [] for value in search.numbers(text, "--C", 0.0, np.inf) or []]
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     get_method(method)
     how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
@@ -101,7 +105,7 @@ def path(
                     table.X,
                     inputs.signs(y, positive),
                     loss=chosen,
-                    Cs=C or points,
+                    Cs=grid or points,
                     l1_ratio=l1_ratio,
                     bounds=(0, None) if positive_only else None,
                     fit_intercept=free,

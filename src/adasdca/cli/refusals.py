@@ -78,12 +78,9 @@ def only_finite(value: float | None) -> float | None:
 
 def check_output(path: Path, option: str) -> None:
     """Refuse a file that has no place to be, before anything is computed."""
-    if path.is_dir():
-        raise refusal(f"{path} is a folder; name a file in it.", option)
-    if not path.resolve().parent.is_dir():
-        raise refusal(f"the folder of {path} does not exist; make it first.", option)
     try:
-        check_writable(path)
+        with blame(option):
+            check_writable(path)
     except OSError as error:
         raise type(error)(f"{path} cannot be written: {error.strerror or error}") from error
 

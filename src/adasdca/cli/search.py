@@ -53,8 +53,8 @@ def numbers(text: str | None, option: str, low: float, high: float) -> list[floa
     except ValueError:
         raise refusal(f"{text!r} is not a list of numbers such as 0.1,1,10.", option) from None
     bad = [value for value in values if not low <= value <= high or value == np.inf]
-    if bad or (option == "--Cs" and 0 in values):
-        limits = "finite numbers above 0" if option == "--Cs" else "numbers from 0 to 1"
+    if bad or (high == np.inf and 0 in values):
+        limits = "finite numbers above 0" if high == np.inf else "numbers from 0 to 1"
         raise refusal(f"{(bad or [0])[0]:g} is not allowed; choose {limits}.", option)
     return values
 

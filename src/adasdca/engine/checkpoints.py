@@ -33,7 +33,7 @@ from adasdca.engine.stop import Callback, StopRule
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 from adasdca.solution import Record
-from adasdca.storage import FileError, read_arrays, replacing
+from adasdca.storage import FileError, check_writable, read_arrays, replacing
 
 FORMAT = 1
 #: Entries at either end of a mapped array that stand for all.
@@ -79,6 +79,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], every: float, identity: str) -> None:
         self._path, self._every, self._identity = Path(path), every, identity
+        check_writable(self._path)
         self._last = time.perf_counter()
         self._loop: Loop | None = None
         self._state = self._read() if self._path.exists() else None

@@ -7,7 +7,6 @@ attributes with a trailing underscore. The numbers are made elsewhere.
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import fields
@@ -51,6 +50,21 @@ SIMPLE = frozenset({bool, int, float, str})
 def losses_of(kind: str) -> list[str]:
     """Return the names of the losses of that kind."""
     return [name for name, loss in LOSSES.items() if loss.kind == kind]
+
+
+def as_double(value: Any) -> float:
+    """Return a number as a double, one beyond them as infinity."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+class Doubles(Interval):
+    """An interval of doubles: NumPy compares its smaller kinds with what is too large for them."""
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(super().__contains__(as_double(value)))
 
 
 class Names(Set[str]):
@@ -109,9 +123,9 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
         "method": [StrOptions(Names(method_names)), *METHODS.values(), Custom],
-        "tol": [Interval(Real, 0, sys.float_info.max, closed="both")],
+        "tol": [Doubles(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_time": [Interval(Real, 0, sys.float_info.max, closed="both"), None],
+        "max_time": [Doubles(Real, 0, None, closed="left"), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -181,13 +195,14 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""
-        if sys.float_info.max < self.C:
+        C = as_double(self.C)
+        if math.isinf(C):
             raise InputError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."
             )
         total = X.shape[0] if weight is None else math.fsum(weight)
-        return float(1.0 / (self.C * total))
+        return float(1.0 / (C * total))
 
     def _bounds(self) -> Any:
         """Return the bounds of the coefficients, given as such or by `positive`."""

@@ -87,12 +87,7 @@ def class_factors(model: Any, classes: Any, mass: Any) -> Array | None:
             f"{type(model).__name__} needs samples of at least two classes, but y holds one class "
             f"only: {classes.tolist()[0]!r}."
         )
-    if (mass <= 0).any():
-        lost = classes[mass <= 0].tolist()[0]
-        raise InputError(
-            f"sample_weight is zero on all samples of class {lost!r}; a class needs some weight: "
-            "leave its samples out instead."
-        )
+    check_mass(classes, mass)
     if model.class_weight is None:
         return None
     if model.class_weight == "balanced":
@@ -104,3 +99,13 @@ def class_factors(model: Any, classes: Any, mass: Any) -> Array | None:
             "samples of a class out to ignore it."
         )
     return factor
+
+
+def check_mass(classes: Any, mass: Any) -> None:
+    """Refuse classes without any weight."""
+    if (mass <= 0).any():
+        lost = classes[mass <= 0].tolist()[0]
+        raise InputError(
+            f"sample_weight is zero on all samples of class {lost!r}; a class needs some weight: "
+            "leave its samples out instead."
+        )

@@ -50,8 +50,7 @@ def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_
         else ""
     )
     ended = (
-        f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.2g}, "
-        f"asked tol={tol:.2g}."
+        f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.2g}, asked {tol:.2g}."
     )
     meaning = f"The objective is at most {gap:.2g} (relative) above its minimum"
     if math.isinf(solution.radius):

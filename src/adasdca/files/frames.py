@@ -51,7 +51,12 @@ def parse_csv(
             ".",
         ):
             first = pl.read_csv(
-                source, separator=separator, has_header=False, n_rows=1, infer_schema=False
+                source,
+                separator=separator,
+                has_header=False,
+                n_rows=1,
+                infer_schema=False,
+                truncate_ragged_lines=True,  # decimal commas below a header with semicolons
             )
             names = ["" if name is None else str(name).strip() for name in first.row(0)]
             _check_header(path, names, separator)
@@ -70,6 +75,8 @@ def parse_csv(
     except FileError as error:
         if isinstance(error.__cause__, pl.exceptions.NoDataError):
             raise _no_rows(path) from error.__cause__
+        if "utf-8" in str(error.__cause__):
+            raise FileError(f"{path} is not in UTF-8; save it in this encoding.") from error
         raise
 
 

@@ -112,13 +112,16 @@ def read(
     if missing not in MISSING:
         raise InputError(
             f"missing = {missing!r} is unknown; choose one of {', '.join(map(repr, MISSING))}."
-        )
+        ).about("missing")
     choice = Choice(target, columns, drop, one_hot, missing, known, lenient)
     chosen = guess_format(path) if format is None else format
     if chosen in ("svmlight", "npz") and choice.shapes:
         raise InputError(
             *_listed("columns", "drop", "one_hot", "missing"),
-            f" are for CSV and Parquet files, not for {chosen}; leave them out.",
+            f" are for CSV and Parquet files, not for {chosen}; leave them out, or say what the "
+            "file is with ",
+            Argument("format", ...),
+            ".",
         )
     if chosen == "svmlight":
         return read_svmlight(path, target, n_features, zero_based, guessed=format is None)

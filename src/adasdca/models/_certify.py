@@ -175,6 +175,8 @@ def certify_model(
     """
     if not isinstance(model, Model):
         model, X, y = _innermost(model, X, y)
+        if hasattr(model, "feature_names_in_"):
+            _check_names(model, X)
     posed = problems_of(model, y, sample_weight)
     return [each.certify(X, epochs, backend) for each in posed]
 
@@ -214,6 +216,15 @@ def _innermost(model: Any, X: Any, y: Any) -> tuple[Any, Any, Any]:
         moved = model.transformer_.transform(column.reshape(-1, 1) if flat else column)
         return _innermost(model.regressor_, X, np.ravel(moved) if flat else moved)
     return model, X, y
+
+
+def _check_names(model: Any, X: Any) -> None:
+    """Refuse columns that have other names than those of the fit, or the same in another order."""
+    # Slow to import, and here whoever has an estimator has it already.
+    from sklearn.utils.validation import _check_feature_names, _get_feature_names
+
+    if _get_feature_names(X) is not None:
+        _check_feature_names(model, X, reset=False)
 
 
 def _objective(model: Model) -> Objective:
@@ -293,6 +304,12 @@ def split_classes(
             f"The label {strange!r} is none of the model's classes "
             f"({', '.join(repr(k) for k in classes.tolist()[:10])}); pass the labels that it was "
             "fitted on."
+        )
+    if objective.multinomial and len(classes) > 2 and objective.l1_ratio > 0:
+        raise UnknownObjectiveError(
+            "A multinomial model of more than two classes with an L1 term is not solved here; "
+            "choose l1_ratio=0, or one class against the rest: "
+            "sklearn.multiclass.OneVsRestClassifier."
         )
     factor = _factors(classes, codes, objective, weight)
     every = weight if factor is None else _product(factor[codes], weight)

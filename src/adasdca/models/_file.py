@@ -66,6 +66,11 @@ def save(model: Model, path: str | Path) -> None:
 
 def as_bytes(model: Model) -> bytes:
     """Return the contents of the file of a model; see `save`."""
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"model is of type {type(model).__name__}, and not an adasdca.models.Model; keep "
+            "estimators by pickle or joblib."
+        )
     if LOSSES.get(model.loss.name) is not type(model.loss):  # an UnknownLoss as well
         raise ModelError(
             f"{model.loss!r} is not one of the losses of adasdca.losses, so that a reader of the "

@@ -106,8 +106,15 @@ def objective_of(estimator: Any) -> Objective:
         if package == "sklearn" and cls.__name__ in _REASONS:
             reason = _REASONS[cls.__name__]
             raise UnknownObjectiveError(f"{cls.__name__} cannot be certified: {reason}.")
+    name = type(estimator).__name__
+    for inner in ("estimators_", "estimator_"):
+        if hasattr(estimator, inner):
+            raise UnknownObjectiveError(
+                f"{name} cannot be certified: it is made of others; certify what is in its "
+                f"{inner}, on the rows, features and targets that those were fitted on."
+            )
     raise UnknownObjectiveError(
-        f"{type(estimator).__name__} is not known here; pass its coefficients instead: "
+        f"{name} is not known here; pass its coefficients instead: "
         "certify(X, y, coef, intercept=..., loss=..., lam=...). Known are "
         f"{', '.join(sorted(_READERS))}, alone, at the end of a Pipeline, or found by a search."
     )

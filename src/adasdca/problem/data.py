@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -278,6 +279,9 @@ def _cast(array: NDArray[Any]) -> Array:
         return _laid_out(array)
     if array.dtype.kind not in "biufO":  # text, dates and complex numbers would be converted, too
         raise TypeError(f"dtype {array.dtype} is not one of real numbers")
+    pandas = sys.modules.get("pandas")
+    if array.dtype == object and pandas is not None:  # its NA is no number, but as good as NaN
+        array = np.where(pandas.isna(array), np.nan, array)
     with np.errstate(over="ignore"):  # an infinity is found later
         return _laid_out(np.asarray(array, dtype=np.float64))
 

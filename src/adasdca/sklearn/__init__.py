@@ -2,6 +2,8 @@
 
 Each class is scikit-learn's, with its parameters, attributes and methods, but for `fit`: that is
 done by `adasdca.solve`, and adds `certificate_`, `dual_gap_`, `radius_`, `status_` and `history_`.
+There is no parameter beyond scikit-learn's, so none for a limit of time: `AdaSDCAClassifier` and
+`AdaSDCARegressor` have `max_time`.
 
 >>> from sklearn.datasets import load_iris
 >>> from adasdca.sklearn import LogisticRegression

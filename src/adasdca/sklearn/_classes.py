@@ -22,7 +22,8 @@ class LogisticRegression(CertifiedFit, linear.LogisticRegression):
     """scikit-learn's LogisticRegression, with a certificate.
 
     Parameters, attributes and methods are those of `sklearn.linear_model.LogisticRegression`. Any
-    `solver` may go with any penalty; ``"liblinear"`` penalises the intercept, as there. `dual`,
+    `solver` may go with any penalty; ``"liblinear"`` penalises the intercept, as there, and fits
+    more than two classes one by one. A multinomial model with an L1 term is refused. `dual`,
     `n_jobs` and `verbose` change nothing. C=inf is the limit of no penalty, see `lam_`.
     """
 
@@ -69,6 +70,10 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
         """Fit the model; see scikit-learn's."""
         self._fit_labels(X, y, sample_weight)
+        if len(self.classes_) == 2:
+            self.coef_ = self.coef_[0]
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(self.classes_)
         self.n_iter_, self.solver_ = None, "adasdca"
         return self

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from adasdca.estimators._labels import check_mass
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.models._certify import split_classes
 from adasdca.models._objectives import Objective, objective_of
@@ -115,6 +116,8 @@ class CertifiedFit:
         if len(classes) > 2 and objective.multinomial:
             found = [self._multinomial(X, objective, targets[0], weights[0], len(classes))]
         else:
+            if weight is not None and objective.loss.kind == "classification":
+                check_mass(classes, np.bincount(np.searchsorted(classes, y), weight))
             found = self._solutions(X, objective, targets, weights)
         kind = np.float32 if self._single else np.float64
         self.coef_ = np.vstack([s.coef for s in found]).astype(kind)

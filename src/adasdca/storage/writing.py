@@ -64,6 +64,10 @@ def write_whole(path: str | os.PathLike[str], contents: bytes | str) -> None:
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise the OSError with which a file could not even be begun; nothing is changed."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    if not Path(os.path.realpath(path)).parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist; make it first.")
     if not _is_special(path):
         with _draft(path, kept=False) as (_, file):
             file.write(bytes(BLOCK))
