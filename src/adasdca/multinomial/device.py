@@ -71,6 +71,10 @@ class DeviceRows:
         self.passes += 1
         return np.asarray(to_host(self._products.combine_of(values)))
 
+    def reach(self, travel: Array) -> Any:
+        self.passes += 1
+        return self.xp.sqrt(self._products.sizes * self._products.row_squares(travel**2))
+
     def sum(self, values: Any, weight: Any) -> float:
         return self._summation.sum(values, weight)
 

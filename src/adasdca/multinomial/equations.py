@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 from adasdca.backends.base import to_host
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import Multinomial, RowLosses
-from adasdca.newton.equations import Map, conjugate_gradients, damped_solve
+from adasdca.newton.equations import (
+    MOST_ITERATIONS,
+    Map,
+    conjugate_gradients,
+    damped_solve,
+)
 
 Array = NDArray[np.float64]
 Step = tuple[Array, Array]
@@ -57,15 +62,25 @@ class StepEquations:
             work = 0.5 * n * unknowns**2 + unknowns**3 / 6.0
             self._patience = QUICKER * work / iteration
         self._average = average_cost(n, d) <= WORTH * iteration
+        self._most = MOST_ITERATIONS
 
     def solve(
-        self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
+        self,
+        losses: RowLosses,
+        mu: float,
+        right: Array,
+        accuracy: float,
+        little: float,
+        deadline: float,
     ) -> Step | None:
-        """Solve the equations for R = right to some accuracy; None if time ran out."""
+        """Solve the equations for R = right to some accuracy; None if time ran out.
+
+        A residual of no more than `little` will do.
+        """
         if self.formed:
             found = solve_formed(self.problem, losses, mu, right, deadline)
         else:
-            found = self._iterate(losses, mu, right, accuracy, deadline)
+            found = self._iterate(losses, mu, right, accuracy, little, deadline)
         if found is None:
             return None
         dw, db = found
@@ -75,7 +90,13 @@ class StepEquations:
         return dw, db - db.mean()
 
     def _iterate(
-        self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
+        self,
+        losses: RowLosses,
+        mu: float,
+        right: Array,
+        accuracy: float,
+        little: float,
+        deadline: float,
     ) -> Step | None:
         """Use conjugate gradients; a product with the matrix is one pass over the rows."""
         single = accuracy >= SINGLE and self.problem.rows.single
@@ -83,10 +104,11 @@ class StepEquations:
         size = float(np.abs(right).max())
         found = None
         if size > 0:
-            found = self._iterate_in(real, losses, mu, right / size, accuracy, deadline)
+            goals = accuracy, little / size
+            found = self._iterate_in(real, losses, mu, right / size, goals, deadline)
             # A step of single precision may be none at all, or lead up.
             if found is not None and single and not 0 < np.vdot(right, found[0]) < math.inf:
-                found = self._iterate_in(np.float64, losses, mu, right / size, accuracy, deadline)
+                found = self._iterate_in(np.float64, losses, mu, right / size, goals, deadline)
         return None if found is None else (size * found[0], size * found[1])
 
     def _iterate_in(
@@ -95,7 +117,7 @@ class StepEquations:
         losses: RowLosses,
         mu: float,
         right: Array,
-        accuracy: float,
+        goals: tuple[float, float],
         deadline: float,
     ) -> Step | None:
         problem, rows, count = self.problem, self.problem.rows, 0
@@ -113,10 +135,16 @@ class StepEquations:
         if precondition is None:
             precondition = by_diagonal(problem, losses, mu, real)
         right_sides = layout.block(right, real), xp.zeros(layout.lanes)
-        found = conjugate_gradients(product, precondition, right_sides, accuracy, deadline)
+        accuracy, little = goals
+        found = conjugate_gradients(
+            product, precondition, right_sides, accuracy, deadline, self._most, little=little
+        )
         self.formed = count > self._patience
         if found is None:
             return None
+        # Begun anew, iterations lose their directions: where they have not been enough, there are
+        # to be more.
+        self._most *= 1 if found[3] else 2
         dw, db = found[:2]
         return layout.classes(dw), np.asarray(to_host(db))[: problem.n_classes]
 

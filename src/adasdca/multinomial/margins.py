@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.backends.abilities import able
 from adasdca.backends.base import to_host
 from adasdca.multinomial.blocks import Block
-from adasdca.multinomial.rows import ClassRows
+from adasdca.multinomial.rows import ClassRows, Exact, ExactRows
 from adasdca.newton.line import Slope
 
 Array = NDArray[np.float64]
@@ -40,6 +41,8 @@ class Multinomial:
         ‖x_i‖.
     longest, moment : float
         The largest of them, and Σ_i c_i ‖x_i‖².
+    exact : bool
+        Whether sums can be taken in twice the digits.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Multinomial:
         self.n_classes, self.fit_intercept = n_classes, fit_intercept
         self.total = float(len(codes) if weight is None else math.fsum(weight))
         self.mu = lam * self.total
+        self.exact = able(rows, ExactRows) is not None
         self.codes = xp.asarray(codes)
         self._basis: tuple[Any, Any] | None = None
         self.own = self.codes, xp.arange(len(codes))
@@ -296,13 +300,13 @@ class DualPoint:
         """Return Σ_i α_i x_iᵀ."""
         return self.problem.rows.combined(self.alpha)
 
-    def combined_exactly(self, losses: RowLosses) -> tuple[Array, Array]:
+    def combined_exactly(self, losses: RowLosses) -> Exact:
         """Return Σ_i α_i x_iᵀ and Σ_i α_i in twice the digits, for rows that are `ExactRows`.
 
         Of each α_i, which adds up to 0, the entry of the likeliest class is what the others leave:
         stored, all of them would be rounded.
         """
-        found: tuple[Array, Array] = self.problem.rows.combined_exactly(  # type: ignore[attr-defined]
+        found: Exact = self.problem.rows.combined_exactly(  # type: ignore[attr-defined]
             self.alpha, losses.at.p.argmax(axis=0)
         )
         return found
@@ -325,14 +329,21 @@ class DualPoint:
             xp.subtract(here, change, out=alpha[:, part])
         return DualPoint(self.problem, alpha)
 
-    def rounding(self, losses: RowLosses, travel: float, hops: int, shift: float) -> Rounding:
+    def rounding(
+        self, losses: RowLosses, travel: Array, hops: int, shift: float, finely: bool
+    ) -> Rounding:
         """Bound the errors of scores whose margins were shifted by at most `shift`."""
         problem, xp = self.problem, self.problem.rows.xp
         size = xp.maximum(losses.margins.max(axis=0), -losses.margins.min(axis=0))
         size += shift
         size *= (4.0 + hops) * math.sqrt(problem.n_classes)
         depth = problem.rows.depth + 8.0
-        error = ROUNDOFF * (depth * travel * problem.lengths + size)
+        terms = (
+            problem.rows.reach(travel)
+            if finely
+            else float(np.linalg.norm(travel)) * problem.lengths
+        )
+        error = ROUNDOFF * (depth * terms + size)
         sizes = xp.sqrt((self.alpha**2).sum(axis=0))
         mass, reach = float(sizes @ problem.lengths), float(sizes @ error)
         return Rounding(problem.sum(error**2), mass, reach)

@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 FORCING = 0.25
 #: The smallest factor of it where steps gain little.
 TIGHTEST = 1e-6
+#: The share of the gradient of a gap that is enough to which equations are solved.
+LITTLE = 0.5
 
 
 class MultinomialObjective:
@@ -40,16 +42,17 @@ class MultinomialObjective:
 
     def _begin(self, coef: Array, intercept: Array) -> None:
         losses = self.problem.losses(coef, intercept)
-        self._arrive(coef, intercept, losses, 1.25 * float(np.linalg.norm(coef)), 0)
+        self._arrive(coef, intercept, losses, 1.25 * np.linalg.norm(coef, axis=0), 0)
 
     def _arrive(
-        self, coef: Array, intercept: Array, losses: RowLosses, travel: float, hops: int
+        self, coef: Array, intercept: Array, losses: RowLosses, travel: Array, hops: int
     ) -> None:
         self.point: Point = certified(
             self.problem, coef, intercept, losses, travel, hops, self.tol, self.deadline
         )
         known = self.point.certificate
-        if 2.0 * known.rounding > known.gap and travel > 3.0 * float(np.linalg.norm(coef)):
+        far = float(np.linalg.norm(travel)) > 3.0 * float(np.linalg.norm(coef))
+        if 2.0 * known.rounding > known.gap and far:
             # Updates over a long path have left rounding in the margins: compute them again.
             self._begin(coef, self.point.intercept)
 
@@ -82,7 +85,11 @@ class MultinomialObjective:
         self._tight = max(0.1 * self._tight, TIGHTEST) if lost > 0.5 * self._before else 1.0
         self._before = lost
         accuracy *= self._tight
-        found = self._equations.solve(at.losses, self.mu, right, accuracy, deadline)
+        little = 0.0
+        if self._tight < 1.0 and self.mu == self.problem.mu:
+            enough = max(self.tol * known.primal, known.rounding) * self.problem.total
+            little = LITTLE * math.sqrt(2.0 * self.mu * enough)
+        found = self._equations.solve(at.losses, self.mu, right, accuracy, little, deadline)
         if found is None:
             return None
         self._dw, self._db = found
@@ -112,9 +119,8 @@ class MultinomialObjective:
         coef = at.coef + length * self._dw
         intercept = at.intercept + length * self._db
         # W and the way to it are rounded as well, by an eighth of what a product of rows may be.
-        travel = length * 1.125 * float(np.linalg.norm(self._dw)) + 0.125 * float(
-            np.linalg.norm(coef)
-        )
+        travel = length * 1.125 * np.linalg.norm(self._dw, axis=0)
+        travel += 0.125 * np.linalg.norm(coef, axis=0)
         self._arrive(coef, intercept, self._losses, at.travel + travel, at.hops + 1)
 
     def keep(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ class ClassRows(Protocol):
     def combined(self, values: Any) -> Array:
         """Return Σ_i v_i x_iᵀ."""
 
+    def reach(self, travel: Array) -> Any:
+        """Return Σ_j |x_ij| t_j for every row, or a little more."""
+
     def sum(self, values: Any, weight: Any) -> float:
         """Return Σ_i c_i v_i."""
 
@@ -79,11 +82,32 @@ class ClassRows(Protocol):
         """
 
 
+class Exact(NamedTuple):
+    """Σ_i v_i x_iᵀ and Σ_i v_i, and what of each is lost by rounding them to doubles."""
+
+    combined: Array
+    sums: Array
+    lost: Array
+    lost_of_sums: Array
+
+    @classmethod
+    def of(cls, one: Exact, other: Exact) -> Exact:
+        """Add the sums over some rows to those over others."""
+        wholes, rests = [], []
+        for a, b, rest, more in zip(one[:2], other[:2], one[2:], other[2:], strict=True):
+            whole = a + b
+            back = whole - a
+            rest = rest + more + ((a - (whole - back)) + (b - back))
+            wholes.append(whole + rest)
+            rests.append(rest - (wholes[-1] - whole))
+        return cls(*wholes, *rests)
+
+
 class ExactRows(Protocol):
     """Rows whose sums can be taken in twice the digits."""
 
-    def combined_exactly(self, values: Any, spare: Any) -> tuple[Array, Array]:
-        """Return Σ_i v_i x_iᵀ and Σ_i v_i; the class `spare` of v_i has what others leave of 0."""
+    def combined_exactly(self, values: Any, spare: Any) -> Exact:
+        """Return the sums of v_i, whose class `spare` has what others leave of 0."""
 
 
 class LocalRows(RowProducts):
@@ -101,7 +125,9 @@ class LocalRows(RowProducts):
         self.depth, self.chain = 0.5 * d, float(n)  # the core runs two chains
         self._by_core = isinstance(data, CsrRows)
         self._link = max(64, math.isqrt(n))
-        if not self._by_core:
+        if self._by_core:
+            self.depth = np.diff(data.start) + 1.0
+        else:
             self.chain = min(n, self._link + n / self._link + n / self._height + 2.0)
 
     def centre_at(self, centre: Array) -> None:
@@ -132,9 +158,12 @@ class LocalRows(RowProducts):
         self.passes += 1
         return self._in_blocks.classes(self._in_blocks.gather(values))
 
-    def combined_exactly(self, values: Array, spare: NDArray[np.intp]) -> tuple[Array, Array]:
+    def combined_exactly(self, values: Array, spare: NDArray[np.intp]) -> Exact:
         self.passes += 1
-        return self._in_blocks.gather_exactly(values, spare)
+        return Exact(*self._in_blocks.gather_exactly(values, spare))
+
+    def reach(self, travel: Array) -> Array:
+        return np.concatenate([abs(rows) @ travel for _, rows in self._blocks()])
 
     def sum(self, values: Array, weight: Array | None) -> float:
         return float(values.sum() if weight is None else weight @ values)
