@@ -188,7 +188,7 @@ def test_bad_parameters(bad):
 def test_a_method_that_solves_no_multinomial_model_is_refused(multi_class):
     X, y = iris()
     options = {"method": "sdca", "random_state": 0, "tol": 1e-2}
-    with pytest.raises(ValueError, match="method='sdca' solves no .* or multi_class='ovr'"):
+    with pytest.raises(ValueError, match=r"method='sdca' solves no .* or multi_class='ovr'"):
         AdaSDCAClassifier(**options, multi_class=multi_class).fit(X, y)
     assert len(AdaSDCAClassifier(**options, multi_class="ovr").fit(X, y).certificate_) == 3
     assert AdaSDCAClassifier(method=adasdca.Auto(), multi_class=multi_class).fit(X, y).converged_

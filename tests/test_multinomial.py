@@ -365,6 +365,35 @@ def test_equations_are_formed_when_iterations_take_too_long(monkeypatch):
     assert formed.n_updates < iterated.n_updates
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_blocks_of_a_class_each_precondition_where_iterations_are_many(
+    form, fit_intercept, monkeypatch
+):
+    """One-hot columns beside numbers, hardly penalised: rows differ in curvature by decades."""
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
+    monkeypatch.setattr(adasdca.multinomial.equations, "TOO_MANY", 0)
+    rng = np.random.default_rng(0)
+    n, k, groups = 600, 4, 20
+    X = np.zeros((n, 2 * groups + 2))
+    for first in (0, groups):
+        X[np.arange(n), first + np.minimum(rng.geometric(0.15, n), groups) - 1] = 1
+    X[:, -2:] = np.exp(3 * rng.normal(size=(n, 2)))
+    codes = (X @ rng.normal(size=(X.shape[1], k)) + rng.gumbel(size=(n, k))).argmax(axis=1)
+    problem = {"n_classes": k, "lam": 1e-4 / n, "fit_intercept": fit_intercept, "tol": 1e-6}
+    monkeypatch.setattr(adasdca.multinomial.equations, "BLOCKWISE", 0)
+    by_blocks = solve_multinomial(form(X), codes, **problem)
+    weight = np.ones(n)
+    in_parts, _ = solved_in_parts(X, codes, weight, k, 1e-4 / n, fit_intercept, 200, 1e-6)
+    monkeypatch.setattr(adasdca.multinomial.equations, "MOST_NUMBERS", 0)
+    by_diagonal = solve_multinomial(form(X), codes, **problem)
+    for sol in (by_blocks, in_parts):
+        assert sol.converged
+        assert sol.primal >= by_diagonal.dual
+        assert sol.dual <= by_diagonal.primal
+        assert sol.n_updates < 0.5 * by_diagonal.n_updates
+
+
 def test_flow_solves_graded_laplacians():
     rng = np.random.default_rng(0)
     coupling = rng.uniform(0.5, 1.0, (6, 6))

@@ -128,3 +128,12 @@ class DeviceRows:
                 at = slice(a * wide, (a + 1) * wide), slice(b * wide, (b + 1) * wide)
                 matrix[at] = (1.0 if a == b else -1.0) * to_host(found)[:wide, :wide]
         return matrix
+
+    def formed_blocks(self, rest: Any, free: bool, deadline: float) -> Array | None:
+        wide, blocks = self.shape[1] + free, []
+        for h in rest:
+            found = self._gram(h, RowChoice(), deadline)
+            if found is None:
+                return None
+            blocks.append(np.asarray(to_host(found))[:wide, :wide])
+        return np.array(blocks)

@@ -254,7 +254,7 @@ class RowLosses:
     def diagonal(self, real: Any) -> tuple[Block, Array]:
         """Return sums of c p (1 − p) times squares of z_i, but for rounding, and alone."""
         rows = self.problem.rows
-        variance = self.problem.weighted(self.at.p * (1.0 - self.at.p))
+        variance = self.variance()
         mass, squares = rows.sums(variance), rows.gather(variance, real, squared=True)
         if rows.offset.any():
             offset = rows.xp.asarray(rows.offset.astype(real))[:, None]
@@ -262,15 +262,23 @@ class RowLosses:
             squares += offset * (offset * rows.layout.line(mass, real) - 2.0 * moved)
         return squares, mass
 
+    def variance(self) -> Any:
+        """Return c p (1 − p), with the digits of 1 − p."""
+        rest = 1.0 - self.at.p
+        rest[self.problem.own] = self.at.short
+        rest *= self.at.p
+        return self.problem.weighted(rest)
+
     def formed(self, deadline: float) -> Array | None:
         """Return the lower triangle of the matrix of a step; None if time ran out."""
-        problem, p = self.problem, self.at.p
-        # p(1 − p) with the digits of 1 − p.
-        rest = 1.0 - p
-        rest[problem.own] = self.at.short
-        rest *= p
-        rest = problem.weighted(rest)
-        return problem.rows.formed(p, rest, problem.weight, problem.fit_intercept, deadline)
+        problem, rest = self.problem, self.variance()
+        free = problem.fit_intercept
+        return problem.rows.formed(self.at.p, rest, problem.weight, free, deadline)
+
+    def blocks(self, deadline: float) -> Array | None:
+        """Return the lower triangles of its blocks of a class each; None if time ran out."""
+        problem = self.problem
+        return problem.rows.formed_blocks(self.variance(), problem.fit_intercept, deadline)
 
 
 class Rounding(NamedTuple):

@@ -20,8 +20,6 @@ Array = NDArray[np.float64]
 FORCING = 0.25
 #: The smallest factor of it where steps gain little.
 TIGHTEST = 1e-6
-#: The share of the gradient of a gap that is enough to which equations are solved.
-LITTLE = 0.5
 
 
 class MultinomialObjective:
@@ -85,11 +83,7 @@ class MultinomialObjective:
         self._tight = max(0.1 * self._tight, TIGHTEST) if lost > 0.5 * self._before else 1.0
         self._before = lost
         accuracy *= self._tight
-        little = 0.0
-        if self._tight < 1.0 and self.mu == self.problem.mu:
-            enough = max(self.tol * known.primal, known.rounding) * self.problem.total
-            little = LITTLE * math.sqrt(2.0 * self.mu * enough)
-        found = self._equations.solve(at.losses, self.mu, right, accuracy, little, deadline)
+        found = self._equations.solve(at.losses, self.mu, right, accuracy, deadline)
         if found is None:
             return None
         self._dw, self._db = found

@@ -28,7 +28,7 @@ CHANGES = frozenset(("centre", "losses", "aim", "move", "dual", "shift", "forget
 PASSES = frozenset(
     (
         *("facts", "losses", "aim", "combine", "combine_exactly", "curve", "diagonal", "formed"),
-        "sample_gram",
+        *("blocks", "sample_gram"),
     )
 )
 #: Commands that are methods of the losses.
@@ -129,6 +129,10 @@ class ClassPart:
     def formed(self, number: int, seconds: float) -> Array | None:
         """Return this part of the matrix of a step; None if time ran out."""
         return self._losses[number].formed(time.perf_counter() + seconds)
+
+    def blocks(self, number: int, seconds: float) -> Array | None:
+        """Return this part of its blocks of a class each; None if time ran out."""
+        return self._losses[number].blocks(time.perf_counter() + seconds)
 
     def sample_gram(self, share: float, seconds: float) -> Any:
         """Return Σ_i c_i z_i z_iᵀ, by that share of the rows; None if time ran out."""

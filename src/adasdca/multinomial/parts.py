@@ -147,8 +147,14 @@ class PartedLosses:
         return squares, mass
 
     def formed(self, deadline: float) -> Array | None:
+        return self._matrix("formed", deadline)
+
+    def blocks(self, deadline: float) -> Array | None:
+        return self._matrix("blocks", deadline)
+
+    def _matrix(self, command: str, deadline: float) -> Array | None:
         self.problem.rows.passes += 1
-        said = self.problem.parts.ask("formed", self.at.number, left(deadline))
+        said = self.problem.parts.ask(command, self.at.number, left(deadline))
         return None if any(each is None for each in said) else vector_of(said)
 
 

@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,19 +185,28 @@ def damped_solve(
     A matrix that is not positive definite gets a share of its own diagonal more, which is
     returned, too. After the deadline its own diagonal has to do.
     """
+    solve, damping = damped_solver(matrix, diagonal, right, deadline)
+    return solve(right), damping
+
+
+def damped_solver(
+    matrix: Array, diagonal: float | Array, right: Array, deadline: float = math.inf
+) -> tuple[Solve, float]:
+    """Return how `damped_solve` solves, for a first right-hand side."""
     damping, extra = 0.0, diagonal
     while True:
         solve = cholesky(matrix.copy(), extra, deadline)
-        if solve is not None:
-            solution = solve(right)
-            if math.isfinite(float(solution.sum())):
-                return solution, damping
+        if solve is not None and math.isfinite(float(solve(right).sum())):
+            return solve, damping
         own = matrix.diagonal() + diagonal
         if damping >= 1.0 or time.perf_counter() >= deadline:
-            own = np.where(own > 0, own, 1.0)
-            return (right.T / own).T, math.inf
+            return partial(_by_diagonal, np.where(own > 0, own, 1.0)), math.inf
         damping = max(100.0 * damping, DAMPING)
         extra = diagonal + damping * own
+
+
+def _by_diagonal(own: Array, right: Array) -> Array:
+    return np.asarray((right.T / own).T)
 
 
 @dataclass
@@ -329,7 +339,6 @@ def conjugate_gradients(
     enough: Enough | None = None,
     gain: float = 0.0,
     rival: float = math.inf,
-    little: float = 0.0,
 ) -> tuple[Array, Any, int, bool] | None:
     """Solve A(x, y) = right for a positive definite A and two unknowns of any shape.
 
@@ -356,12 +365,6 @@ def conjugate_gradients(
         The share of the mean gain of all iterations that the last one has to exceed.
     rival : float
         They end where the rate at which what `enough` says has fallen tells that they will be more.
-    little : float
-        They end, too, where the residual of x is no longer than this at some mean of all iterates,
-        which they then return. Residuals of iterates that near the solution go up and down by
-        orders of magnitude where columns differ in scale; those of such means only fall. (L. Zhou
-        and H. F. Walker, "Residual smoothing techniques for iterative methods", SIAM Journal on
-        Scientific Computing 15, 1994.)
     """
     r_x, r_y = right[0].copy(), 1.0 * right[1]
     x, y = np.zeros_like(r_x), np.zeros_like(r_y)
@@ -369,7 +372,6 @@ def conjugate_gradients(
     p_x, p_y = z_x.copy(), z_y
     energy = float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
     goal, gained, last, first = accuracy**2 * energy, 0.0, 0.0, math.inf
-    s_x, s_y, s_r = x.copy(), y, r_x.copy()
     for iteration in range(most):
         if energy <= goal:
             return x, y, iteration, True
@@ -397,15 +399,6 @@ def conjugate_gradients(
         x += length * p_x
         r_x -= length * q_x
         y, r_y = y + length * p_y, r_y - length * q_y
-        if little > 0:
-            way = r_x - s_r
-            share = -float(np.vdot(s_r, way)) / max(float(np.vdot(way, way)), 1e-300)
-            share = min(max(share, 0.0), 1.0)
-            s_x += share * (x - s_x)
-            s_y = s_y + share * (y - s_y)
-            s_r += share * way
-            if float(np.vdot(s_r, s_r)) <= little**2:
-                return s_x, s_y, iteration + 1, True
         z_x, z_y = precondition(r_x, r_y)
         before, energy = energy, float(np.vdot(r_x, z_x) + np.vdot(r_y, z_y))
         p_x *= energy / before
