@@ -205,6 +205,13 @@ def test_a_model_for_liblinear(folder, tmp_path, capsys):
     assert "LIBLINEAR has no name for the loss" in done.stderr
 
 
+def test_a_method_that_solves_no_multinomial_model_is_refused(folder, capsys):
+    done = call(capsys, "fit", folder / "iris.csv", "--target", "species", "--method", "sdca")
+    assert done.returncode == 2
+    assert "--method sdca solves no" in " ".join(done.stderr.split())
+    assert "--multi-class ovr" in " ".join(done.stderr.split())
+
+
 def test_named_threads_and_features(folder, capsys):
     result, _ = fitted(capsys, folder / "iris.csv", "--target", "species", "--threads", "2",
                        "--multi-class", "ovr")  # fmt: skip

@@ -198,6 +198,16 @@ def test_numbers_of_numpy_are_those_of_python(kind):
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
+@pytest.mark.parametrize("multi_class", ["auto", "multinomial"])
+def test_a_method_that_solves_no_multinomial_model_is_refused(multi_class):
+    X, y = iris()
+    options = {"method": "sdca", "random_state": 0, "tol": 1e-2}
+    with pytest.raises(ValueError, match=r"method='sdca' solves no .* or multi_class='ovr'"):
+        AdaSDCAClassifier(**options, multi_class=multi_class).fit(X, y)
+    assert len(AdaSDCAClassifier(**options, multi_class="ovr").fit(X, y).certificate_) == 3
+    assert AdaSDCAClassifier(method=adasdca.Auto(), multi_class=multi_class).fit(X, y).converged_
+
+
 @pytest.mark.parametrize("C", [np.inf, 10**400])
 def test_no_penalty_at_all(C):
     with pytest.raises(ValueError, match=r"choose a large number, e\.g\. C = 1e6"):

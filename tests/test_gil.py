@@ -145,7 +145,9 @@ def kernels():
         "Workspace.combine": lambda: ws.combine(ones, u, 1),
         "ClassRows.curve": lambda: classes.curve(v, v[0], p, own, None, lanes, v[1].copy()),
         "ClassRows.gather": lambda: classes.gather(p, lanes),
-        "ClassRows.gather_exactly": lambda: classes.gather_exactly(p, own, lanes, v[0].copy()),
+        "ClassRows.gather_exactly": lambda: classes.gather_exactly(
+            p, own, np.vstack((lanes, lanes)), np.ones(16)
+        ),
         "ClassRows.times": lambda: classes.times(v, p),
         "Loss.step_weights": lambda: loss.step_weights(ones, out, 0.0, y, ones, None, other),
         "Workspace.evidence": lambda: ws.evidence(ones, w, 0.0, ones, 1),

@@ -230,13 +230,15 @@ def test_sums_in_twice_the_digits(dtype, form):
     spare[1::2] = spare[::2]
     rows = LocalRows(check_rows(form(dense)), k)
     rows.centre_at(rng.normal(size=d))
-    combined, sums = rows.combined_exactly(values, spare)
+    combined, sums, lost, lost_of_sums = rows.combined_exactly(values, spare)
     exact = np.array([[Fraction(v) for v in each] for each in values])
     for i, own in enumerate(spare):
         exact[own, i] -= exact[:, i].sum()
     truth = exact @ np.array([[Fraction(float(x)) for x in row] for row in dense])
     np.testing.assert_allclose(combined, truth.astype(float), rtol=1e-15, atol=0.0)
     np.testing.assert_allclose(sums, exact.sum(axis=1).astype(float), rtol=1e-15, atol=0.0)
+    assert (abs(lost) <= np.spacing(abs(combined))).all()
+    assert (abs(lost_of_sums) <= np.spacing(abs(sums))).all()
 
 
 def test_blocks_of_other_shapes_are_refused():
@@ -250,12 +252,13 @@ def test_blocks_of_other_shapes_are_refused():
         rows.curve(block((3, 8)), np.ones(8), block((5, 16)), codes, None, out, sums)
     with pytest.raises(ValueError, match="no such class"):
         rows.curve(block((3, 8)), np.ones(8), block((5, 8)), codes + 8, None, out, sums)
+    two, sums_of_two = block((6, 8)), np.ones(16)
     with pytest.raises(ValueError, match="equally wide"):
-        rows.gather_exactly(block((5, 8)), codes, block((3, 16)), sums)
+        rows.gather_exactly(block((5, 8)), codes, block((6, 16)), sums_of_two)
     with pytest.raises(ValueError, match="no such class"):
-        rows.gather_exactly(block((5, 8)), codes + 8, out, sums)
+        rows.gather_exactly(block((5, 8)), codes + 8, two, sums_of_two)
     with pytest.raises(ValueError, match="one entry per row"):
-        rows.gather_exactly(block((5, 8)), codes[1:], out, sums)
+        rows.gather_exactly(block((5, 8)), codes[1:], two, sums_of_two)
     with pytest.raises(ValueError, match="centre"):
         _core.ClassRows.dense(np.ones((5, 3)), np.ones(4))
 
@@ -362,6 +365,35 @@ def test_equations_are_formed_when_iterations_take_too_long(monkeypatch):
     assert formed.n_updates < iterated.n_updates
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_blocks_of_a_class_each_precondition_where_iterations_are_many(
+    form, fit_intercept, monkeypatch
+):
+    """One-hot columns beside numbers, hardly penalised: rows differ in curvature by decades."""
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
+    monkeypatch.setattr(adasdca.multinomial.equations, "TOO_MANY", 0)
+    rng = np.random.default_rng(0)
+    n, k, groups = 600, 4, 20
+    X = np.zeros((n, 2 * groups + 2))
+    for first in (0, groups):
+        X[np.arange(n), first + np.minimum(rng.geometric(0.15, n), groups) - 1] = 1
+    X[:, -2:] = np.exp(3 * rng.normal(size=(n, 2)))
+    codes = (X @ rng.normal(size=(X.shape[1], k)) + rng.gumbel(size=(n, k))).argmax(axis=1)
+    problem = {"n_classes": k, "lam": 1e-4 / n, "fit_intercept": fit_intercept, "tol": 1e-6}
+    monkeypatch.setattr(adasdca.multinomial.equations, "BLOCKWISE", 0)
+    by_blocks = solve_multinomial(form(X), codes, **problem)
+    weight = np.ones(n)
+    in_parts, _ = solved_in_parts(X, codes, weight, k, 1e-4 / n, fit_intercept, 200, 1e-6)
+    monkeypatch.setattr(adasdca.multinomial.equations, "MOST_NUMBERS", 0)
+    by_diagonal = solve_multinomial(form(X), codes, **problem)
+    for sol in (by_blocks, in_parts):
+        assert sol.converged
+        assert sol.primal >= by_diagonal.dual
+        assert sol.dual <= by_diagonal.primal
+        assert sol.n_updates < 0.5 * by_diagonal.n_updates
+
+
 def test_flow_solves_graded_laplacians():
     rng = np.random.default_rng(0)
     coupling = rng.uniform(0.5, 1.0, (6, 6))
@@ -449,34 +481,41 @@ class Team:
             yield part.do(command, *args)
 
 
-@pytest.mark.parametrize("direct", [True, False])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_rows_in_parts(monkeypatch, fit_intercept, direct):
-    """One part dense and one sparse; what they keep that nobody can ask for any more is dropped."""
-    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6 if direct else 0)
-    X, codes = blobs(n=200)
-    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(codes))
-    total, lam = float(weight.sum()), 1e-2
-    problem = {"n_classes": 4, "lam": lam, "sample_weight": weight, "fit_intercept": fit_intercept}
-    local = solve_multinomial(X, codes, **problem, tol=1e-10)
-    task = ClassTask([0, 1, 2, 3], lam, total, fit_intercept)
-    halves = (slice(0, 70), slice(70, None)), (np.asarray, sp.csr_array)
+def solved_in_parts(X, codes, weight, k, lam, fit_intercept, cut, tol):
+    """One part dense and one sparse."""
+    total, d = float(weight.sum()), X.shape[1]
+    task = ClassTask(list(range(k)), lam, total, fit_intercept)
+    halves = (slice(0, cut), slice(cut, None)), (np.asarray, sp.csr_array)
     parts = [
         ClassPart(check_rows(form(X[half])), codes[half], weight[half], task)
         for half, form in zip(*halves, strict=True)
     ]
-    far = solve_posed(
-        lambda: PartedMultinomial(Team(parts), 5, 4, lam, total, fit_intercept, gathers=True),
-        (4, 5),
+    found = solve_posed(
+        lambda: PartedMultinomial(Team(parts), d, k, lam, total, fit_intercept, gathers=True),
+        (k, d),
         len(codes),
         lam,
-        tol=1e-10,
+        tol=tol,
         max_epochs=100,
         max_time=None,
         warm_start=None,
         callback=None,
         start=time.perf_counter(),
     )
+    return found, parts
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rows_in_parts(monkeypatch, fit_intercept, direct):
+    """What parts keep that nobody can ask for any more is dropped."""
+    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6 if direct else 0)
+    X, codes = blobs(n=200)
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(codes))
+    total, lam = float(weight.sum()), 1e-2
+    problem = {"n_classes": 4, "lam": lam, "sample_weight": weight, "fit_intercept": fit_intercept}
+    local = solve_multinomial(X, codes, **problem, tol=1e-10)
+    far, parts = solved_in_parts(X, codes, weight, 4, lam, fit_intercept, 70, 1e-10)
     assert far.converged
     assert far.dual <= local.primal
     assert local.dual <= far.primal
@@ -508,7 +547,22 @@ def test_far_features_hardly_penalised(fit_intercept, form):
     problem = {"n_classes": k, "lam": 1e-3 / n, "fit_intercept": fit_intercept}
     sol = solve_multinomial(form(X), codes, **problem, tol=1e-6)
     assert sol.converged
-    other = solve_multinomial(X[::-1, ::-1], codes[::-1], **problem, tol=1e-6)
-    assert other.converged
-    assert sol.dual <= other.primal
-    assert other.dual <= sol.primal
+    turned = solve_multinomial(X[::-1, ::-1], codes[::-1], **problem, tol=1e-6)
+    parts, _ = solved_in_parts(X, codes, np.ones(n), k, 1e-3 / n, fit_intercept, 150, 1e-6)
+    for other in (turned, parts):
+        assert other.converged
+        assert sol.dual <= other.primal
+        assert other.dual <= sol.primal
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_telephone_numbers_beside_categories(fit_intercept, form):
+    """Bounds of rounding by the lengths of rows and coefficients leave 4e-3 of the gap."""
+    rng = np.random.default_rng(0)
+    n, k = 120, 4
+    codes = np.append(np.arange(k), rng.integers(k, size=n - k))
+    categories = np.eye(k)[codes] + 0.1 * rng.normal(size=(n, k))
+    X = np.column_stack([1e10 * rng.random(n), categories])
+    problem = {"n_classes": k, "lam": 1e-5 / n, "fit_intercept": fit_intercept}
+    assert solve_multinomial(form(X), codes, **problem, tol=1e-6).converged

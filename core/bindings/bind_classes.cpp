@@ -137,8 +137,8 @@ void bind_classes(nb::module_& m) {
         [](const ClassRows& rows, Grid<double> r, Vector<std::int64_t> spare, Lines<double> out,
            Output sums) {
             const std::int64_t lanes = lanes_of(r, rows.n, "r");
-            expect(lanes_of(out, rows.d, "out") == lanes &&
-                       static_cast<std::int64_t>(sums.size()) == lanes,
+            expect(lanes_of(out, 2 * rows.d, "out") == lanes &&
+                       static_cast<std::int64_t>(sums.size()) == 2 * lanes,
                    "blocks must be equally wide");
             expect(static_cast<std::int64_t>(spare.size()) == rows.n, "spare: one entry per row");
             for (const auto k : view(spare)) expect(k >= 0 && k < lanes, "spare: no such class");
@@ -152,6 +152,7 @@ void bind_classes(nb::module_& m) {
             });
         },
         "r"_a.noconvert(), "spare"_a, "out"_a.noconvert(), "sums"_a.noconvert(),
-        "Write sum_i x_i^T r_i and sum_i r_i in twice the digits, rows without their centre; the "
-        "place `spare` of r_i is what the others leave of 0.");
+        "Write sum_i x_i^T r_i and sum_i r_i in twice the digits, as doubles and behind them what "
+        "these lose, rows without their centre; the place `spare` of r_i is what the others leave "
+        "of 0.");
 }

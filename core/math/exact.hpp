@@ -45,6 +45,7 @@ struct Twofold {
         return *this;
     }
     double value() const { return sum + rest; }
+    double lost() const { return rest - (value() - sum); }  // by rounding to the value
 };
 
 }  // namespace adasdca

@@ -210,8 +210,9 @@ void for_each_entry_of(const CsrMatrix<T, Index>& x, std::int64_t i, F&& f) {
         f(static_cast<std::int64_t>(x.columns[e]), static_cast<double>(x.values[e]));
 }
 
-// sum_i x_i^T r_i and sum_i r_i in twice the digits. Every r_i adds up to 0 without any rounding:
-// what is in the place `spare` of it is taken to be what the others leave.
+// sum_i x_i^T r_i and sum_i r_i in twice the digits: as doubles, and behind them all that these
+// lose. Every r_i adds up to 0 without any rounding: what is in the place `spare` of it is taken to
+// be what the others leave.
 template <class Matrix>
 void gather_exactly(const Matrix& x, const double* r, const std::int64_t* spare, std::int64_t lanes,
                     double* out, double* sums, StopToken& token) {
@@ -234,8 +235,12 @@ void gather_exactly(const Matrix& x, const double* r, const std::int64_t* spare,
             }
         });
     }
-    for (std::int64_t k = 0; k < x.d * lanes; ++k) out[k] = lines[k].value();
-    for (std::int64_t l = 0; l < lanes; ++l) sums[l] = total[l].value();
+    const auto write = [](const std::vector<Twofold>& from, double* to) {
+        for (const Twofold& each : from) *to++ = each.value();
+        for (const Twofold& each : from) *to++ = each.lost();
+    };
+    write(lines, out);
+    write(total, sums);
 }
 
 // Call f with the number of lanes, as a constant if it is small.

@@ -90,7 +90,7 @@ class ClassRows:
 
     def gather_exactly(self, r: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], spare: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """
-        Write sum_i x_i^T r_i and sum_i r_i in twice the digits, rows without their centre; the place `spare` of r_i is what the others leave of 0.
+        Write sum_i x_i^T r_i and sum_i r_i in twice the digits, as doubles and behind them what these lose, rows without their centre; the place `spare` of r_i is what the others leave of 0.
         """
 
 class SvmlightFlaw:

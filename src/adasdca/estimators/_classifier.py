@@ -12,7 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 
 from adasdca.duality.error_bounds import Region
-from adasdca.errors import InputError
+from adasdca.errors import Argument, InputError
 from adasdca.estimators._base import LinearModel, LossNames
 from adasdca.estimators._device import (
     adopt_kind,
@@ -26,7 +26,7 @@ from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
 from adasdca.estimators._solves import bounded
-from adasdca.methods import Method
+from adasdca.methods import Auto, Method, get_method
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import CheckedRows, check_rows
 from adasdca.problem.losses import Logistic, Loss
@@ -76,7 +76,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         Weights of the classes, multiplied with the sample weights; ``"balanced"``: inverse to the
         total weight of each class.
     method : str or method object, default="auto"
-        How to solve; see `adasdca.methods`. Multinomial models are solved by Newton's method.
+        How to solve; see `adasdca.methods`. A multinomial model has Newton's method only, which is
+        what "auto" takes for it.
     tol : float, default=1e-4
         Stop when the duality gap is at most tol times the objective. With 0, go on to the limits of
         double precision.
@@ -255,7 +256,17 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 f"l1_ratio={self.l1_ratio!r}, positive={self.positive!r}, bounds={self.bounds!r}, "
                 f"penalty_factors={self.penalty_factors!r}; choose multi_class='ovr' for these."
             )
-        return possible and self.multi_class != "ovr"
+        joint = possible and self.multi_class != "ovr"
+        if joint and not isinstance(get_method(self.method), Auto):
+            raise InputError(
+                Argument("method", self.method),
+                " solves no multinomial model: Newton's method does; choose ",
+                Argument("method", "auto"),
+                ", or ",
+                Argument("multi_class", "ovr"),
+                " for a model of each class.",
+            ).about("method")
+        return joint
 
     def _fit_multinomial(self, X: Any, codes: Any, weight: Array | None, began: float) -> None:
         limit = self.max_time

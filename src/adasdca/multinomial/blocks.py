@@ -77,14 +77,15 @@ class ClassBlocks(Layout):
         self._rows.gather(self.block(values, real), out, squared)
         return out
 
-    def gather_exactly(self, values: Array, spare: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return Σ_i x_iᵀ v_i and Σ_i v_i in twice the digits, a class in each row.
+    def gather_exactly(self, values: Array, spare: NDArray[np.intp]) -> tuple[Array, ...]:
+        """Return Σ_i x_iᵀ v_i and Σ_i v_i, a class in each row, and what these lose by rounding.
 
         Each v_i adds up to 0 exactly: that of its class `spare` is what the others leave.
         """
-        out, sums = np.empty((self.shape[1], self.lanes)), np.empty(self.lanes)
-        self._rows.gather_exactly(self.block(values), spare, out, sums)
-        return self.classes(out), sums[: self.n_classes]
+        d, k = self.shape[1], self.n_classes
+        out, sums = np.empty((2 * d, self.lanes)), np.empty((2, self.lanes))
+        self._rows.gather_exactly(self.block(values), spare, out, sums.ravel())
+        return self.classes(out[:d]), sums[0, :k], self.classes(out[d:]), sums[1, :k]
 
     def curve(
         self, v: Block, shift: Array, p: Block, codes: NDArray[np.intp], weight: Array | None

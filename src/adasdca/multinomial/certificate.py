@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.abilities import able
 from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate
 from adasdca.multinomial.device import RowMaker, row_maker
@@ -29,7 +28,6 @@ from adasdca.multinomial.intercept import (
     solve_laplacian,
 )
 from adasdca.multinomial.margins import ROUNDOFF, DualPoint, Multinomial, RowLosses
-from adasdca.multinomial.rows import ExactRows
 from adasdca.newton.newton import minimise
 from adasdca.problem.data import check_rows, check_weights
 
@@ -63,7 +61,10 @@ def feasible(
     cost = 0.0 if best is None else best.cost()
     if best is not None and math.isfinite(cost):
         dual = dual.moved(losses, best.newton.step)
-    combined, sums = dual.combined_exactly(losses) if exact else (dual.combined(), dual.sums())
+    if exact:
+        combined, sums, *_ = dual.combined_exactly(losses)
+    else:
+        combined, sums = dual.combined(), dual.sums()
     if best is None:
         return Feasible(dual, combined)
     n = problem.rows.shape[0]
@@ -98,8 +99,8 @@ class Point:
     #: The dual point, and (K, d), its U.
     dual: DualPoint
     u: Array
-    #: The length of the path of W from 0 along which scores were updated, and its steps.
-    travel: float
+    #: The path of W from 0 along which scores were updated: its length in each feature, its steps.
+    travel: Array
     hops: int
     lost: float  #: N times the gap, without what bounds rounding.
     #: The part of `lost` that is the intercept's, and Σ_i ‖α_i‖‖x_i‖.
@@ -113,7 +114,7 @@ def certified(
     coef: Array,
     intercept: Array,
     losses: RowLosses,
-    travel: float,
+    travel: Array,
     hops: int,
     tol: float,
     deadline: float,
@@ -130,7 +131,7 @@ def certified(
     found = _certified(problem, coef, intercept, losses, best, travel, hops, False)
     known = found.certificate
     doubtful = known.rounding > 0.1 * known.gap and known.gap > max(tol, 1e-12) * known.primal
-    if doubtful and able(problem.rows, ExactRows):
+    if doubtful:
         finer = _certified(problem, coef, intercept, losses, best, travel, hops, True)
         found = finer if finer.certificate.gap < known.gap else found
     return found
@@ -142,18 +143,24 @@ def _certified(
     intercept: Array,
     losses: RowLosses,
     best: InterceptObjective | None,
-    travel: float,
+    travel: Array,
     hops: int,
-    exact: bool,
+    finely: bool,
 ) -> Point:
-    """Certify a model by plain sums, or in twice the digits: features far larger than U cancel."""
+    """Certify a model by plain sums and lengths of rows, or finely.
+
+    In twice the digits, where the rows have them, for features far larger than U cancel; and with
+    the scores' terms, whose sizes add up to far less than the lengths of W and x_i multiplied where
+    features differ in scale.
+    """
+    exact = finely and problem.exact
     d, mu, total = problem.rows.shape[1], problem.mu, problem.total
     dual = feasible(problem, losses, best, exact)
     value, penalty = losses.value(), 0.5 * mu * float(np.vdot(coef, coef))
     u = dual.combined / mu
     distance = 0.5 * mu * (float(np.linalg.norm(coef - u)) + dual.moved) ** 2
     lost = distance + dual.cost
-    off_by = dual.point.rounding(losses, travel, hops, float(np.abs(intercept).max()))
+    off_by = dual.point.rounding(losses, travel, hops, float(np.abs(intercept).max()), finely)
     # |U − truth|.
     chain = 2.0 * ROUNDOFF * (problem.rows.chain + problem.n_classes + 8.0)
     drift = dual.drift + chain * off_by.mass / mu
@@ -211,7 +218,7 @@ def certify_multinomial(
         losses = problem.losses(coef, intercept)
         penalty = 0.5 * problem.mu * float(np.vdot(coef, coef))
         own = (losses.value() + penalty) / problem.total
-        travel = 1.25 * float(np.linalg.norm(coef))
+        travel = 1.25 * np.linalg.norm(coef, axis=0)
         best = certified(problem, coef, intercept, losses, travel, 0, 0.0, math.inf).certificate
     blur = max(best.primal - best.gap - best.dual, 0.0)
     above = max(own - best.primal, 0.0)

@@ -71,6 +71,10 @@ class DeviceRows:
         self.passes += 1
         return np.asarray(to_host(self._products.combine_of(values)))
 
+    def reach(self, travel: Array) -> Any:
+        self.passes += 1
+        return self.xp.sqrt(self._products.sizes * self._products.row_squares(travel**2))
+
     def sum(self, values: Any, weight: Any) -> float:
         return self._summation.sum(values, weight)
 
@@ -124,3 +128,12 @@ class DeviceRows:
                 at = slice(a * wide, (a + 1) * wide), slice(b * wide, (b + 1) * wide)
                 matrix[at] = (1.0 if a == b else -1.0) * to_host(found)[:wide, :wide]
         return matrix
+
+    def formed_blocks(self, rest: Any, free: bool, deadline: float) -> Array | None:
+        wide, blocks = self.shape[1] + free, []
+        for h in rest:
+            found = self._gram(h, RowChoice(), deadline)
+            if found is None:
+                return None
+            blocks.append(np.asarray(to_host(found))[:wide, :wide])
+        return np.array(blocks)

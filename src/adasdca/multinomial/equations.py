@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from adasdca.backends.base import to_host
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import Multinomial, RowLosses
-from adasdca.newton.equations import Map, conjugate_gradients, damped_solve
+from adasdca.newton.equations import (
+    MOST_ITERATIONS,
+    Map,
+    conjugate_gradients,
+    damped_solve,
+    damped_solver,
+)
 
 Array = NDArray[np.float64]
 Step = tuple[Array, Array]
@@ -33,6 +39,11 @@ TOO_MANY = 3000
 QUICKER = 0.25
 #: Most cost of a preconditioner, in iterations.
 WORTH = 30.0
+#: Most numbers of the blocks of a class each, and what an iteration takes beside its passes, in
+#: multiplications for each unknown.
+MOST_NUMBERS, LINES = 10**8, 10.0
+#: Iterations that blocks are expected to leave.
+BLOCKWISE = 30
 #: Rows of which it is made, for each feature.
 SAMPLE = 16
 #: The least relative residual that single precision reaches.
@@ -57,6 +68,12 @@ class StepEquations:
             work = 0.5 * n * unknowns**2 + unknowns**3 / 6.0
             self._patience = QUICKER * work / iteration
         self._average = average_cost(n, d) <= WORTH * iteration
+        self.by_classes, self._price, self._plain = False, math.inf, math.inf
+        self._each = 1.0 + 2.0 * k * d**2 / (iteration + LINES * k * d)
+        if d <= n and k * (d + 1) ** 2 <= MOST_NUMBERS:
+            work = k * (0.5 * problem.rows.stored / n * problem.rows.stored + d**3 / 6.0)
+            self._price = QUICKER * work / (iteration + LINES * k * d)
+        self._most = MOST_ITERATIONS
 
     def solve(
         self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
@@ -78,7 +95,7 @@ class StepEquations:
         self, losses: RowLosses, mu: float, right: Array, accuracy: float, deadline: float
     ) -> Step | None:
         """Use conjugate gradients; a product with the matrix is one pass over the rows."""
-        single = accuracy >= SINGLE and self.problem.rows.single
+        single = accuracy >= SINGLE and self.problem.rows.single and not self.by_classes
         real = np.float32 if single else np.float64
         size = float(np.abs(right).max())
         found = None
@@ -88,6 +105,15 @@ class StepEquations:
             if found is not None and single and not 0 < np.vdot(right, found[0]) < math.inf:
                 found = self._iterate_in(np.float64, losses, mu, right / size, accuracy, deadline)
         return None if found is None else (size * found[0], size * found[1])
+
+    def _compare(self, count: int) -> None:
+        """Choose by what the iterations of a step have cost, and what those by blocks do."""
+        if not self.by_classes:
+            self._plain = count
+            self.by_classes = count > self._price + BLOCKWISE * self._each
+        elif self._price + count * self._each > self._plain:
+            self.by_classes = False
+            self._price *= 4.0
 
     def _iterate_in(
         self,
@@ -109,14 +135,24 @@ class StepEquations:
             image += real(mu) * v
             return image, sums if free else xp.zeros_like(sums)
 
-        precondition = by_average(problem, losses, mu, real, deadline) if self._average else None
+        precondition = None
+        if self.by_classes:
+            precondition = by_blocks(problem, losses, mu, right, deadline)
+        elif self._average:
+            precondition = by_average(problem, losses, mu, real, deadline)
         if precondition is None:
             precondition = by_diagonal(problem, losses, mu, real)
         right_sides = layout.block(right, real), xp.zeros(layout.lanes)
-        found = conjugate_gradients(product, precondition, right_sides, accuracy, deadline)
+        found = conjugate_gradients(
+            product, precondition, right_sides, accuracy, deadline, self._most
+        )
         self.formed = count > self._patience
+        self._compare(count)
         if found is None:
             return None
+        # Begun anew, iterations lose their directions: where they have not been enough, there are
+        # to be more.
+        self._most *= 1 if found[3] else 2
         dw, db = found[:2]
         return layout.classes(dw), np.asarray(to_host(db))[: problem.n_classes]
 
@@ -180,6 +216,44 @@ def by_average(
         shift = xp.zeros_like(t)
         shift[:k] = inner @ t[:k]
         return directions @ (rotated @ rotation.T), shift
+
+    return precondition
+
+
+def by_blocks(
+    problem: Multinomial, losses: RowLosses, mu: float, right: Array, deadline: float
+) -> Map | None:
+    """Precondition by the matrix's blocks of a class each, which have the curvature of every row.
+
+    Where classes are told apart, rows differ in it by orders of magnitude. What all classes have in
+    common is met by μ alone.
+    """
+    blocks = losses.blocks(deadline)
+    if blocks is None:
+        return None
+    layout, xp = problem.rows.layout, problem.rows.xp
+    k, d, free = problem.n_classes, problem.rows.shape[1], problem.fit_intercept
+    penalty, side = np.full(d + free, mu), np.zeros((k, d + free))
+    penalty[d:] = 0.0
+    side[:, :d] = right
+    solvers = [
+        damped_solver(block, penalty, each, deadline)[0]
+        for block, each in zip(blocks, side, strict=True)
+    ]
+
+    def precondition(r: Block, t: Block) -> tuple[Block, Block]:
+        side[:, :d] = layout.classes(r)
+        common = side[:, :d].mean(axis=0)
+        side[:, :d] -= common
+        if free:
+            side[:, d] = to_host(t)[:k]
+            side[:, d] -= side[:, d].mean()
+        found = np.array([solve(each) for solve, each in zip(solvers, side, strict=True)])
+        found -= found.mean(axis=0)
+        shift = xp.zeros_like(t)
+        if free:
+            shift[:k] = xp.asarray(found[:, d])
+        return layout.block(found[:, :d] + common / mu, r.dtype), shift
 
     return precondition
 

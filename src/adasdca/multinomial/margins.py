@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.backends.abilities import able
 from adasdca.backends.base import to_host
 from adasdca.multinomial.blocks import Block
-from adasdca.multinomial.rows import ClassRows
+from adasdca.multinomial.rows import ClassRows, Exact, ExactRows
 from adasdca.newton.line import Slope
 
 Array = NDArray[np.float64]
@@ -40,6 +41,8 @@ class Multinomial:
         ‖x_i‖.
     longest, moment : float
         The largest of them, and Σ_i c_i ‖x_i‖².
+    exact : bool
+        Whether sums can be taken in twice the digits.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Multinomial:
         self.n_classes, self.fit_intercept = n_classes, fit_intercept
         self.total = float(len(codes) if weight is None else math.fsum(weight))
         self.mu = lam * self.total
+        self.exact = able(rows, ExactRows) is not None
         self.codes = xp.asarray(codes)
         self._basis: tuple[Any, Any] | None = None
         self.own = self.codes, xp.arange(len(codes))
@@ -250,7 +254,7 @@ class RowLosses:
     def diagonal(self, real: Any) -> tuple[Block, Array]:
         """Return sums of c p (1 − p) times squares of z_i, but for rounding, and alone."""
         rows = self.problem.rows
-        variance = self.problem.weighted(self.at.p * (1.0 - self.at.p))
+        variance = self.variance()
         mass, squares = rows.sums(variance), rows.gather(variance, real, squared=True)
         if rows.offset.any():
             offset = rows.xp.asarray(rows.offset.astype(real))[:, None]
@@ -258,15 +262,23 @@ class RowLosses:
             squares += offset * (offset * rows.layout.line(mass, real) - 2.0 * moved)
         return squares, mass
 
+    def variance(self) -> Any:
+        """Return c p (1 − p), with the digits of 1 − p."""
+        rest = 1.0 - self.at.p
+        rest[self.problem.own] = self.at.short
+        rest *= self.at.p
+        return self.problem.weighted(rest)
+
     def formed(self, deadline: float) -> Array | None:
         """Return the lower triangle of the matrix of a step; None if time ran out."""
-        problem, p = self.problem, self.at.p
-        # p(1 − p) with the digits of 1 − p.
-        rest = 1.0 - p
-        rest[problem.own] = self.at.short
-        rest *= p
-        rest = problem.weighted(rest)
-        return problem.rows.formed(p, rest, problem.weight, problem.fit_intercept, deadline)
+        problem, rest = self.problem, self.variance()
+        free = problem.fit_intercept
+        return problem.rows.formed(self.at.p, rest, problem.weight, free, deadline)
+
+    def blocks(self, deadline: float) -> Array | None:
+        """Return the lower triangles of its blocks of a class each; None if time ran out."""
+        problem = self.problem
+        return problem.rows.formed_blocks(self.variance(), problem.fit_intercept, deadline)
 
 
 class Rounding(NamedTuple):
@@ -296,13 +308,13 @@ class DualPoint:
         """Return Σ_i α_i x_iᵀ."""
         return self.problem.rows.combined(self.alpha)
 
-    def combined_exactly(self, losses: RowLosses) -> tuple[Array, Array]:
+    def combined_exactly(self, losses: RowLosses) -> Exact:
         """Return Σ_i α_i x_iᵀ and Σ_i α_i in twice the digits, for rows that are `ExactRows`.
 
         Of each α_i, which adds up to 0, the entry of the likeliest class is what the others leave:
         stored, all of them would be rounded.
         """
-        found: tuple[Array, Array] = self.problem.rows.combined_exactly(  # type: ignore[attr-defined]
+        found: Exact = self.problem.rows.combined_exactly(  # type: ignore[attr-defined]
             self.alpha, losses.at.p.argmax(axis=0)
         )
         return found
@@ -325,14 +337,21 @@ class DualPoint:
             xp.subtract(here, change, out=alpha[:, part])
         return DualPoint(self.problem, alpha)
 
-    def rounding(self, losses: RowLosses, travel: float, hops: int, shift: float) -> Rounding:
+    def rounding(
+        self, losses: RowLosses, travel: Array, hops: int, shift: float, finely: bool
+    ) -> Rounding:
         """Bound the errors of scores whose margins were shifted by at most `shift`."""
         problem, xp = self.problem, self.problem.rows.xp
         size = xp.maximum(losses.margins.max(axis=0), -losses.margins.min(axis=0))
         size += shift
         size *= (4.0 + hops) * math.sqrt(problem.n_classes)
         depth = problem.rows.depth + 8.0
-        error = ROUNDOFF * (depth * travel * problem.lengths + size)
+        terms = (
+            problem.rows.reach(travel)
+            if finely
+            else float(np.linalg.norm(travel)) * problem.lengths
+        )
+        error = ROUNDOFF * (depth * terms + size)
         sizes = xp.sqrt((self.alpha**2).sum(axis=0))
         mass, reach = float(sizes @ problem.lengths), float(sizes @ error)
         return Rounding(problem.sum(error**2), mass, reach)

@@ -40,16 +40,17 @@ class MultinomialObjective:
 
     def _begin(self, coef: Array, intercept: Array) -> None:
         losses = self.problem.losses(coef, intercept)
-        self._arrive(coef, intercept, losses, 1.25 * float(np.linalg.norm(coef)), 0)
+        self._arrive(coef, intercept, losses, 1.25 * np.linalg.norm(coef, axis=0), 0)
 
     def _arrive(
-        self, coef: Array, intercept: Array, losses: RowLosses, travel: float, hops: int
+        self, coef: Array, intercept: Array, losses: RowLosses, travel: Array, hops: int
     ) -> None:
         self.point: Point = certified(
             self.problem, coef, intercept, losses, travel, hops, self.tol, self.deadline
         )
         known = self.point.certificate
-        if 2.0 * known.rounding > known.gap and travel > 3.0 * float(np.linalg.norm(coef)):
+        far = float(np.linalg.norm(travel)) > 3.0 * float(np.linalg.norm(coef))
+        if 2.0 * known.rounding > known.gap and far:
             # Updates over a long path have left rounding in the margins: compute them again.
             self._begin(coef, self.point.intercept)
 
@@ -112,9 +113,8 @@ class MultinomialObjective:
         coef = at.coef + length * self._dw
         intercept = at.intercept + length * self._db
         # W and the way to it are rounded as well, by an eighth of what a product of rows may be.
-        travel = length * 1.125 * float(np.linalg.norm(self._dw)) + 0.125 * float(
-            np.linalg.norm(coef)
-        )
+        travel = length * 1.125 * np.linalg.norm(self._dw, axis=0)
+        travel += 0.125 * np.linalg.norm(coef, axis=0)
         self._arrive(coef, intercept, self._losses, at.travel + travel, at.hops + 1)
 
     def keep(self) -> None:

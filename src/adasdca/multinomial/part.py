@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import DualPoint, Multinomial, Rounding, RowLosses
-from adasdca.multinomial.rows import LocalRows
+from adasdca.multinomial.rows import Exact, LocalRows
 from adasdca.problem.data import Rows
 
 Array = NDArray[np.float64]
@@ -26,7 +26,10 @@ Array = NDArray[np.float64]
 CHANGES = frozenset(("centre", "losses", "aim", "move", "dual", "shift", "forget"))
 #: Commands that pass over the rows.
 PASSES = frozenset(
-    ("facts", "losses", "aim", "combine", "curve", "diagonal", "formed", "sample_gram")
+    (
+        *("facts", "losses", "aim", "combine", "combine_exactly", "curve", "diagonal", "formed"),
+        *("blocks", "sample_gram"),
+    )
 )
 #: Commands that are methods of the losses.
 FORWARDED = frozenset(("coupling", "aim", "slope"))
@@ -127,6 +130,10 @@ class ClassPart:
         """Return this part of the matrix of a step; None if time ran out."""
         return self._losses[number].formed(time.perf_counter() + seconds)
 
+    def blocks(self, number: int, seconds: float) -> Array | None:
+        """Return this part of its blocks of a class each; None if time ran out."""
+        return self._losses[number].blocks(time.perf_counter() + seconds)
+
     def sample_gram(self, share: float, seconds: float) -> Any:
         """Return Σ_i c_i z_i z_iᵀ, by that share of the rows; None if time ran out."""
         size = max(1, round(share * self._rows.shape[0]))
@@ -150,9 +157,15 @@ class ClassPart:
         """Return Σ_i α_i x_iᵀ."""
         return self._duals[dual].combined()
 
-    def rounding(self, dual: int, number: int, travel: float, hops: int, shift: float) -> Rounding:
+    def combine_exactly(self, dual: int, number: int) -> Exact:
+        """Return Σ_i α_i x_iᵀ and Σ_i α_i in twice the digits."""
+        return self._duals[dual].combined_exactly(self._losses[number])
+
+    def rounding(
+        self, dual: int, number: int, travel: Array, hops: int, shift: float, finely: bool
+    ) -> Rounding:
         """Return this part of `DualPoint.rounding`."""
-        return self._duals[dual].rounding(self._losses[number], travel, hops, shift)
+        return self._duals[dual].rounding(self._losses[number], travel, hops, shift, finely)
 
     def gather(self, dual: int) -> Array:
         """Return α."""

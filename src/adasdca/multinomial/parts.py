@@ -15,6 +15,7 @@ from adasdca.backends.base import FOREVER
 from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
 from adasdca.multinomial.blocks import Block, Layout
 from adasdca.multinomial.margins import Rounding, basis_of
+from adasdca.multinomial.rows import Exact
 from adasdca.newton.line import Slope
 
 Array = NDArray[np.float64]
@@ -38,6 +39,8 @@ class PartedMultinomial:
 
     Dual points come here only if it `gathers` them.
     """
+
+    exact = True
 
     def __init__(
         self,
@@ -144,8 +147,14 @@ class PartedLosses:
         return squares, mass
 
     def formed(self, deadline: float) -> Array | None:
+        return self._matrix("formed", deadline)
+
+    def blocks(self, deadline: float) -> Array | None:
+        return self._matrix("blocks", deadline)
+
+    def _matrix(self, command: str, deadline: float) -> Array | None:
         self.problem.rows.passes += 1
-        said = self.problem.parts.ask("formed", self.at.number, left(deadline))
+        said = self.problem.parts.ask(command, self.at.number, left(deadline))
         return None if any(each is None for each in said) else vector_of(said)
 
 
@@ -166,6 +175,15 @@ class PartedDual:
         self.problem.rows.passes += 1
         return vector_of(self.problem.parts.ask("combine", self._kept.number))
 
+    def combined_exactly(self, losses: PartedLosses) -> Exact:
+        """Return Σ_i α_i x_iᵀ and Σ_i α_i in twice the digits, as `DualPoint` does."""
+        self.problem.rows.passes += 1
+        numbers = self._kept.number, losses.at.number
+        found, *others = self.problem.parts.ask("combine_exactly", *numbers)
+        for other in others:
+            found = Exact.of(found, other)
+        return Exact(*found)
+
     def gather(self) -> Array:
         """Return α in this process, if that is wanted."""
         if not self.problem.gathers:
@@ -177,9 +195,11 @@ class PartedDual:
         numbers = self._kept.number, losses.at.number, made.number
         return PartedDual(self.problem, made, self.problem.parts.ask("shift", *numbers, step))
 
-    def rounding(self, losses: PartedLosses, travel: float, hops: int, shift: float) -> Rounding:
+    def rounding(
+        self, losses: PartedLosses, travel: Array, hops: int, shift: float, finely: bool
+    ) -> Rounding:
         numbers = self._kept.number, losses.at.number
-        said = self.problem.parts.ask("rounding", *numbers, travel, hops, shift)
+        said = self.problem.parts.ask("rounding", *numbers, travel, hops, shift, finely)
         return Rounding(*sums(said))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,9 @@ class ClassRows(Protocol):
     def combined(self, values: Any) -> Array:
         """Return Σ_i v_i x_iᵀ."""
 
+    def reach(self, travel: Array) -> Any:
+        """Return Σ_j |x_ij| t_j for every row, or a little more."""
+
     def sum(self, values: Any, weight: Any) -> float:
         """Return Σ_i c_i v_i."""
 
@@ -78,12 +81,36 @@ class ClassRows(Protocol):
         is c p (1 − p).
         """
 
+    def formed_blocks(self, rest: Any, free: bool, deadline: float) -> Array | None:
+        """Return the lower triangles of its blocks of a class each; None if time ran out."""
+
+
+class Exact(NamedTuple):
+    """Σ_i v_i x_iᵀ and Σ_i v_i, and what of each is lost by rounding them to doubles."""
+
+    combined: Array
+    sums: Array
+    lost: Array
+    lost_of_sums: Array
+
+    @classmethod
+    def of(cls, one: Exact, other: Exact) -> Exact:
+        """Add the sums over some rows to those over others."""
+        wholes, rests = [], []
+        for a, b, rest, more in zip(one[:2], other[:2], one[2:], other[2:], strict=True):
+            whole = a + b
+            back = whole - a
+            rest = rest + more + ((a - (whole - back)) + (b - back))
+            wholes.append(whole + rest)
+            rests.append(rest - (wholes[-1] - whole))
+        return cls(*wholes, *rests)
+
 
 class ExactRows(Protocol):
     """Rows whose sums can be taken in twice the digits."""
 
-    def combined_exactly(self, values: Any, spare: Any) -> tuple[Array, Array]:
-        """Return Σ_i v_i x_iᵀ and Σ_i v_i; the class `spare` of v_i has what others leave of 0."""
+    def combined_exactly(self, values: Any, spare: Any) -> Exact:
+        """Return the sums of v_i, whose class `spare` has what others leave of 0."""
 
 
 class LocalRows(RowProducts):
@@ -98,10 +125,13 @@ class LocalRows(RowProducts):
         super().__init__(data.matrix)
         self._data, self._n_classes = data, n_classes
         n, d = self.shape
-        self.depth, self.chain = 0.5 * d, float(n)  # the core runs two chains
+        self.depth: Any = 0.5 * d  # the core runs two chains
+        self.chain = float(n)
         self._by_core = isinstance(data, CsrRows)
         self._link = max(64, math.isqrt(n))
-        if not self._by_core:
+        if isinstance(data, CsrRows):
+            self.depth = np.diff(data.start) + 1.0
+        else:
             self.chain = min(n, self._link + n / self._link + n / self._height + 2.0)
 
     def centre_at(self, centre: Array) -> None:
@@ -132,9 +162,12 @@ class LocalRows(RowProducts):
         self.passes += 1
         return self._in_blocks.classes(self._in_blocks.gather(values))
 
-    def combined_exactly(self, values: Array, spare: NDArray[np.intp]) -> tuple[Array, Array]:
+    def combined_exactly(self, values: Array, spare: NDArray[np.intp]) -> Exact:
         self.passes += 1
-        return self._in_blocks.gather_exactly(values, spare)
+        return Exact(*self._in_blocks.gather_exactly(values, spare))
+
+    def reach(self, travel: Array) -> Array:
+        return np.concatenate([abs(rows) @ travel for _, rows in self._blocks()])
 
     def sum(self, values: Array, weight: Array | None) -> float:
         return float(values.sum() if weight is None else weight @ values)
@@ -177,7 +210,9 @@ class LocalRows(RowProducts):
         (k, n), d = p.shape, self.shape[1]
         wide, root = d + free, np.ones(n) if weight is None else np.sqrt(weight)
         cross = np.zeros((k * wide, k * wide), order="F")
-        blocks = np.zeros((k, wide, wide))
+        blocks = self.formed_blocks(rest, free, deadline)
+        if blocks is None:
+            return None
         for part, rows in self.dense_blocks(k * wide):
             if time.perf_counter() >= deadline:
                 return None
@@ -185,11 +220,44 @@ class LocalRows(RowProducts):
             np.subtract(rows, self._centre, out=z[:, :d])
             weighted = (p[:, part] * root[part]).T[:, :, None] * z[:, None, :]
             cross = dsyrk(-1.0, weighted.reshape(len(rows), -1).T, beta=1.0, c=cross, overwrite_c=1)
-            for a in range(k):
-                blocks[a] += z.T @ (rest[a, part, None] * z)
         # The upper triangle in Fortran order is the lower one in C order.
         matrix: Array = np.asarray(cross).T
         for a in range(k):
             own = slice(a * wide, (a + 1) * wide)
             matrix[own, own] = blocks[a]
         return matrix
+
+    def formed_blocks(self, rest: Array, free: bool, deadline: float) -> Array | None:
+        (k, _), d = rest.shape, self.shape[1]
+        wide = d + free
+        if self._sparse:
+            return self._sparse_blocks(rest, wide, deadline)
+        blocks = np.zeros((k, wide, wide))
+        for part, rows in self.dense_blocks(wide):
+            if time.perf_counter() >= deadline:
+                return None
+            z = np.ones((len(rows), wide))
+            np.subtract(rows, self._centre, out=z[:, :d])
+            for a in range(k):
+                blocks[a] += z.T @ (rest[a, part, None] * z)
+        return blocks
+
+    def _sparse_blocks(self, rest: Array, wide: int, deadline: float) -> Array | None:
+        self.passes += 1
+        (n, d), m = self.shape, self._centre
+        blocks = np.zeros((len(rest), d + 1, d + 1))
+        # Pieces whose products take about as long as it takes to add them.
+        height = max(1, int(4.0 * (d + 1.0) ** 2 * n * n / max(self.stored, 1) ** 2))
+        for first in range(0, n, height):
+            part = slice(first, first + height)
+            piece = RowProducts(self._X[part])
+            for block, h in zip(blocks, rest[:, part], strict=True):
+                if time.perf_counter() >= deadline:
+                    return None
+                block += piece.gram(h)
+        for block in blocks:
+            column = block[:d, d].copy()
+            moved = column - block[d, d] * m
+            block[:d, :d] -= np.outer(m, moved) + np.outer(column, m)
+            block[:d, d] = block[d, :d] = moved
+        return blocks[:, :wide, :wide]

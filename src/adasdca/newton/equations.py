@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,19 +181,28 @@ def damped_solve(
     A matrix that is not positive definite gets a share of its own diagonal more, which is
     returned, too. After the deadline its own diagonal has to do.
     """
+    solve, damping = damped_solver(matrix, diagonal, right, deadline)
+    return solve(right), damping
+
+
+def damped_solver(
+    matrix: Array, diagonal: float | Array, right: Array, deadline: float = math.inf
+) -> tuple[Solve, float]:
+    """Return how `damped_solve` solves, for a first right-hand side."""
     damping, extra = 0.0, diagonal
     while True:
         solve = cholesky(matrix.copy(), extra, deadline)
-        if solve is not None:
-            solution = solve(right)
-            if math.isfinite(float(solution.sum())):
-                return solution, damping
+        if solve is not None and math.isfinite(float(solve(right).sum())):
+            return solve, damping
         own = matrix.diagonal() + diagonal
         if damping >= 1.0 or time.perf_counter() >= deadline:
-            own = np.where(own > 0, own, 1.0)
-            return (right.T / own).T, math.inf
+            return partial(_by_diagonal, np.where(own > 0, own, 1.0)), math.inf
         damping = max(100.0 * damping, DAMPING)
         extra = diagonal + damping * own
+
+
+def _by_diagonal(own: Array, right: Array) -> Array:
+    return np.asarray((right.T / own).T)
 
 
 @dataclass
