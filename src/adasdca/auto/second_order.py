@@ -205,7 +205,7 @@ class SecondOrder:
                 # So many were not enough, and as many again may be.
                 # (begun anew: usps, C = 0.01: 88 -> 52 ms)
                 more = MORE if self._cut is None else 1.0
-                expected = more * solve.iterations.total
+                expected = more * solve.iterations.taken
                 self.costs.iterations = max(self.costs.iterations, expected)
 
     def _rounds(

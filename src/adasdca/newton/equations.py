@@ -44,9 +44,10 @@ GAIN, FINE = 0.5, 0.005
 COARSE = 0.5
 #: Iterations whose rate tells how many are to come (the best of six beginnings on 38 dense data).
 LOOKS = 3
-#: From a point that epochs have found the first ones gain little, and their rate is not trusted
-#: before they have cost this share of the other way (counts 1993 x 4862: 100 of 490).
-PATIENCE = 1 / 3
+#: From a point that epochs have found the first ones gain little (counts 1993 x 4862: 100 of 490).
+#: Their rate is not trusted before they have cost this share of the other way, and on such data, it
+#: takes so many times what the rate tells.
+PATIENCE, SLOWER = 1 / 3, 2.0
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
 #: The share that they leave where a matrix near the one that is meant preconditions them, and their
@@ -229,8 +230,9 @@ class Gradients:
         self._p = z_x.copy()
         self._energy = self._whole = self._squared(z_x, self._p_y)
         self._gained, self._last, self._first = 0.0, 0.0, math.inf
-        #: Iterations so far, and the share of another way's cost before their rate is trusted.
-        self.taken, self.patience = 0, 0.0
+        #: Iterations so far; the share of another way's cost before their rate is trusted, and how
+        #: many times what it tells they take.
+        self.taken, self.patience, self.slower = 0, 0.0, 1.0
 
     def _squared(self, x: Array, y: Any) -> float:
         return float(np.vdot(self.r, x) + np.vdot(self._r_y, y))
@@ -273,7 +275,7 @@ class Gradients:
                 self._first = left if self.taken == 0 else self._first
                 fall = math.log(self._first) - math.log(left)
                 ahead = self.taken * math.log(left) / fall if fall > 0 else math.inf
-                if self.taken >= max(LOOKS, self.patience * rival) and ahead > rival:
+                if self.taken >= max(LOOKS, self.patience * rival) and self.slower * ahead > rival:
                     return False
             if self.taken > 2 and self.taken * self._last <= gain * self._gained:
                 return True
@@ -411,10 +413,11 @@ class ConjugateGradients:
     _vain: int = 0  # steps that did not make it smaller
     _going: Going | None = None
 
-    @property
-    def total(self) -> int:
-        """Iterations of the last solve, those that it went on from included."""
-        return self.taken if self._going is None else self._going.gradients.taken
+    def before(self, equations: Equations) -> int:
+        """Return the iterations that a solve of these equations would go on from."""
+        going = self._going
+        again = going is not None and going.equations is equations and not self.done
+        return going.gradients.taken if again and going is not None and self.share > 0 else 0
 
     def solve(
         self,
@@ -430,8 +433,8 @@ class ConjugateGradients:
         Another way costs as much as `rival` iterations. A factor of a matrix near the one that is
         meant preconditions them better than the diagonal.
         """
-        going = self._going if self.share > 0 and not self.done and factor is None else None
-        if going is None or going.equations is not equations:
+        going = self._going if factor is None and self.before(equations) else None
+        if going is None:
             rows = None
             if factor is None and self.start is not None and term.curved < len(equations.right):
                 rows = able(term, RowIterations)
@@ -473,11 +476,12 @@ class ConjugateGradients:
             return (r - off * root if mass > 0 else r) / scale, 0.0
 
         gradients = Gradients(lambda p, _: (system.product(p), 0.0), precondition, (first, 0.0))
-        gradients.patience = PATIENCE
+        gradients.patience, gradients.slower = PATIENCE, SLOWER
         smooth = Smoothed(gradients, root, mass)
 
         def enough(r: Array, _: Any, gained: float) -> float:
-            return _share_of(0.5 * smooth.take(), self.share * max(value + gained, 0.0))
+            gap = 0.5 * smooth.take()
+            return _share_of(gap, self.share * max(value + gained + gap, 0.0))
 
         def step(_: Array) -> tuple[Array, float]:
             db = -float(root @ smooth.r) / mass if mass > 0 else 0.0
