@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import adasdca
 import cases
@@ -451,3 +452,48 @@ def test_a_factorisation_by_panels(n, monkeypatch):
     assert blas.cholesky(np.tril(matrix), 0.5, deadline=time.perf_counter()) is None
     matrix[-1, -1] = -1.0
     assert blas.cholesky(np.tril(matrix), 0.5) is None
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+def test_iterations_in_unknowns_of_the_rows_end_at_the_gap_asked_for(intercept, weighted):
+    """From any duals, with the duals that prove it; cut short they go on where they were."""
+    _, _, problem = make_problem("squared", "sparse", intercept, weighted, n=60, d=200, lam=1e-3)
+    backend, rng = LocalBackend(problem), np.random.default_rng(0)
+    term, w, n, b = backend.term(), 0.1 * rng.normal(size=200), 60, 0.3 if intercept else 0.0
+    found = term.place(w, b)
+    right, balance = problem.mu * (found.u - w), found.balance if intercept else 0.0
+    value = problem.total * backend.certify(w, b, term.duals()).primal
+    equations = Equations(problem.mu, right, balance, intercept, value=value)
+    taken = []
+    for start in (np.zeros(n), rng.normal(size=n)):
+        for share in (1e-2, 1e-8):
+            steps = ConjugateGradients(share=share, start=start)
+            dv, db = steps.solve(term, equations, FOREVER)
+            assert steps.done
+            taken.append(steps.taken)
+            proof = backend.certify(w + dv, b + db, steps.duals)
+            assert proof.gap <= 1.01 * share * proof.primal
+            parts = ConjugateGradients(share=share, start=start)
+            while True:
+                again, _ = parts.solve(term, equations, FOREVER, most=3)
+                if parts.done:
+                    break
+            np.testing.assert_array_equal(again, dv)
+    assert taken[0] < taken[1]
+
+
+def test_fewer_iterations_in_unknowns_of_fewer_rows():
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix(rng.poisson(0.05 * rng.lognormal(0, 2, 400), (120, 400)).astype(float))
+    problem = Problem.checked(X, rng.normal(size=120), loss="squared", lam=1e-4)
+    term = LocalBackend(problem).term()
+    right = problem.mu * term.place(np.zeros(400), 0.0).u
+    value = 0.5 * float(problem.y @ problem.y)
+    equations = Equations(problem.mu, right, 0.0, False, value=value)
+    taken = []
+    for start in (None, np.zeros(120)):
+        steps = ConjugateGradients(share=1e-3, start=start)
+        steps.solve(term, equations, FOREVER)
+        taken.append(steps.taken)
+    assert 3 * taken[1] < taken[0]

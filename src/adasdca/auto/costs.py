@@ -64,7 +64,9 @@ class Costs:
         if facts.entry_bytes * stored > CACHE:
             entry = max(entry, rates.byte * facts.entry_bytes)
         if not facts.dense and 8 * d > NEAR:
-            entry = max(entry, SCATTERED * rates.sparse_entry)
+            # Of the entries, as many as of the features are far.
+            far = 1.0 - NEAR / (8.0 * d)
+            entry = max(entry, (1.0 + (SCATTERED - 1.0) * far) * rates.sparse_entry)
         vector = rates.sparse_entry * d
         transcendental = rates.transcendental if loss.curvature_varies else 0.0
         # Surveys take the losses of many rows at once, updates one after the other.
@@ -84,8 +86,10 @@ class Costs:
         self._step = self.pass_ + 1.5 * rates.row * n + 2.0 * self._command
         # Outside of kernels (146 x 236: about 130 us beside the equations).
         self._between = (3.0 if d <= FEW else 6.0) * rates.interpreter
-        #: An iteration of conjugate gradients.
-        self.iteration = self.pass_ + (FEATURES - FEATURE) * vector + 0.3 * rates.interpreter
+        #: An iteration of conjugate gradients, in unknowns of the rows where these are fewer.
+        self.iteration = self.pass_ - 0.1 * transcendental * n + 0.3 * rates.interpreter
+        if facts.n >= d or not loss.is_quadratic:
+            self.iteration += (FEATURES - FEATURE) * vector
         if facts.dense:
             self.iteration -= max(2 * entry - twice, 0.0) * stored
 

@@ -162,12 +162,13 @@ class EquationChoice:
         once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
         other = min((once[name] for name in others), default=math.inf)
         rival = other / self.costs.iteration
+        left = rival - self.iterations.before(equations)
         self._tried = True
         enough = self.budget.left / self.costs.iteration
         # What is begun anew has lost its directions: those of a quadratic function go on to its end
         # (counts of words, 9000 x 20,601, C = 100: 44,000 iterations in 25 runs, 15,000 in one).
         whole = self.iterations.share > 0
-        most = min(rival, enough, ENDLESS if whole else MOST_ITERATIONS)
+        most = min(left, enough, ENDLESS if whole else MOST_ITERATIONS)
         # One at least: a step of none would look like one that rounding hides.
         found = self.iterations.solve(
             term, equations, deadline, max(int(most), 0) + 1, max(rival, LOOKS)

@@ -17,10 +17,10 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.policy import Policy
 from adasdca.backends.abilities import EquationIterator, able
-from adasdca.backends.base import Backend, Facts, Gram, to_host
+from adasdca.backends.base import Backend, Facts, Gram, RowTerm, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
-from adasdca.newton.equations import Equations, solve_formed
+from adasdca.newton.equations import ConjugateGradients, Equations, solve_formed
 from adasdca.newton.interior import EXPECTED, CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
@@ -33,6 +33,35 @@ Array = NDArray[np.float64]
 
 #: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
 LEFT = 0.5
+#: What the one step of a squared loss leaves, whose duals come with it.
+CLOSE = 0.9
+
+
+@dataclass
+class Jump:
+    """The one step of a squared loss by iterations that may go on.
+
+    Attributes
+    ----------
+    iterations, term, equations : ConjugateGradients, RowTerm, Equations
+        Of the step.
+    w, b : (d,) array, float
+        Where it begins.
+    gap, left : float
+        The gap there, and where it was cut.
+    """
+
+    iterations: ConjugateGradients
+    term: RowTerm
+    equations: Equations
+    w: Array
+    b: float
+    gap: float
+    left: float = math.inf
+
+    def is_ahead(self, survey: Survey) -> bool:
+        """Whether epochs since then have gained less than it had."""
+        return survey.gap * self.gap >= self.left**2
 
 
 @dataclass(frozen=True)
@@ -84,6 +113,7 @@ class SecondOrder:
         self._jumped = False
         #: That of a squared loss, once it is known.
         self._matrix: list[Gram] | None = [] if self.quadratic else None
+        self._cut: Jump | None = None  # the one step of a squared loss, where it was cut
         self._path: CentralPath | None = None
         #: How far it was gone, and the steps that are expected from there.
         self._gone: tuple[float, Any, int] | None = None
@@ -140,6 +170,8 @@ class SecondOrder:
             # Epochs go on from the better point, which is their own unless much is gained: the
             # duals of another one are balanced, and off their bounds for it.
             found = _survey(backend, deadline)
+            if found is not None and self._cut is not None:
+                self._cut.left = found.gap
             if found is not None and found.gap > 0.9 * survey.gap:
                 backend.restart(survey.beta, multiplier)
 
@@ -167,16 +199,18 @@ class SecondOrder:
             if self.quadratic and not self.exact:
                 solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
-            if not (jumps and self._jump(backend, survey, deadline, solve)):
+            if not (jumps and self._jump(backend, survey, tol, deadline, solve)):
                 start: Survey | None = survey
                 if newton:
                     start = self._newton(backend, survey, tol, last, deadline, solve)
                 if start is not None:
                     self._rounds(backend, start, tol, last, deadline, solve, budget)
             if self.quadratic and not solve.iterations.done:
-                # So many were not enough, and would be begun anew (usps, C = 0.01: 88 -> 52 ms).
-                taken = MORE * solve.iterations.taken
-                self.costs.iterations = max(self.costs.iterations, taken)
+                # So many were not enough, and as many again may be.
+                # (begun anew: usps, C = 0.01: 88 -> 52 ms)
+                more = MORE if self._cut is None else 1.0
+                expected = more * solve.iterations.taken
+                self.costs.iterations = max(self.costs.iterations, expected)
 
     def _rounds(
         self,
@@ -224,7 +258,12 @@ class SecondOrder:
         backend.place(best.duals, best.w, best.b)
 
     def _jump(
-        self, backend: Backend, survey: Survey, deadline: float, solve: EquationChoice
+        self,
+        backend: Backend,
+        survey: Survey,
+        tol: float,
+        deadline: float,
+        solve: EquationChoice,
     ) -> bool:
         """Take the one step of a squared loss, whose length is 1.
 
@@ -233,30 +272,44 @@ class SecondOrder:
         """
         if self._jumped:
             return False
-        problem, term = self.problem, backend.term()
-        prices = self.costs.equations(1.0, self.costs.facts.n)
-        by_features = min(prices, key=prices.__getitem__) == "features"
-        if not by_features and able(term, EquationIterator) is not None:
-            return False
-        self._jumped, step = True, None
-        if by_features:
-            term.go(survey.coef, survey.intercept)
-            for rough in (True, False):
-                formed = term.gram(problem.fit_intercept, deadline, combined=True, rough=rough)
-                if formed is None:
+        problem, jump, step = self.problem, self._cut, None
+        if jump is None or not jump.is_ahead(survey):
+            self._cut = jump = None
+            term = backend.term()
+            prices = self.costs.equations(1.0, self.costs.facts.n)
+            if min(prices, key=prices.__getitem__) == "features":
+                self._jumped = True
+                term.go(survey.coef, survey.intercept)
+                for rough in (True, False):
+                    formed = term.gram(problem.fit_intercept, deadline, combined=True, rough=rough)
+                    if formed is None:
+                        return False
+                    assert formed.combined is not None
+                    equations = self._equations(formed.combined, term.balance, survey)
+                    step = solve_formed(formed, equations, deadline, CLOSE * tol)
+                    if step is not None:
+                        break
+                if step is None:
                     return False
-                assert formed.combined is not None
-                equations = self._equations(formed.combined, term.balance, survey)
-                step = solve_formed(formed, equations, deadline, solve.iterations.share)
-                if step is not None:
-                    break
-        else:
+                backend.place(None, survey.coef + step[0], survey.intercept + step[1])
+                self.exhausted = False
+                return True
+            if able(term, EquationIterator) is not None:
+                return False
             found = term.place(survey.coef, survey.intercept)
             equations = self._equations(problem.mu * found.u, found.balance, survey)
-            step = solve(term, equations, deadline)
+            solve.iterations.start, solve.iterations.share = survey.beta, CLOSE * tol
+            jump = Jump(
+                solve.iterations, term, equations, survey.coef, survey.intercept, survey.gap
+            )
+        solve.iterations = jump.iterations
+        step = solve(jump.term, jump.equations, deadline)
+        cut = solve.iterated and not solve.iterations.done
+        self._cut, self._jumped = (jump, False) if cut else (None, True)
         if step is None:
             return False
-        backend.place(None, survey.coef + step[0], survey.intercept + step[1])
+        duals = solve.iterations.duals if solve.iterated else None
+        backend.place(duals, jump.w + step[0], jump.b + step[1])
         self.exhausted = False
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -47,6 +48,36 @@ class Preconditioned(NamedTuple):
     right: Any
     mean: Any
     gain: float
+
+
+class RowSystem(NamedTuple):
+    """The equations of a step in unknowns of the rows, as `solve_by_rows` has them.
+
+    Attributes
+    ----------
+    root : (n,) array
+        √h.
+    scale : (n,) array
+        The diagonal of I + S X D⁻¹ Xᵀ S, about.
+    right : (n,) array
+        S X D⁻¹ r.
+    product : callable
+        z ↦ (I + S X D⁻¹ Xᵀ S) z.
+    step : callable
+        z ↦ Δv.
+    duals : callable
+        z ↦ the dual point after the step.
+    unknowns : callable
+        Its inverse.
+    """
+
+    root: Array
+    scale: Array
+    right: Array
+    product: Callable[[Array], Array]
+    step: Callable[[Array], Array]
+    duals: Callable[[Array], Array]
+    unknowns: Callable[[Array], Array]
 
 
 class LineSearcher(Protocol):
@@ -135,6 +166,13 @@ class RowEquations(Protocol):
         deadline: float,
     ) -> tuple[Array, float] | None:
         """Solve a step's equations in unknowns of the rows; None if rounding forbids it."""
+
+
+class RowIterations(Protocol):
+    """A term whose equations can be iterated on in unknowns of the rows."""
+
+    def row_system(self, diagonal: float | Array, right: Array) -> RowSystem:
+        """Return them, with the diagonal D and the right-hand side r."""
 
 
 class EquationIterator(Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.abilities import Descent, Rounds
+from adasdca.backends.abilities import Descent, Rounds, RowSystem
 from adasdca.backends.base import Derivatives, Gram, RowSlope, centred_product
 from adasdca.backends.blas import cholesky
 from adasdca.backends.dense_gram import dense_gram
@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+#: No sample weight but 0 is below it.
+TINY = np.finfo(np.float64).tiny
 #: A mean curvature below this is none.
 STRAIGHT = 1e-60
 #: Dense rows of at most so many features have their matrix summed by the core; the products of
@@ -310,6 +312,39 @@ class CpuTerm:
         squares = np.empty(self.workspace.d)
         self.workspace.squares(self.curvature, squares, self.threads)
         return squares, float(self.curvature.sum())
+
+    def row_system(self, diagonal: float | Array, right: Array) -> RowSystem:
+        """Return a step's equations in unknowns of the rows, for iterations."""
+        n, root, weight = self.workspace.n, np.sqrt(self.curvature), self.problem.weight
+        # Of rows alone, and with the diagonal of a plain ridge: about that of the matrix.
+        scale = _core.vector(n)
+        self.workspace.curvature(scale)
+        scale *= self.curvature if weight is None else self.curvature / np.maximum(weight, TINY)
+        scale += 1.0
+
+        def image(v: Array) -> Array:
+            out = _core.vector(n)
+            self.workspace.scores(v, out, self.threads)
+            out *= root
+            return out
+
+        def product(z: Array) -> Array:
+            out = image(self._weighted_sum(root * z) / diagonal)
+            out += z
+            return out
+
+        def step(z: Array) -> Array:
+            return (right - self._weighted_sum(root * z)) / diagonal
+
+        heavy = root if weight is None else root / np.maximum(weight, TINY)
+
+        def duals(z: Array) -> Array:
+            return self.beta - heavy * z
+
+        def unknowns(beta: Array) -> Array:
+            return np.divide(self.beta - beta, heavy, out=np.zeros(n), where=heavy > 0)
+
+        return RowSystem(root, scale, image(right / diagonal), product, step, duals, unknowns)
 
     def solve_by_rows(
         self,
