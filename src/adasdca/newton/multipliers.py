@@ -203,19 +203,20 @@ class Multipliers:
             v, b = ready.v, ready.b
         rho = self._stiffness(length)
         stiffest = STIFFER * rho
-        reach, most, dual, share = None, HARD, best.certificate.dual, SHARE
+        reach, most, share = None, HARD, SHARE
+        gap, dual = best.certificate.gap, best.certificate.dual  # of rounds, the best ones
         stalled, blunt = False, not self.exact  # whether rounds that rounding hides are too sharp
         while True:
             known = best.certificate
             left = COARSER * share if self._iterated else share
-            enough = max(left * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
+            enough = max(left * gap, 0.1 * target * known.primal, 0.1 * known.rounding)
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
             enough *= problem.total
             objective = ready or self._round(v, b, centre, u, length, rho, reach, known.primal)
             objective.enough, ready = enough, None
             if self.swift and self.kinked:
-                objective.rounds = Rounds(known.gap, target, share, floor, SWIFT_FACTORS)
+                objective.rounds = Rounds(gap, target, share, floor, SWIFT_FACTORS)
             far = known.relative_gap > DIGITS
             lost = patience.lost if patience is not None and far else None
             ending, steps = minimise(objective, enough, deadline, most, lost)
@@ -225,15 +226,17 @@ class Multipliers:
             length = length if objective.length is None else objective.length
             if ending is Ending.STEPS and most < MOST_STEPS:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
-                blunt |= stalled
                 if length >= self.bluntest:
                     most *= 2
-                length, rho = self._blunter(length, rho, max(widest, self._least(best)))
+                least = self._least(best) if length > 0 else max(widest, self._least(best))
+                length, rho = self._blunter(length, rho, least)
+                if stalled:  # sharper rounds take too many steps, and others gain nothing
+                    floor, stiffest, blunt = length, rho, True
                 continue
             here, found = self._certified(objective, deadline)
-            noise = ending is not Ending.REACHED
+            noise = ending in (Ending.EXHAUSTED, Ending.STEPS)
             stalled = found is None or (
-                found.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
+                found.gap > 0.9 * gap and found.dual <= dual + 0.01 * found.gap
             )
             if found is not None:
                 v, b, duals = here.v, here.b, here.duals
@@ -242,13 +245,15 @@ class Multipliers:
                 sparser = alike and np.count_nonzero(here.w) < np.count_nonzero(best.w)
                 if found.gap < known.gap or sparser:
                     best = Best(here.w, b, duals, found)
-                elif found.dual > known.dual or found.primal < known.primal:
-                    # What belongs together need not have the least gap: rounding has its part in it.
-                    pair = (best.w, best.b, duals) if found.dual > known.dual else (here.w, b, best.duals)
+                elif ending is not Ending.TIME:
+                    # Rounding has its part in a gap: points of two rounds may have less of it.
+                    pair = (best.w, best.b, duals)
+                    if found.dual <= known.dual:
+                        pair = (here.w, b, best.duals)
                     mixed = backend.certify(*pair)
                     if mixed.gap < known.gap:
                         best = Best(*pair, mixed)
-                dual = max(dual, found.dual)
+                gap, dual = min(gap, found.gap), max(dual, found.dual)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
             late = self.budget.over or time.perf_counter() >= deadline
