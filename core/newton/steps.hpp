@@ -127,13 +127,15 @@ class NewtonSteps {
     NewtonEnding run(double enough, double share, std::int64_t most, std::int64_t& steps) {
         constexpr int patience =
             3;  // steps in a row, lost in rounding, that bring the bound nothing
-        double best = INFINITY, best_b = at_.b;
+        constexpr double hidden = 1e-13;  // a gain below this share of the value is rounding
+        double best = INFINITY, best_b = at_.b, gained = INFINITY;
         int idle = 0;
         bool sharp = true;
         NewtonEnding ending;
         settle();
         for (steps = 0;; ++steps) {
             // In the noise half a digit is progress, and nothing less.
+            sharp = sharp && gained > hidden * at_.value;
             idle = sharp || at_.lost < 0.5 * best ? 0 : idle + 1;
             if (sharp || at_.lost < best) {
                 best = at_.lost;
@@ -155,6 +157,7 @@ class NewtonSteps {
                 break;
             }
             sharp = found.sharp;
+            gained = -found.length * slope_;  // at most
             move(found.length);
         }
         if (best_b != at_.b || !std::equal(best_v_.begin(), best_v_.end(), at_.v)) {

@@ -26,7 +26,7 @@ from adasdca.newton.budget import Budget
 from adasdca.newton.interior import EXPECTED, CentralPath, affordable
 from adasdca.newton.linear import Best, LinearObjective, Point, Solver
 from adasdca.newton.moreau import ElasticBox, Penalty, Ridge
-from adasdca.newton.newton import Ending, minimise
+from adasdca.newton.newton import MOST_STEPS, Ending, minimise
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -53,7 +53,7 @@ SWIFT, SWIFT_FACTORS, SWIFT_FIRST = 2**17, ((12, 0.01), (24, 0.03), (40, 0.1)), 
 #: x 200,000: 2600 iterations for 7600).
 GENTLE = ((3, 0.2), (6, 0.5), (10, 1.0), (16, 1.5), (24, 2.0), (40, 4.0))
 #: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
-HARD, BLUNTER, BLUNTEST = 40, 10.0, 8
+HARD, BLUNTER, SHARPER = 40, 10.0, 0.3
 #: The share of the gap that the rounding of scores may make, and that of a double.
 HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
@@ -195,60 +195,65 @@ class Multipliers:
         backend, problem = self.backend, self.problem
         v, b, u = best.w, best.b, backend.combine(centre)
         widest, floor = self._lengths(best, centre)
-        blunt = self.exact and self.plain  # Newton steps have failed for digits
-        length = widest if self.kinked else self._least(best) if blunt else 0.0
+        hidden = self.exact and self.plain  # Newton steps have failed for digits
+        length = widest if self.kinked else self._least(best) if hidden else 0.0
         ready: LinearObjective | None = None
         if self.kinked:
             length, ready = self._begin(best, centre, u, length)
             v, b = ready.v, ready.b
-        rho = first = self._stiffness(length)
-        reach, idle, rest, hard, dual, share = None, 0, 0, 0, best.certificate.dual, SHARE
+        rho = self._stiffness(length)
+        stiffest = STIFFER * rho
+        reach, most, share = None, HARD, SHARE
+        gap, dual = best.certificate.gap, best.certificate.dual  # of rounds, the best ones
+        stalled, blunt = False, not self.exact  # whether rounds that rounding hides are too sharp
         while True:
             known = best.certificate
             left = COARSER * share if self._iterated else share
-            enough = max(left * known.gap, 0.1 * target * known.primal, 0.1 * known.rounding)
+            enough = max(left * gap, 0.1 * target * known.primal, 0.1 * known.rounding)
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
             enough *= problem.total
             objective = ready or self._round(v, b, centre, u, length, rho, reach, known.primal)
             objective.enough, ready = enough, None
             if self.swift and self.kinked:
-                objective.rounds = Rounds(known.gap, target, share, floor, SWIFT_FACTORS)
+                objective.rounds = Rounds(gap, target, share, floor, SWIFT_FACTORS)
             far = known.relative_gap > DIGITS
             lost = patience.lost if patience is not None and far else None
-            ending, steps = minimise(objective, enough, deadline, HARD, lost)
+            ending, steps = minimise(objective, enough, deadline, most, lost)
             if ending is Ending.STOPPED:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b
             length = length if objective.length is None else objective.length
-            hard = hard + 1 if ending is Ending.STEPS else 0
-            blunts = self.can_round or not self.plain
-            if ending is Ending.STEPS and blunts and hard <= BLUNTEST:
+            if ending is Ending.STEPS and most < MOST_STEPS:
                 # Too sharp for the centre at hand: it stays, and so do the steps taken.
-                if self.can_round:
-                    length = max(BLUNTER * length if length > 0 else widest, self._least(best))
-                rho = np.maximum(rho / BLUNTER, self.units)
+                if length >= self.bluntest:
+                    most *= 2
+                least = self._least(best) if length > 0 else max(widest, self._least(best))
+                length, rho = self._blunter(length, rho, least)
+                if stalled:  # sharper rounds take too many steps, and others gain nothing
+                    floor, stiffest, blunt = length, rho, True
                 continue
-            if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
-                return best, Ending.EXHAUSTED
-            try:
-                here, found = best_point(backend, objective, deadline)
-            except CertificateError:
-                # A point so far off says that the round was too sharp: back to the best one.
-                hard += 1
-                if hard > BLUNTEST:
-                    return best, Ending.EXHAUSTED
-                v, b, centre = best.w, best.b, best.duals
-                u = backend.combine(centre)
-                length = max(BLUNTER * length if length > 0 else widest, self._least(best))
-                rho = np.maximum(rho / BLUNTER, self.units)
-                continue
-            v, b, duals = here.v, here.b, here.duals
-            # Of points that rounding does not tell apart, the one with more zeros.
-            alike = not self.plain and found.gap <= known.gap + known.rounding
-            sparser = alike and np.count_nonzero(here.w) < np.count_nonzero(best.w)
-            if found.gap < known.gap or sparser:
-                best = Best(here.w, b, duals, found)
+            here, found = self._certified(objective, deadline)
+            noise = ending in (Ending.EXHAUSTED, Ending.STEPS)
+            stalled = found is None or (
+                found.gap > 0.9 * gap and found.dual <= dual + 0.01 * found.gap
+            )
+            if found is not None:
+                v, b, duals = here.v, here.b, here.duals
+                # Of points that rounding does not tell apart, the one with more zeros.
+                alike = not self.plain and found.gap <= known.gap + known.rounding
+                sparser = alike and np.count_nonzero(here.w) < np.count_nonzero(best.w)
+                if found.gap < known.gap or sparser:
+                    best = Best(here.w, b, duals, found)
+                elif ending is not Ending.TIME:
+                    # Rounding has its part in a gap: points of two rounds may have less of it.
+                    pair = (best.w, best.b, duals)
+                    if found.dual <= known.dual:
+                        pair = (here.w, b, best.duals)
+                    mixed = backend.certify(*pair)
+                    if mixed.gap < known.gap:
+                        best = Best(*pair, mixed)
+                gap, dual = min(gap, found.gap), max(dual, found.dual)
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
             late = self.budget.over or time.perf_counter() >= deadline
@@ -256,34 +261,50 @@ class Multipliers:
                 return best, Ending.TIME
             if best.certificate.gap <= 2.0 * best.certificate.rounding:
                 return best, Ending.EXHAUSTED
-            last = length <= floor and (self.plain or bool((rho >= STIFFER * first).all()))
-            stalled = (
-                best.certificate.gap > 0.9 * known.gap and found.dual <= dual + 0.01 * found.gap
-            )
-            dual = max(dual, found.dual)
-            # Steps without end at any length are steps in the noise.
-            noise = ending is not Ending.REACHED
+            last = length <= floor and (self.plain or bool((rho >= stiffest).all()))
             if (stalled or (last and noise)) and best.certificate.relative_gap <= self.asked:
                 return best, Ending.REACHED
-            if stalled and steps == 0:
+            blunt = blunt and (stalled or not self.exact)
+            if stalled and noise and (blunt or last):
+                # Rounding hides the rest where kinks are as sharp. Blunter ones about the best point
+                # come next, until a round is solved and gains nothing all the same, or no dual moves
+                # by a digit.
+                if (blunt and last and share < SHARE) or EPSILON * length > self.bluntest:
+                    return best, Ending.EXHAUSTED
+                length, rho = self._blunter(length, rho, self._least(best))
+                floor, stiffest, blunt = length, rho, True
+                share, v, b, centre = SHARE, best.w, best.b, best.duals
+                u, reach = backend.combine(centre), None
+                continue
+            if stalled and (steps == 0 or last):
                 share *= 0.1  # the bound of a round tells little here: its solution must be finer
-            fine = steps > 0 or share < FINEST
-            idle = idle + 1 if stalled and fine and (last or noise) else 0
-            rest = rest + 1 if stalled else 0
-            if idle >= IDLE or rest >= STILL:
-                return best, Ending.EXHAUSTED
+            most = max(most // 2, HARD) if stalled else HARD
             reach = NEAR * objective.term.travel
             factors = SWIFT_FACTORS if self.swift else GENTLE if self._iterated else FACTORS
-            factor = next(factor for most, factor in factors if steps <= most)
-            length, rho = factor * length, np.minimum(rho / factor, STIFFER * first)
+            factor = next((factor for limit, factor in factors if steps <= limit), BLUNTER)
+            if stalled:
+                factor = min(factor, SHARPER)
+            length, rho = factor * length, np.minimum(rho / factor, stiffest)
             if length < floor or (not self.kinked and length < 0.1 * problem.loss.smoothness):
                 length = floor
-            if stalled and length == floor < (least := self._least(best)):
-                # As much less stiff are the kinks of the regulariser.
-                smooth = problem.loss.smoothness
-                rho = np.maximum(rho * ((length + smooth) / (least + smooth)), self.units)
-                length = least
             centre, u = duals, here.u
+
+    def _blunter(self, length: float, rho: Array, least: float) -> tuple[float, Array]:
+        """Return a length and a stiffness of blunter kinks."""
+        if self.can_round:
+            length = max(BLUNTER * length, least)
+        return length, np.maximum(rho / BLUNTER, self.units)
+
+    def _certified(
+        self, objective: LinearObjective, deadline: float
+    ) -> tuple[Point | None, Certificate | None]:
+        """Return the best point of a round, None if it is beyond what can be certified."""
+        if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
+            return None, None
+        try:
+            return best_point(self.backend, objective, deadline)
+        except CertificateError:
+            return None, None
 
     @property
     def _iterated(self) -> bool:
