@@ -26,6 +26,10 @@ MOST_STEPS = 2000
 class Objective(Protocol):
     """A convex function at a point that it remembers."""
 
+    @property
+    def value(self) -> float:
+        """The value there, about; 0 if its rounding hides no step."""
+
     def lost(self) -> float:
         """Return a bound on how far the value is above the least one."""
 
@@ -103,7 +107,7 @@ def minimise(
     while True:
         lost = objective.lost()
         # In the noise half a digit is progress, and nothing less.
-        sharp = sharp and gained > HIDDEN * getattr(objective, "value", 0.0)
+        sharp = sharp and gained > HIDDEN * objective.value
         idle = 0 if sharp or lost < 0.5 * best else idle + 1
         if sharp or lost < best:
             # A step that is not lost in rounding has lowered the function, whatever the bound says.
