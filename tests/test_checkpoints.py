@@ -18,7 +18,7 @@ from parted import three_parts
 
 def problem(n=400, d=30, sparse=True, seed=0):
     rng = np.random.default_rng(seed)
-    X = sp.random(n, d, 0.3, "csr", rng=rng)
+    X = sp.random(n, d, 0.3, "csr", random_state=rng)
     y = np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
     return (X if sparse else X.toarray()), y
 

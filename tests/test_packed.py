@@ -20,7 +20,7 @@ LIMIT = "6 MiB"
 @pytest.fixture
 def sparse():
     rng = np.random.default_rng(0)
-    X = sp.random(3000, 40, 0.3, "csr", rng=rng)
+    X = sp.random(3000, 40, 0.3, "csr", random_state=rng)
     return X, np.where(X @ rng.normal(size=40) + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)
 
 

@@ -50,7 +50,7 @@ def test_parts_certify_a_point_like_the_whole(loss, intercept):
 
 def test_sparse_rows_of_many_features_by_conjugate_gradients():
     rng = np.random.default_rng(3)
-    X = sp.random(150, 4000, 0.01, "csr", rng=rng)
+    X = sp.random(150, 4000, 0.01, "csr", random_state=rng)
     y = np.where(X @ rng.normal(size=4000) > 0, 1.0, -1.0)
     options = {"loss": "logistic", "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
     whole = adasdca.solve(X, y, **options)

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca.backends.cpu import LocalBackend
+from adasdca.duality import error_bounds
 from adasdca.duality.error_bounds import CentredRows, Region
 from adasdca.problem.losses import Logistic, Squared
 from adasdca.problem.problem import Problem
@@ -113,14 +114,16 @@ def test_scores_come_with_the_farthest_row(n, dtype):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_the_bounds_of_more_models_take_no_more_passes(kind):
+def test_the_bounds_of_more_models_take_no_more_passes(kind, monkeypatch):
     """A fit that ends for its time has one model for each class to bound after its end."""
     rng = np.random.default_rng(0)
     X, passes = rng.normal(size=(50, 4)), []
-    for count in (2, 9):
+    for count, most in ((2, 1000), (9, 1000), (9, 100)):
+        monkeypatch.setattr(error_bounds, "LARGE", most)
         models = [SimpleNamespace(coef=w, intercept=0.1, radius=1e-3)
                   for w in rng.normal(size=(count, 4))]  # fmt: skip
         rows = RowProducts(kind(X))
         Region.of_models(models, rows, rng.choice([-1.0, 1.0], (count, 50)), None, Logistic())
         passes.append(rows.passes)
     assert passes[0] == passes[1]
+    assert passes[2] > passes[0]  # of so many rows the scores of two models only are kept

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.problem.losses import Loss
-from adasdca.problem.products import RowProducts
+from adasdca.problem.products import LARGE, RowProducts
 
 Array = NDArray[np.float64]
 
@@ -141,24 +141,32 @@ class CentredRows:
         """Upper bounds on ‖x_i − m‖."""
         return np.asarray(bound_distances(*self._about, self.centre))
 
-    @np.errstate(all="ignore")
     def scores(self, coefs: Sequence[Array], intercepts: Sequence[float]) -> Iterator[Array]:
         """Yield the scores of each model.
 
-        For one model on dense rows one pass finds the largest distance as well. Several are one
-        product (60,000 x 784, 10 models: 0.22 -> 0.06 s).
+        Several are one product, which reads the rows once (60,000 x 784, 10 models: 0.22 -> 0.06
+        s), in groups whose scores take next to no memory.
         """
+        group = max(1, LARGE // self.rows.shape[0])
+        for first in range(0, len(coefs), group):
+            part = slice(first, first + group)
+            yield from self._scores(np.array(coefs[part]), intercepts[part])
+
+    @np.errstate(all="ignore")
+    def _scores(self, coefs: Array, intercepts: Sequence[float]) -> Sequence[Array]:
+        """Return the scores; for one model on dense rows one pass finds the largest distance."""
         one = len(coefs) == 1
         found = self.rows.scores_about(self.centre, coefs[0], intercepts[0]) if one else None
         if found is None:
-            for scores, b in zip(self.rows.times(np.array(coefs)).T, intercepts, strict=True):
-                yield np.ascontiguousarray(scores) + b
-            return
+            return [
+                np.ascontiguousarray(scores) + b
+                for scores, b in zip(self.rows.times(coefs).T, intercepts, strict=True)
+            ]
         scores, farthest = found
         # ‖x‖ ≤ ‖x − m‖ + ‖m‖, with their rounding.
         longest = 1.01 * (farthest + _length(self.centre)) + TINY
         self.__dict__.setdefault("_farthest", (longest, farthest))
-        yield np.asarray(scores)
+        return [np.asarray(scores)]
 
     @np.errstate(all="ignore")
     def intercept_error(

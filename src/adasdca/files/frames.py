@@ -155,7 +155,8 @@ def _check_header(path: Path, names: Sequence[str], separator: str) -> None:
         )
     if "" in names:
         raise FileError(
-            f"{path}: column {names.index('') + 1} has no name in the first line; give it one."
+            f"{path}: column {names.index('') + 1} has no name in the first line; give it one. "
+            "(The index of a pandas table has none: write it with index=False.)"
         )
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise FileError(f"{path}: several columns are called {listed(twice)}; rename them.")

@@ -70,11 +70,13 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
         """Fit the model; see scikit-learn's."""
         self._fit_labels(X, y, sample_weight)
-        if len(self.classes_) == 2:
+        if len(self.coef_) == 1:
             self.coef_ = self.coef_[0]
         if not self.fit_intercept:
             self.intercept_ = 0.0
-        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(self.classes_)
+        self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(
+            vars(self)["classes_"]
+        )
         self.n_iter_, self.solver_ = None, "adasdca"
         return self
 

@@ -110,7 +110,7 @@ class CertifiedFit:
         Sets `classes_`, `coef_` and `intercept_`.
         """
         X, y, weight = self._read(X, y, sample_weight)
-        self.classes_ = classes = classes_of(y, self)
+        vars(self)["classes_"] = classes = classes_of(y, self)  # a property, once, of one class
         objective = objective_of(self)
         targets, weights = split_classes(classes, objective, y, weight)
         if len(classes) > 2 and objective.multinomial:
