@@ -210,7 +210,8 @@ class LocalRows(RowProducts):
         (k, n), d = p.shape, self.shape[1]
         wide, root = d + free, np.ones(n) if weight is None else np.sqrt(weight)
         cross = np.zeros((k * wide, k * wide), order="F")
-        blocks = self.formed_blocks(rest, free, deadline)
+        # (By centred rows like the rest: what is left of their sums is less than rounding.)
+        blocks = self._blocks_of_dense(rest, wide, deadline)
         if blocks is None:
             return None
         for part, rows in self.dense_blocks(k * wide):
@@ -228,10 +229,11 @@ class LocalRows(RowProducts):
         return matrix
 
     def formed_blocks(self, rest: Array, free: bool, deadline: float) -> Array | None:
-        (k, _), d = rest.shape, self.shape[1]
-        wide = d + free
-        if self._sparse:
-            return self._sparse_blocks(rest, wide, deadline)
+        form = self._blocks_of_sparse if self._sparse else self._blocks_of_dense
+        return form(rest, self.shape[1] + free, deadline)
+
+    def _blocks_of_dense(self, rest: Array, wide: int, deadline: float) -> Array | None:
+        k, d = len(rest), self.shape[1]
         blocks = np.zeros((k, wide, wide))
         for part, rows in self.dense_blocks(wide):
             if time.perf_counter() >= deadline:
@@ -242,7 +244,7 @@ class LocalRows(RowProducts):
                 blocks[a] += z.T @ (rest[a, part, None] * z)
         return blocks
 
-    def _sparse_blocks(self, rest: Array, wide: int, deadline: float) -> Array | None:
+    def _blocks_of_sparse(self, rest: Array, wide: int, deadline: float) -> Array | None:
         self.passes += 1
         (n, d), m = self.shape, self._centre
         blocks = np.zeros((len(rest), d + 1, d + 1))
