@@ -45,9 +45,8 @@ COARSE = 0.5
 #: Iterations whose rate tells how many are to come (the best of six beginnings on 38 dense data).
 LOOKS = 3
 #: From a point that epochs have found the first ones gain little (counts 1993 x 4862: 100 of 490).
-#: Their rate is not trusted before they have cost this share of the other way, and on such data, it
-#: takes so many times what the rate tells.
-PATIENCE, SLOWER = 1 / 3, 2.0
+#: Their rate is not trusted before they have cost this share of the other way.
+PATIENCE = 1 / 3
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
 #: The share that they leave where a matrix near the one that is meant preconditions them, and their
@@ -230,9 +229,8 @@ class Gradients:
         self._p = z_x.copy()
         self._energy = self._whole = self._squared(z_x, self._p_y)
         self._gained, self._last, self._first = 0.0, 0.0, math.inf
-        #: Iterations so far; the share of another way's cost before their rate is trusted, and how
-        #: many times what it tells they take.
-        self.taken, self.patience, self.slower = 0, 0.0, 1.0
+        #: Iterations so far, and the share of another way's cost before their rate is trusted.
+        self.taken, self.patience = 0, 0.0
 
     def _squared(self, x: Array, y: Any) -> float:
         return float(np.vdot(self.r, x) + np.vdot(self._r_y, y))
@@ -274,8 +272,8 @@ class Gradients:
                     return True
                 self._first = left if self.taken == 0 else self._first
                 fall = math.log(self._first) - math.log(left)
-                ahead = self.taken * math.log(left) / fall if fall > 0 else math.inf
-                if self.taken >= max(LOOKS, self.patience * rival) and self.slower * ahead > rival:
+                total = self.taken * math.log(self._first) / fall if fall > 0 else math.inf
+                if self.taken >= max(LOOKS, self.patience * rival) and total > rival:
                     return False
             if self.taken > 2 and self.taken * self._last <= gain * self._gained:
                 return True
@@ -476,7 +474,7 @@ class ConjugateGradients:
             return (r - off * root if mass > 0 else r) / scale, 0.0
 
         gradients = Gradients(lambda p, _: (system.product(p), 0.0), precondition, (first, 0.0))
-        gradients.patience, gradients.slower = PATIENCE, SLOWER
+        gradients.patience = PATIENCE
         smooth = Smoothed(gradients, root, mass)
 
         def enough(r: Array, _: Any, gained: float) -> float:
