@@ -47,6 +47,8 @@ LOOKS = 3
 #: From a point that epochs have found the first ones gain little (counts 1993 x 4862: 100 of 490).
 #: Their rate is not trusted before they have cost this share of the other way.
 PATIENCE = 1 / 3
+#: The share of what may be left of z that its rounding may take.
+EPS, HIDDEN = float(np.finfo(np.float64).eps), 0.1
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
 #: The share that they leave where a matrix near the one that is meant preconditions them, and their
@@ -432,17 +434,15 @@ class ConjugateGradients:
         meant preconditions them better than the diagonal.
         """
         going = self._going if factor is None and self.before(equations) else None
+        fewer = self.start is not None and term.curved < len(equations.right)
+        rows: RowIterations | None = able(term, RowIterations) if fewer else None
+        if going is None and factor is None and rows is not None:
+            going = self._by_rows(rows, equations)
         if going is None:
-            rows = None
-            if factor is None and self.start is not None and term.curved < len(equations.right):
-                rows = able(term, RowIterations)
-            if rows is not None:
-                going = self._by_rows(rows, equations)
-            else:
-                found = self._by_features(term, equations, deadline, most, factor)
-                if not isinstance(found, Going):
-                    return found
-                going = found
+            found = self._by_features(term, equations, deadline, most, factor)
+            if not isinstance(found, Going):
+                return found
+            going = found
         self._going, before = going, going.gradients.taken
         done = going.gradients.run(going.accuracy, deadline, most, going.enough, going.gain, rival)
         if done is None:
@@ -453,13 +453,19 @@ class ConjugateGradients:
         dv, db = going.step(x)
         return (to_host(dv) if isinstance(equations.right, np.ndarray) else dv), db
 
-    def _by_rows(self, term: RowIterations, equations: Equations) -> Going:
-        """Begin in unknowns of the rows; with an intercept on the plane √hᵀ z = t."""
+    def _by_rows(self, term: RowIterations, equations: Equations) -> Going | None:
+        """Begin in unknowns of the rows; with an intercept on the plane √hᵀ z = t.
+
+        None where rounding of the inner products hides what is asked for; unknowns of features have
+        scales that the diagonal mends.
+        """
         diagonal, right, balance, intercept = equations[:4]
         system = term.row_system(diagonal, right)
         root, scale = system.root, system.scale
+        if EPS * float(scale.sum()) > HIDDEN * math.sqrt(self.share):
+            return None
         mass = float(root @ root) if intercept else 0.0
-        z = np.zeros_like(root) if self.start is None else system.unknowns(self.start)
+        z = system.unknowns(self.start)
         heavy = root / scale
         if mass > 0:
             z += heavy * ((balance - float(root @ z)) / float(root @ heavy))
