@@ -350,9 +350,9 @@ def test_a_way_that_fails_is_left_for_another(monkeypatch):
 
 
 def test_a_way_that_was_lost_in_rounding_is_tried_again_only_among_half_as_many_rows(monkeypatch):
-    _, _, problem = make_problem("logistic", d=90)
+    _, _, problem = make_problem("logistic", d=50)
     term, asked = placed(problem, np.random.default_rng(0)), []
-    equations = Equations(problem.mu, np.ones(90), 0.0, False)
+    equations = Equations(problem.mu, np.ones(50), 0.0, False)
     prices = {"rows": 0.0, "features": 1e9}
     monkeypatch.setattr(Costs, "equations", lambda *_: dict(prices))
     monkeypatch.setattr(type(term), "solve_by_rows", lambda term, *_: asked.append(term.curved))
