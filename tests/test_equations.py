@@ -350,6 +350,21 @@ def test_a_way_that_fails_is_left_for_another(monkeypatch):
     assert 0 < np.abs(roughly - wanted).max() < 0.2 * np.abs(wanted).max()
 
 
+def test_a_way_that_was_lost_in_rounding_is_tried_again_only_among_half_as_many_rows(monkeypatch):
+    _, _, problem = make_problem("logistic", d=50)
+    term, asked = placed(problem, np.random.default_rng(0)), []
+    equations = Equations(problem.mu, np.ones(50), 0.0, False)
+    prices = {"rows": 0.0, "features": 1e9}
+    monkeypatch.setattr(Costs, "equations", lambda *_: dict(prices))
+    monkeypatch.setattr(type(term), "solve_by_rows", lambda term, *_: asked.append(term.curved))
+    choice = EquationChoice(Costs(RowFacts(problem.rows), problem.loss), True, 1.0)
+    many = term.curved
+    for curved in (many, many, many // 2 + 1, many // 2):
+        term.curved = curved
+        assert choice(term, equations, FOREVER) is not None
+    assert asked == [many, many // 2]
+
+
 @pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 def test_a_matrix_of_few_digits_preconditions(intercept):
     """One in single precision serves later steps, and what it solves has the digits of doubles."""
@@ -497,3 +512,19 @@ def test_fewer_iterations_in_unknowns_of_fewer_rows():
         steps.solve(term, equations, FOREVER)
         taken.append(steps.taken)
     assert 3 * taken[1] < taken[0]
+
+
+@pytest.mark.parametrize("decades", [0, 8])
+def test_no_iterations_in_unknowns_of_rows_whose_inner_products_have_no_digits(decades):
+    """Columns of far different scales: in unknowns of the features the diagonal mends these."""
+    rng = np.random.default_rng(0)
+    scales = 10.0 ** (decades * rng.random(200))
+    X = sp.csr_matrix(sp.random(60, 200, 0.1, random_state=0) @ sp.diags(scales))
+    problem = Problem.checked(X, rng.normal(size=60), loss="squared", lam=1e-2)
+    term = LocalBackend(problem).term()
+    right = problem.mu * term.place(np.zeros(200), 0.0).u
+    value = 0.5 * float(problem.y @ problem.y)
+    equations = Equations(problem.mu, right, 0.0, False, value=value)
+    steps = ConjugateGradients(share=1e-3, start=np.zeros(60))
+    steps.solve(term, equations, FOREVER, most=60)
+    assert (steps.duals is None) == (decades > 0)

@@ -45,9 +45,10 @@ COARSE = 0.5
 #: Iterations whose rate tells how many are to come (the best of six beginnings on 38 dense data).
 LOOKS = 3
 #: From a point that epochs have found the first ones gain little (counts 1993 x 4862: 100 of 490).
-#: Their rate is not trusted before they have cost this share of the other way, and on such data, it
-#: takes so many times what the rate tells.
-PATIENCE, SLOWER = 1 / 3, 2.0
+#: Their rate is not trusted before they have cost this share of the other way.
+PATIENCE = 1 / 3
+#: The share of what may be left of z that its rounding may take.
+EPS, HIDDEN = float(np.finfo(np.float64).eps), 0.1
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
 #: The share that they leave where a matrix near the one that is meant preconditions them, and their
@@ -236,9 +237,8 @@ class Gradients:
         self._p = z_x.copy()
         self._energy = self._whole = self._squared(z_x, self._p_y)
         self._gained, self._last, self._first = 0.0, 0.0, math.inf
-        #: Iterations so far; the share of another way's cost before their rate is trusted, and how
-        #: many times what it tells they take.
-        self.taken, self.patience, self.slower = 0, 0.0, 1.0
+        #: Iterations so far, and the share of another way's cost before their rate is trusted.
+        self.taken, self.patience = 0, 0.0
 
     def _squared(self, x: Array, y: Any) -> float:
         return float(np.vdot(self.r, x) + np.vdot(self._r_y, y))
@@ -280,8 +280,8 @@ class Gradients:
                     return True
                 self._first = left if self.taken == 0 else self._first
                 fall = math.log(self._first) - math.log(left)
-                ahead = self.taken * math.log(left) / fall if fall > 0 else math.inf
-                if self.taken >= max(LOOKS, self.patience * rival) and self.slower * ahead > rival:
+                total = self.taken * math.log(self._first) / fall if fall > 0 else math.inf
+                if self.taken >= max(LOOKS, self.patience * rival) and total > rival:
                     return False
             if self.taken > 2 and self.taken * self._last <= gain * self._gained:
                 return True
@@ -440,17 +440,15 @@ class ConjugateGradients:
         meant preconditions them better than the diagonal.
         """
         going = self._going if factor is None and self.before(equations) else None
+        fewer = self.start is not None and term.curved < len(equations.right)
+        rows: RowIterations | None = able(term, RowIterations) if fewer else None
+        if going is None and factor is None and rows is not None:
+            going = self._by_rows(rows, equations)
         if going is None:
-            rows = None
-            if factor is None and self.start is not None and term.curved < len(equations.right):
-                rows = able(term, RowIterations)
-            if rows is not None:
-                going = self._by_rows(rows, equations)
-            else:
-                found = self._by_features(term, equations, deadline, most, factor)
-                if not isinstance(found, Going):
-                    return found
-                going = found
+            found = self._by_features(term, equations, deadline, most, factor)
+            if not isinstance(found, Going):
+                return found
+            going = found
         self._going, before = going, going.gradients.taken
         done = going.gradients.run(going.accuracy, deadline, most, going.enough, going.gain, rival)
         if done is None:
@@ -461,13 +459,19 @@ class ConjugateGradients:
         dv, db = going.step(x)
         return (to_host(dv) if isinstance(equations.right, np.ndarray) else dv), db
 
-    def _by_rows(self, term: RowIterations, equations: Equations) -> Going:
-        """Begin in unknowns of the rows; with an intercept on the plane √hᵀ z = t."""
+    def _by_rows(self, term: RowIterations, equations: Equations) -> Going | None:
+        """Begin in unknowns of the rows; with an intercept on the plane √hᵀ z = t.
+
+        None where rounding of the inner products hides what is asked for; unknowns of features have
+        scales that the diagonal mends.
+        """
         diagonal, right, balance, intercept = equations[:4]
         system = term.row_system(diagonal, right)
         root, scale = system.root, system.scale
+        if EPS * float(scale.sum()) > HIDDEN * math.sqrt(self.share):
+            return None
         mass = float(root @ root) if intercept else 0.0
-        z = np.zeros_like(root) if self.start is None else system.unknowns(self.start)
+        z = system.unknowns(self.start)
         heavy = root / scale
         if mass > 0:
             z += heavy * ((balance - float(root @ z)) / float(root @ heavy))
@@ -482,7 +486,7 @@ class ConjugateGradients:
             return (r - off * root if mass > 0 else r) / scale, 0.0
 
         gradients = Gradients(lambda p, _: (system.product(p), 0.0), precondition, (first, 0.0))
-        gradients.patience, gradients.slower = PATIENCE, SLOWER
+        gradients.patience = PATIENCE
         smooth = Smoothed(gradients, root, mass)
 
         def enough(r: Array, _: Any, gained: float) -> float:
