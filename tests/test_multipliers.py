@@ -375,3 +375,12 @@ def test_a_round_that_takes_too_many_steps_keeps_its_centre(seed, monkeypatch):
     _, after, ending = finished(problem, 1e-7)
     assert ending is Ending.REACHED
     assert after.relative_gap <= 1e-7
+
+
+@pytest.mark.parametrize("seed", [2, 4, 15])
+def test_rounds_that_rounding_hides_are_followed_by_blunter_ones(seed):
+    """Rows that can be fitted: scores over a short length are duals without digits."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(1, 400, (15, 18)) * 10.0 ** rng.integers(0, 3, 18)
+    y = rng.integers(0, 3000, 15).astype(float)
+    assert solve(X, y, loss="absolute", lam=4e-8, l1_ratio=1.0, tol=1e-6, random_state=0).converged

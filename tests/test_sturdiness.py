@@ -124,3 +124,9 @@ def test_nanoseconds_arrive(C, seed):
     """A column of 1.6e18 and an intercept: rounds begin where their point is no worse."""
     result = run(NAMES[f"nanoseconds/raw/dense/hinge/C={C}/intercept/l2/seed{seed}"])
     assert result.failure is None
+
+
+def test_nanoseconds_arrive_with_an_l1_term():
+    """Where sums have twice the digits, sharper rounds may gain what the last one did not."""
+    result = run(NAMES["nanoseconds/raw/csr/hinge/C=1e6/intercept/elastic_net/seed0"])
+    assert result.failure is None

@@ -128,14 +128,13 @@ class NewtonSteps {
         constexpr int patience =
             3;  // steps in a row, lost in rounding, that bring the bound nothing
         constexpr double hidden = 1e-13;  // a gain below this share of the value is rounding
-        double best = INFINITY, best_b = at_.b, gained = INFINITY;
+        double best = INFINITY, best_b = at_.b;
         int idle = 0;
         bool sharp = true;
         NewtonEnding ending;
         settle();
         for (steps = 0;; ++steps) {
             // In the noise half a digit is progress, and nothing less.
-            sharp = sharp && gained > hidden * at_.value;
             idle = sharp || at_.lost < 0.5 * best ? 0 : idle + 1;
             if (sharp || at_.lost < best) {
                 best = at_.lost;
@@ -156,8 +155,7 @@ class NewtonSteps {
                 ending = NewtonEnding::time;
                 break;
             }
-            sharp = found.sharp;
-            gained = -found.length * slope_;  // at most
+            sharp = found.sharp && -found.length * slope_ > hidden * at_.value;
             move(found.length);
         }
         if (best_b != at_.b || !std::equal(best_v_.begin(), best_v_.end(), at_.v)) {

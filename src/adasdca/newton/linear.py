@@ -35,6 +35,9 @@ Array = NDArray[np.float64]
 
 #: No step moves the intercept farther, in units of the mean residual.
 FARTHEST = 1e12
+#: A step that gains less than this share of the value is lost in rounding. (Where the penalty is
+#: weak beside the rows, the bound on what is left is that of slopes, and tells nothing.)
+HIDDEN = 1e-13
 #: Steps that a point settles in: each leaves the digits of its equations, 1e-8 at worst.
 SETTLING = 3
 #: The share of what may be left to gain that the equations of a last step may leave, its root.
@@ -251,17 +254,19 @@ class LinearObjective:
         mu, rest = self.mu, self.penalty.along(self._v, self._dv)
         if self._searcher is not None and isinstance(rest, StraightLine):
             straight = mu * rest.value, mu * rest.curvature, mu * rest.size
-            return self._searcher.search(straight, self._slope)
+            length, sharp = self._searcher.search(straight, self._slope)
+        else:
 
-        def slope(length: float) -> Slope:
-            rows, own = self.term.slope(length), rest(length)
-            return Slope(
-                rows.value + mu * own.value,
-                rows.curvature + mu * own.curvature,
-                rows.size + mu * own.size,
-            )
+            def slope(length: float) -> Slope:
+                rows, own = self.term.slope(length), rest(length)
+                return Slope(
+                    rows.value + mu * own.value,
+                    rows.curvature + mu * own.curvature,
+                    rows.size + mu * own.size,
+                )
 
-        return step_length(slope, self._slope)
+            length, sharp = step_length(slope, self._slope)
+        return length, sharp and -length * self._slope > HIDDEN * self.value
 
     def move(self, length: float) -> None:
         """Go along the line."""

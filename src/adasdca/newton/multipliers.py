@@ -35,8 +35,6 @@ Array = NDArray[np.float64]
 FIRST = 5.0
 #: The largest and the least γ, in units of the mean residual; below the least, duals are rounding.
 WIDEST, NARROWEST = 4.0, 1e-7
-#: The least γ, in units of |x|²/(λN), where there are more features than equations can have.
-HIDDEN, MOST_FEATURES = 1e-10, 3000
 #: What is left to gain where a round begins after another, in units of the gap: 10 to 30 of them.
 CONSISTENT = 30.0
 #: How exactly a round is solved, in units of the gap; beyond the finest, as exactly as can be.
@@ -52,7 +50,9 @@ SWIFT, SWIFT_FACTORS, SWIFT_FIRST = 2**17, ((12, 0.01), (24, 0.03), (40, 0.1)), 
 #: The same where steps are iterated, whose iterations go with 1/√γ: about six are right (hinge, 4e6
 #: x 200,000: 2600 iterations for 7600).
 GENTLE = ((3, 0.2), (6, 0.5), (10, 1.0), (16, 1.5), (24, 2.0), (40, 4.0))
-#: Newton steps after which a round is given up, by what γ is multiplied then, and how many times.
+#: Newton steps after which kinks are made blunter, by what γ is multiplied then, and where a round
+#: has gained nothing, at most. The steps go on: where no kinks can be blunter, twice as many each
+#: time.
 HARD, BLUNTER, SHARPER = 40, 10.0, 0.3
 #: The share of the gap that the rounding of scores may make, and that of a double.
 HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
@@ -63,9 +63,6 @@ PATIENCE, DIGITS = 0.5 * EXPECTED, 1e-7
 STIFFER = 1e6
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
 NEAR = 5.0
-#: Rounds at the least γ and the largest ρ that bring neither the gap nor the dual any further, and
-#: at any others: lengths may fall and rise again without end.
-IDLE, STILL = 3, 40
 
 
 def best_point(
@@ -233,13 +230,14 @@ class Multipliers:
                 if stalled:  # sharper rounds take too many steps, and others gain nothing
                     floor, stiffest, blunt = length, rho, True
                 continue
-            here, found = self._certified(objective, deadline)
-            noise = ending in (Ending.EXHAUSTED, Ending.STEPS)
-            stalled = found is None or (
-                found.gap > 0.9 * gap and found.dual <= dual + 0.01 * found.gap
-            )
-            if found is not None:
+            made = self._certified(objective, deadline)
+            noise, stalled = ending in (Ending.EXHAUSTED, Ending.STEPS), made is None
+            if made is None:
+                noise = blunt = True
+            else:
+                here, found = made
                 v, b, duals = here.v, here.b, here.duals
+                stalled = found.gap > 0.9 * gap and found.dual <= dual + 0.01 * found.gap
                 # Of points that rounding does not tell apart, the one with more zeros.
                 alike = not self.plain and found.gap <= known.gap + known.rounding
                 sparser = alike and np.count_nonzero(here.w) < np.count_nonzero(best.w)
@@ -266,10 +264,13 @@ class Multipliers:
                 return best, Ending.REACHED
             blunt = blunt and (stalled or not self.exact)
             if stalled and noise and (blunt or last):
-                # Rounding hides the rest where kinks are as sharp. Blunter ones about the best point
-                # come next, until a round is solved and gains nothing all the same, or no dual moves
-                # by a digit.
-                if (blunt and last and share < SHARE) or EPSILON * length > self.bluntest:
+                # Rounding hides the rest where kinks are as sharp. Blunter ones about the best
+                # point come next, until a round is solved and gains nothing all the same, or no
+                # dual moves by a digit.
+                bluntest = EPSILON * length > self.bluntest
+                if not self.can_round:
+                    bluntest = bool((rho <= self.units).all())
+                if bluntest or (blunt and last and share < SHARE):
                     return best, Ending.EXHAUSTED
                 length, rho = self._blunter(length, rho, self._least(best))
                 floor, stiffest, blunt = length, rho, True
@@ -297,14 +298,14 @@ class Multipliers:
 
     def _certified(
         self, objective: LinearObjective, deadline: float
-    ) -> tuple[Point | None, Certificate | None]:
+    ) -> tuple[Point, Certificate] | None:
         """Return the best point of a round, None if it is beyond what can be certified."""
         if not (np.isfinite(objective.w).all() and math.isfinite(objective.b)):
-            return None, None
+            return None
         try:
             return best_point(self.backend, objective, deadline)
         except CertificateError:
-            return None, None
+            return None
 
     @property
     def _iterated(self) -> bool:
@@ -375,9 +376,6 @@ class Multipliers:
         mass = self._mass(mass)
         length = 2.0 * FIRST * best.certificate.gap * self.problem.total / mass
         floor = NARROWEST * residual if self.kinked else 0.0
-        if self.kinked and backend.facts.d > MOST_FEATURES:
-            # Steps solve for the duals of rows: what these weigh, |x|²/(λN), must not hide γ.
-            floor = max(floor, HIDDEN * self._squares / self.mu)
         self.bluntest = length
         if residual > 0:
             self.bluntest = max(WIDEST * residual / width, floor)

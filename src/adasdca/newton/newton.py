@@ -16,9 +16,6 @@ from typing import Any, Protocol
 
 #: Steps in a row, all lost in rounding, that bring the bound no further.
 IDLE = 3
-#: A step that gains less than this share of the value is lost in rounding, too: where the penalty is
-#: weak beside the rows, the bound goes with the rounding of slopes over it.
-HIDDEN = 1e-13
 #: No convex function of floating-point numbers has been seen to need a tenth of these.
 MOST_STEPS = 2000
 
@@ -103,11 +100,10 @@ def minimise(
         found: tuple[Ending, int] | None = descend(enough, deadline, most)
         if found is not None:
             return found
-    best, idle, steps, sharp, gained = math.inf, 0, 0, True, math.inf
+    best, idle, steps, sharp = math.inf, 0, 0, True
     while True:
         lost = objective.lost()
         # In the noise half a digit is progress, and nothing less.
-        sharp = sharp and gained > HIDDEN * objective.value
         idle = 0 if sharp or lost < 0.5 * best else idle + 1
         if sharp or lost < best:
             # A step that is not lost in rounding has lowered the function, whatever the bound says.
@@ -131,7 +127,6 @@ def minimise(
             ending = Ending.EXHAUSTED
             break
         length, sharp = objective.search()
-        gained = -length * start  # at most
         objective.move(length)
         steps += 1
     objective.recall()
