@@ -224,8 +224,6 @@ def test_the_search_is_that_of_the_slopes(loss):
 class Parabola:
     """½ a x² with gradients that come with noise, for the ends of the method."""
 
-    value = 0.0
-
     def __init__(self, noise=0.0, sharp=True):
         self.x, self.noise, self.size = 1.0, noise, 1.0 if sharp else 1e30
         self.best, self.lines = None, 0

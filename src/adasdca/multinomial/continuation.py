@@ -38,7 +38,7 @@ def descend(objective: MultinomialObjective, deadline: float, look: Callable[[],
     while True:
         last = objective.mu == mu
         watch = Watch(objective, look, TIRED if factor < CLOSE else math.inf)
-        enough = -1.0 if last else DONE * objective.value
+        enough = -1.0 if last else DONE * objective.value()
         ending, steps = minimise(objective, enough, deadline, look=watch)
         if watch.stopped or ending is Ending.TIME or (last and not watch.tired):
             return ending

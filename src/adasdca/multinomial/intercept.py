@@ -67,8 +67,6 @@ def solve_laplacian(coupling: Array, balance: Array, most: float = math.inf) -> 
 class InterceptObjective:
     """The sum of the losses as a function of a shift of b; an `Objective` of Newton's method."""
 
-    value = 0.0  # it is what is left of the sums that counts, to the last digit
-
     def __init__(self, problem: Multinomial, losses: RowLosses) -> None:
         self.problem, self.losses = problem, losses
         self.shift = np.zeros(problem.n_classes)

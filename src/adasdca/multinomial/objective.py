@@ -61,7 +61,6 @@ class MultinomialObjective:
             return at.lost
         return 0.5 * self.mu * float(np.sum((at.coef - share * at.u) ** 2)) + at.cost
 
-    @property
     def value(self) -> float:
         """Return N·P."""
         coef = self.point.coef

@@ -23,10 +23,6 @@ MOST_STEPS = 2000
 class Objective(Protocol):
     """A convex function at a point that it remembers."""
 
-    @property
-    def value(self) -> float:
-        """The value there, about; 0 if its rounding hides no step."""
-
     def lost(self) -> float:
         """Return a bound on how far the value is above the least one."""
 
