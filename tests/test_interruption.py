@@ -527,7 +527,7 @@ def test_a_solve_ends_where_its_time_is_over_inside_a_plan(monkeypatch):
 
     def endless(self, backend, *_):
         while True:
-            backend.combine(np.zeros(24))
+            backend.combine(np.ones(24))
 
     monkeypatch.setattr("adasdca.auto.second_order.SecondOrder.run", endless)
     solution = solve(X, SIGNS, loss="logistic", lam=LAM, max_time=0.01, tol=0.0)

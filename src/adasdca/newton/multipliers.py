@@ -277,6 +277,8 @@ class Multipliers:
                 share, v, b, centre = SHARE, best.w, best.b, best.duals
                 u, reach = backend.combine(centre), None
                 continue
+            if stalled and last and share < FINEST:
+                return best, Ending.EXHAUSTED  # solved as exactly as can be, and as sharp
             if stalled and (steps == 0 or last):
                 share *= 0.1  # the bound of a round tells little here: its solution must be finer
             most = max(most // 2, HARD) if stalled else HARD
