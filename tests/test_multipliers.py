@@ -384,3 +384,16 @@ def test_rounds_that_rounding_hides_are_followed_by_blunter_ones(seed):
     X = rng.integers(1, 400, (15, 18)) * 10.0 ** rng.integers(0, 3, 18)
     y = rng.integers(0, 3000, 15).astype(float)
     assert solve(X, y, loss="absolute", lam=4e-8, l1_ratio=1.0, tol=1e-6, random_state=0).converged
+
+
+@pytest.mark.parametrize("loss", ["quantile", "absolute", "epsilon_insensitive", "huber"])
+def test_an_l1_term_beside_columns_of_large_numbers(loss):
+    """One last digit of one dual takes u so far beyond its domain that a share of 1e-4 is lost."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((45, 28))
+    y = X @ rng.standard_normal(28) + 3 * rng.standard_normal(45)
+    X[:, ::2] = np.exp(3 * X[:, ::2] + 8)
+    X[:, 1::2] = X[:, 1::2] > 1
+    options = {"loss": loss, "lam": 5e-8, "l1_ratio": 1.0, "fit_intercept": True}
+    found = solve(X, y, **options, tol=1e-8, random_state=0)
+    assert found.status is Status.CONVERGED

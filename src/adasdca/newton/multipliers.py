@@ -61,6 +61,10 @@ HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 PATIENCE, DIGITS = 0.5 * EXPECTED, 1e-7
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
+#: Without an L2 term duals of which u is beyond σ are worth nothing, and u has the rounding of the
+#: duals in it. Exact rounds have a smaller σ, by this share at most, and by one that takes this
+#: share of the gap: next to nothing where features are large, and rounding as well.
+ROOM, ROOM_SHARE = 0.5, 0.01
 #: Rows are near a kink within so many times the mean move of the scores in the round before.
 NEAR = 5.0
 
@@ -142,6 +146,8 @@ class Multipliers:
         self.can_round = not problem.loss.curvature_varies
         self.plain, self.units = problem.regularizer.is_quadratic, problem.regularizer.metric
         self.mass, self.bluntest = problem.total, 0.0
+        #: The share of σ that u keeps away from it.
+        self.room: float | Array = 0.0
         self.swift = self.plain and backend.facts.stored * backend.facts.d <= SWIFT
         #: Where the last steps were left, which another run may go on from.
         self.left: tuple[Array, float] | None = None
@@ -210,6 +216,8 @@ class Multipliers:
             if share < FINEST:
                 enough = 0.0  # far features: the bound of a round tells nothing at all
             enough *= problem.total
+            if self.exact and problem.regularizer.eta == 0:
+                self.room = self._room_of(best)
             objective = ready or self._round(v, b, centre, u, length, rho, reach, known.primal)
             objective.enough, ready = enough, None
             if self.swift and self.kinked:
@@ -394,14 +402,14 @@ class Multipliers:
         problem = self.problem
         if self.kinked or not self.can_round:
             return 0.0
-        squares = self._squares
+        squares = float(self._squares.sum()) / problem.total
         goal = 2.0 * problem.mu / problem.total * HIDDEN_SHARE * best.certificate.gap
         return EPSILON * math.sqrt(squares / goal) if goal > 0 else 0.0
 
     @cached_property
-    def _squares(self) -> float:
-        """Σ c_i|x_i|²/N."""
-        return float(self.backend.column_squares().sum()) / self.problem.total
+    def _squares(self) -> Array:
+        """Σ_i c_i x_ij² for every feature."""
+        return self.backend.column_squares()
 
     def _mass(self, free: float) -> float:
         """Return the weight of the rows that matter: of free duals, or as many as may be."""
@@ -413,11 +421,23 @@ class Multipliers:
         if self.plain:
             return np.ones(1)
         curvature = self.mass / (self.problem.total * (length + self.problem.loss.smoothness))
-        return np.maximum(self.backend.column_squares() * (curvature / self.mu), self.units)
+        return np.maximum(self._squares * (curvature / self.mu), self.units)
 
     def _penalty(self, u: Array, rho: Array) -> Penalty:
         g = self.problem.regularizer
         if self.plain:
             return Ridge(g.curvature)
         lower, upper = g.bounds or (-np.inf, np.inf)
-        return ElasticBox(g.curvature, g.threshold, lower, upper, u, rho)
+        threshold = (1.0 - self.room) * g.threshold
+        return ElasticBox(g.curvature, threshold, lower, upper, u, rho)
+
+    def _room_of(self, best: Best) -> Array:
+        """Return the share of σ that u may be away from it at next to no price."""
+        g = self.problem.regularizer
+        _, residual = self.backend.freedom(best.w, best.b, best.duals)
+        lengths = np.sqrt(self._squares / self.problem.total)
+        usual = np.divide(residual, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        price = g.scale * g.threshold * len(usual) * np.maximum(np.abs(best.w), usual)
+        allowed = ROOM_SHARE * best.certificate.gap
+        room: Array = allowed / np.maximum(price, allowed / ROOM)
+        return room
