@@ -82,10 +82,13 @@ class Costs:
         self.pass_ = 2 * entry * stored + (0.75 * rates.row + 0.1 * transcendental) * n
         self.pass_ += FEATURE * vector + travel
         # A Newton step beside its equations: such a pass, and vectors of n numbers for slopes,
-        # curvatures and the line search (about 15 to 22 ns a row).
-        self._step = self.pass_ + 1.5 * rates.row * n + 2.0 * self._command
-        # Outside of kernels (146 x 236: about 130 us beside the equations).
-        self._between = (3.0 if d <= FEW else 6.0) * rates.interpreter
+        # curvatures and the line search (about 15 to 22 ns a row). Steps in one call of the core
+        # have these at hand (20,640 x 8: 0.15 to 0.2 ms).
+        self._step = self.pass_ + 2.0 * self._command
+        if d > FEW:
+            self._step += 1.5 * rates.row * n
+        #: Outside of kernels (146 x 236: about 130 us beside the equations).
+        self.between = (1.0 if d <= FEW else 6.0) * rates.interpreter
         #: An iteration of conjugate gradients, in unknowns of the rows where these are fewer.
         self.iteration = self.pass_ - 0.1 * transcendental * n + 0.3 * rates.interpreter
         if facts.n >= d or not loss.is_quadratic:
@@ -189,7 +192,7 @@ class Costs:
         Sets are about twice as large.
         """
         share = min(2.0 * active / self.facts.n, 1.0)
-        return self._between + share * self._step
+        return self.between + share * self._step
 
     def path_step(self, ridge: bool = True) -> float:
         """Price a step along the central path, of all rows; inf where there is none."""
@@ -206,6 +209,6 @@ class Costs:
 
     def newton(self, steps: float, active: int, known: int = 0) -> float:
         """Newton steps with so many rows of curvature, and the survey that judges them."""
-        step = self._between + self._step
+        step = self.between + self._step
         solving = min(self.equations(steps, active, known).values())
         return self.rates.interpreter + self.survey + steps * step + solving

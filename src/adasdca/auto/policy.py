@@ -71,22 +71,23 @@ class Policy:
         From so many features on, those that rest are left out.
     rounds : float
         Newton runs that the rounds of an L1 term or of bounds are worth.
-    looks, looks_a_decade : float
+    looks : float
         Surveys that what is asked of all rows in the rounds of losses with kinks costs as much as
-        (working sets, centres, certificates), and for a digit: a goal of one digit less saves
-        little. (112 such phases on 32 problems: what they took beside this price has a standard
-        deviation of 0.64 in its logarithm, and 3.5 times less was predicted for short ones before.)
+        (working sets, centres, certificates).
+    steps_begin, steps_a_decade : float
+        Newton steps that these take in any case, and for a digit. (85 phases of a few ms to a
+        second on 45 problems: what they took beside this price has a standard deviation of 0.5 in
+        its logarithm.)
+    near_kinks : float
+        The share of the rows that are near their kinks in the mean of these steps, at most, as long
+        as nothing is known of them: at first all are.
+    path_steps : float
+        Steps of the central path whose price it takes (29 paths: the same deviation; a step that a
+        factorisation serves is a part of one).
     rounds_at_worst : float
-        What these rounds may cost in units of their price: two of these standard deviations. Where
-        the central path costs less than that, it comes first (12 problems of four wide data sets:
-        it takes 0.4 to 0.8 of their time).
-    steps_begin, steps_begin_near, near, steps_a_decade : float
-        Newton steps that these take in any case, above and below the gap `near`, and for a digit.
-    crossings : float
-        Newton steps in which these find out which duals are free, at least, for the root of how
-        many there are: 20 to 120 steps for 20 to 650 of them, seen on data of any shape.
-    most_crossings : int
-        No more of them count: 35 to 80 steps for 2700 to 9200 free duals.
+        What rounds may cost in units of their price: two of these standard deviations and more.
+        Where the central path costs less than that, it comes first (12 problems of four wide data
+        sets: it takes 0.4 to 0.8 of their time).
     overrun : float
         How much more than its price the second-order phase may spend before epochs have their turn
         again; what epochs are predicted to cost in any case. What it has spent in vain is its price
@@ -114,7 +115,6 @@ class Policy:
     most_epochs: int = 500
     warm_up: float = 0.15
     nearly: float = 0.8
-    near: float = 1e-2
     quadratic_epochs: float = 6.0
     small: int = 2048
     last_gap: float = 1e-16
@@ -122,14 +122,12 @@ class Policy:
     steps_expected: float = 4.0
     working_set: int = 500
     rounds: float = 3.0
-    looks: float = 12.0
-    looks_a_decade: float = 2.0
+    looks: float = 10.0
+    steps_begin: float = 16.0
+    steps_a_decade: float = 4.0
+    near_kinks: float = 0.35
+    path_steps: float = 4.2
     rounds_at_worst: float = 3.6
-    steps_begin: float = 24.0
-    steps_begin_near: float = 8.0
-    steps_a_decade: float = 8.0
-    crossings: float = 4.0
-    most_crossings: int = 300
     overrun: float = 1.5
     exhausted: int = 2
 
@@ -184,9 +182,10 @@ class Policy:
         """
         return seen * math.pow(max(prior / max(seen, 1e-9), 1.0), 1.0 / (2.0 + epochs))
 
-    def rows_in_play(self, active: int, features: int) -> int:
+    def rows_in_play(self, active: int, rows: int, features: int) -> int:
         """Return the rows near their kinks: more than have free duals, which features bound."""
-        return max(2 * active, 4 * min(features, 1000), 500)
+        near = min(2.0 * active, self.near_kinks * rows)
+        return min(max(int(near), 4 * min(features, 1000), 500), rows)
 
     def all_in_play(self, rows: int, features: int) -> bool:
         """Whether all rows may be near their kinks: a working set would leave none of them out."""

@@ -21,7 +21,7 @@ from adasdca.backends.base import Backend, Facts, Gram, RowTerm, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import ConjugateGradients, Equations, solve_formed
-from adasdca.newton.interior import EXPECTED, CentralPath
+from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
@@ -384,7 +384,8 @@ class SecondOrder:
             return self.costs.newton(steps, active)
         if self.smooth:
             return self.policy.rounds * self.costs.newton(steps, active)
-        return self._cost_of_kinks(survey, relative)
+        hard = self._rounds_are_hard(survey)
+        return self._cost_of_path() if hard else self._cost_of_rounds(survey, relative)
 
     def _rounds_are_hard(self, survey: Survey) -> bool:
         """Whether rounds for a loss with kinks may well cost more than the central path.
@@ -392,28 +393,26 @@ class SecondOrder:
         What that costs is known, what they cost is a guess. On tall data they leave most rows out,
         which a path does not.
         """
-        costs, policy = self.costs, self.policy
-        if not policy.all_in_play(costs.facts.n, costs.facts.d):
+        policy, facts = self.policy, self.costs.facts
+        if not policy.all_in_play(facts.n, facts.d):
             return False
-        path = EXPECTED * costs.path_step(self.kernel)
-        return path <= policy.rounds_at_worst * self._cost_of_kinks(survey, survey.relative_gap)
+        rounds = self._cost_of_rounds(survey, survey.relative_gap)
+        return self._cost_of_path() <= policy.rounds_at_worst * rounds
 
-    def _cost_of_kinks(self, survey: Survey, relative: float) -> float:
+    def _cost_of_path(self) -> float:
+        return self.policy.path_steps * self.costs.path_step(self.kernel)
+
+    def _cost_of_rounds(self, survey: Survey, relative: float) -> float:
         """Price by the accuracy still to be gained and the rows that are not yet settled."""
         costs, policy, n, d = self.costs, self.policy, self.costs.facts.n, self.costs.facts.d
-        relative = min(relative, 1.0)
-        decades = max(math.log10(relative / max(self.tol, 1e-15)), 0.0)
-        moving = min(n, policy.rows_in_play(survey.active, d))
-        share = moving / n
-        step = 3.0 * costs.rates.interpreter + share * costs.pass_
-        active = min(n, max(survey.active // 2, 1))
+        decades = max(math.log10(min(relative, 1.0) / max(self.tol, 1e-15)), 0.0)
+        moving = policy.rows_in_play(survey.active, n, d)
+        active = max(min(survey.active, moving) // 2, 1)
         iterations = policy.rounded_iterations(costs.iterations)
         solving = min(costs.equations(1.0, active, 0, self.kernel, iterations).values())
-        begin = policy.steps_begin if relative > policy.near else policy.steps_begin_near
-        looks = policy.looks + policy.looks_a_decade * decades
-        free = policy.crossings * math.sqrt(min(active, d, policy.most_crossings))
-        steps = max(begin + policy.steps_a_decade * decades, free)
-        return looks * costs.survey + steps * (step + solving)
+        step = costs.between + moving / n * costs.pass_ + solving
+        steps = policy.steps_begin + policy.steps_a_decade * decades
+        return policy.looks * costs.survey + steps * step
 
 
 def _survey(backend: Backend, deadline: float) -> Survey | None:
