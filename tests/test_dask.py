@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
+from adasdca.engine.checkpoints import Checkpoint
 from adasdca.problem.losses import LOSSES
 
 pytest.importorskip("distributed")
@@ -237,6 +238,31 @@ def test_a_worker_is_killed(mortal, monkeypatch, copied):
     assert disturbed.converged
     assert np.array_equal(calm.coef, disturbed.coef)
     assert calm.certificate == disturbed.certificate
+
+
+@pytest.mark.parametrize("duals", [False, True])
+def test_the_driver_is_killed(cluster, tmp_path, monkeypatch, duals):
+    """The next one goes on from the last point that was written."""
+    X, y = data()
+    options = {"loss": "hinge", "lam": 1e-2, "fit_intercept": True, "tol": 1e-7, "duals": duals}
+    calm = adasdca.dask.solve(*blocks(X, y), **options)
+    path, writes, write = tmp_path / "checkpoint", [], Checkpoint._write
+
+    def die(self, state):
+        write(self, state)
+        writes.append(state)
+        if len(writes) == 3:
+            raise SystemExit
+
+    monkeypatch.setattr(Checkpoint, "_write", die)
+    with pytest.raises(SystemExit):
+        adasdca.dask.solve(*blocks(X, y), checkpoint=path, checkpoint_every=0.0, **options)
+    monkeypatch.undo()
+    resumed = adasdca.dask.solve(*blocks(X, y), checkpoint=path, **options)
+    assert resumed.converged
+    assert resumed.history.gap[0] < calm.history.gap[0]
+    assert abs(resumed.primal - calm.primal) <= resumed.gap + calm.gap + 1e-14 * calm.primal
+    assert not path.exists()
 
 
 def test_classifiers_are_local_models(cluster):
