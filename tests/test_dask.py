@@ -369,7 +369,7 @@ def test_without_a_client(monkeypatch):
 
 
 def test_over_tls():
-    """With certificates made on the spot; workers without them are not let in."""
+    """With certificates made on the spot; who has others is not let in."""
     pytest.importorskip("cryptography")
     X, y = data()
     security = Security.temporary()
@@ -380,4 +380,6 @@ def test_over_tls():
         assert made.scheduler_address.startswith("tls://")
         options = {"loss": "logistic", "lam": 1e-2, "tol": 1e-8}
         far = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+        with pytest.raises(OSError, match="certificate does not match"):
+            Client(made.scheduler_address, security=Security.temporary())
     assert far.converged
