@@ -1,9 +1,11 @@
 """Rows on Dask workers: `python -m benchmarks.workers [--entries 1e8] [--workers 1 2 4]`.
 
 Solves the same problems on rows of this process and on a LocalCluster, with one thread each, and
-prints seconds, processor seconds of all processes, rounds, bytes, and resident memory. From these
-runs it fits a model of rounds, bytes and passes, and projects it to more rows and workers: that
-part is a projection, not a measurement.
+prints seconds, processor seconds of all processes, rounds, bytes, and resident memory. Dask's
+processes take processor time while they rest, too, the more the longer others keep the machine: it
+is measured before each solve, and left out in a column of its own. From these runs it fits a model
+of rounds, bytes and passes, and projects it to more rows and workers: that part is a projection,
+not a measurement.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from itertools import pairwise
 from typing import Any
 
 import dask
@@ -27,6 +30,8 @@ from adasdca.dask._team import DaskTeam
 from benchmarks.measure import forget_peak, peak_bytes, resident_bytes
 from benchmarks.output import save, table
 
+#: Seconds for which processes are watched while they rest.
+REST = 4.0
 #: Blocks of rows, whatever the number of workers.
 BLOCKS = 16
 
@@ -86,23 +91,29 @@ def scattered(n: int, d: int, loss: str, tol: float, workers: int) -> dict[str, 
             rows, **{k: v for k, v in options(rows.n, loss, tol).items() if k != "tol"}
         )
         known = forget_peak()
-        before, own = resident_bytes(), time.process_time()
-        began = used_by_workers(client)
+        before = resident_bytes()
+        used = [(time.perf_counter(), [time.process_time(), *used_by_workers(client)])]
+        time.sleep(REST)
+        used.append((time.perf_counter(), [time.process_time(), *used_by_workers(client)]))
         start = time.perf_counter()
         sol = _solve.run(
             team, task, start, False, method="auto", tol=tol, max_epochs=1000,
             max_time=None, random_state=0, warm_start=None, callback=None,
         )  # fmt: skip
         seconds = time.perf_counter() - start
-        driver = time.process_time() - own
-        each = [b - a for a, b in zip(began, used_by_workers(client), strict=True)]
+        used.append((time.perf_counter(), [time.process_time(), *used_by_workers(client)]))
+        (resting, rest), (solving, each) = (
+            (b[0] - a[0], np.subtract(b[1], a[1])) for a, b in pairwise(used)
+        )
+        net = each - rest * (solving / resting)
         peak = peak_bytes() if known else None
         return {
             "seconds": seconds,
             "packing": packing,
-            "processor": driver + sum(each),
-            "driver": driver,
-            "slowest": max(each),
+            "processor": float(each.sum()),
+            "net": float(net.sum()),
+            "driver": float(net[0]),
+            "slowest": float(net[1:].max()),
             "rounds": team.rounds,
             "passes": team.passes,
             "bytes": team.bytes,
@@ -159,8 +170,8 @@ def main() -> None:
         n = int(args.entries / d) // BLOCKS * BLOCKS
         here = local(n, d, args.loss, args.tol)
         lines.append(
-            [str(d), "local", f"{here['seconds']:.2f}", f"{here['processor']:.2f}", "", "", "", "",
-             f"{here['gap']:.0e}"]
+            [str(d), "local", f"{here['seconds']:.2f}", f"{here['processor']:.2f}",
+             f"{here['processor']:.2f}", "", "", "", "", f"{here['gap']:.0e}"]
         )  # fmt: skip
         for workers in args.workers:
             one = scattered(n, d, args.loss, args.tol, workers)
@@ -168,12 +179,12 @@ def main() -> None:
             runs.append(one)
             lines.append(
                 [str(d), str(workers), f"{one['seconds']:.2f}", f"{one['processor']:.2f}",
-                 str(one["rounds"]), f"{one['bytes'] / 1e6:.1f}",
+                 f"{one['net']:.2f}", str(one["rounds"]), f"{one['bytes'] / 1e6:.1f}",
                  f"{one['driver memory'] / 1e6:.0f}", f"{one['worker memory'] / 1e6:.0f}",
                  f"{one['gap']:.0e}"]
             )  # fmt: skip
-    head = ("d", "workers", "seconds", "processor", "rounds", "MB", "driver [MB]", "worker [MB]",
-            "gap")  # fmt: skip
+    head = ("d", "workers", "seconds", "processor", "without rest", "rounds", "MB", "driver [MB]",
+            "worker [MB]", "gap")  # fmt: skip
     print(
         f"{args.entries:.0e} entries, {args.loss}, tol {args.tol:g}, {os.cpu_count()} processors;"
     )
@@ -190,7 +201,7 @@ def main() -> None:
             print(
                 f"seconds of local rows, {one['processor'] / one['local']['processor']:.2f} of the"
             )
-            print("processor seconds.")
+            print(f"processor seconds, {one['net'] / one['local']['processor']:.2f} without rest.")
         if 1 in own and 2 in own:
             wall = own[1]["seconds"] / own[2]["seconds"] / 2
             work = [r["driver"] + r["slowest"] for r in (own[1], own[2])]

@@ -13,6 +13,8 @@ import scipy.sparse as sp
 import adasdca
 from adasdca.engine import checkpoints
 from adasdca.files import FileError
+from host_rows import host_backend
+from numpy_backend import TwoParts
 from parted import three_parts
 
 
@@ -109,24 +111,36 @@ np.savez(sys.argv[3], coef=found.coef, gap=found.gap, surveys=len(seen))
     assert resumed["surveys"] < calm["surveys"]
 
 
+def elsewhere(where, folder):
+    """Rows, targets and the options by which they are not local rows."""
+    X, y = problem(sparse=where != "on a disk")
+    if where == "on a disk":
+        np.save(folder / "X.npy", X)
+        return np.load(folder / "X.npy", mmap_mode="r"), y, {"memory_limit": "5 MiB"}
+    backends = {"in parts": three_parts, "on a device": host_backend, "contract alone": TwoParts}
+    return X, y, {"backend": backends[where]}
+
+
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_rows_in_parts_go_on_from_a_point(tmp_path, monkeypatch, loss):
-    X, y = problem()
-    options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "backend": three_parts}
+@pytest.mark.parametrize("where", ["in parts", "on a disk", "on a device", "contract alone"])
+def test_rows_elsewhere_go_on_from_a_point(tmp_path, monkeypatch, where, loss):
+    X, y, options = elsewhere(where, tmp_path)
+    options |= {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
     calm = adasdca.solve(X, y, **options)
-    path, writes = tmp_path / "checkpoint", []
+    path, points = tmp_path / "checkpoint", []
     write = checkpoints.Checkpoint._write
 
     def kill(self, state):
         write(self, state)
-        writes.append(state)
-        if len(writes) == 4:  # in the middle of a phase
+        points.append(state["point"])
+        if len(points) == 2:  # the first is w = 0
             raise Killed
 
     monkeypatch.setattr(checkpoints.Checkpoint, "_write", kill)
     with pytest.raises(Killed):
         adasdca.solve(X, y, checkpoint=path, checkpoint_every=0.0, **options)
     monkeypatch.undo()
+    assert np.any(points[-1]["w"])
     resumed = adasdca.solve(X, y, checkpoint=path, **options)
     assert resumed.converged
     assert resumed.history.gap[0] < calm.history.gap[0]

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
+from adasdca.engine.checkpoints import Checkpoint
 from adasdca.problem.losses import LOSSES
 
 pytest.importorskip("distributed")
@@ -239,6 +240,31 @@ def test_a_worker_is_killed(mortal, monkeypatch, copied):
     assert calm.certificate == disturbed.certificate
 
 
+@pytest.mark.parametrize("duals", [False, True])
+def test_the_driver_is_killed(cluster, tmp_path, monkeypatch, duals):
+    """The next one goes on from the last point that was written."""
+    X, y = data()
+    options = {"loss": "hinge", "lam": 1e-2, "fit_intercept": True, "tol": 1e-7, "duals": duals}
+    calm = adasdca.dask.solve(*blocks(X, y), **options)
+    path, writes, write = tmp_path / "checkpoint", [], Checkpoint._write
+
+    def die(self, state):
+        write(self, state)
+        writes.append(state)
+        if len(writes) == 3:
+            raise SystemExit
+
+    monkeypatch.setattr(Checkpoint, "_write", die)
+    with pytest.raises(SystemExit):
+        adasdca.dask.solve(*blocks(X, y), checkpoint=path, checkpoint_every=0.0, **options)
+    monkeypatch.undo()
+    resumed = adasdca.dask.solve(*blocks(X, y), checkpoint=path, **options)
+    assert resumed.converged
+    assert resumed.history.gap[0] < calm.history.gap[0]
+    assert abs(resumed.primal - calm.primal) <= resumed.gap + calm.gap + 1e-14 * calm.primal
+    assert not path.exists()
+
+
 def test_classifiers_are_local_models(cluster):
     X, _ = data(n=400)
     y = np.digitize(X[:, 0] + 0.5 * X[:, 1], [1.0, 2.0])
@@ -343,7 +369,7 @@ def test_without_a_client(monkeypatch):
 
 
 def test_over_tls():
-    """With certificates made on the spot; workers without them are not let in."""
+    """With certificates made on the spot; who has others is not let in."""
     pytest.importorskip("cryptography")
     X, y = data()
     security = Security.temporary()
@@ -354,4 +380,6 @@ def test_over_tls():
         assert made.scheduler_address.startswith("tls://")
         options = {"loss": "logistic", "lam": 1e-2, "tol": 1e-8}
         far = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+        with pytest.raises(OSError, match="certificate does not match"):
+            Client(made.scheduler_address, security=Security.temporary())
     assert far.converged

@@ -7,7 +7,10 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+import adasdca
 
 pytest.importorskip("resource", reason="no measure of resident memory here")
 
@@ -124,3 +127,45 @@ def test_a_copy_would_be_seen():
     """Fortran order has to be copied: one copy, and the measure finds it."""
     (found,) = measure("fortran", {})
     assert 0.9 * DENSE < found["growth"] < DENSE + VECTORS + SLACK
+
+
+ON_DISK = """
+import sys, numpy as np, adasdca
+from adasdca.backends.stored import check_limit
+X, limit = np.load(sys.argv[1], mmap_mode="r"), check_limit(sys.argv[2])
+y = np.load(sys.argv[3])
+
+def peak():
+    with open("/proc/self/status") as status:
+        return 1024 * next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+options = {"loss": "logistic", "lam": 1 / len(y), "fit_intercept": True, "memory_limit": limit}
+few = np.load(sys.argv[4], mmap_mode="r")
+adasdca.solve(few, y[: len(few)], **options)  # code and buffers that are there once and for all
+for tol in (1e-4, 1e-6):
+    before = peak()
+    found = adasdca.solve(X, y, tol=tol, **options)
+    print(peak() - before, found.primal, found.gap)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="resident memory by its peak alone")
+def test_rows_on_a_disk_keep_the_limit(tmp_path):
+    """Four times the limit, to 1e-4 and 1e-6: the memory of a quarter, the same certificate."""
+    n, d, limit = 20_000, 400, 16 * 10**6
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    assert X.nbytes == 4 * limit
+    y = np.where(X[:, :9].sum(axis=1) + rng.normal(size=n) > 0, 1.0, -1.0)
+    places = [str(tmp_path / f"{name}.npy") for name in ("X", "y", "few")]
+    for place, array in zip(places, (X, y, X[:500]), strict=True):
+        np.save(place, array)
+    command = [sys.executable, "-c", ON_DISK, places[0], str(limit), *places[1:]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    inside = adasdca.solve(X, y, loss="logistic", lam=1 / n, fit_intercept=True, tol=1e-6)
+    for tol, line in zip((1e-4, 1e-6), done.stdout.splitlines(), strict=True):
+        growth, primal, gap = map(float, line.split())
+        assert growth <= limit
+        assert gap <= tol * primal
+        assert abs(primal - inside.primal) <= gap + inside.gap

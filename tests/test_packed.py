@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -88,6 +91,28 @@ def test_a_packing_that_was_stopped_goes_on(tmp_path, sparse, monkeypatch):
     same(files.open_packed(folder, verify=True), *sparse)
     with pytest.raises(FileError, match="packed already"):
         files.pack(source, folder)
+
+
+def test_a_packing_that_was_killed_goes_on(tmp_path, sparse):
+    """At any write: here in the middle of a piece, some arrays longer than what is noted."""
+    source, folder = write(tmp_path / "train.svm", *sparse), tmp_path / "packed"
+    script = """
+import os, signal, sys
+from adasdca.files import packing
+packing.PIECE, sync, count = 20_000, os.fsync, iter(range(15))
+def kill(descriptor):
+    sync(descriptor)
+    if next(count, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+os.fsync = kill
+packing.pack(*sys.argv[1:])
+"""
+    command = [sys.executable, "-c", script, str(source), str(folder)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    noted = json.loads((folder / "progress.json").read_text())
+    assert any((folder / name).stat().st_size > size for name, size in noted["sizes"].items())
+    same(files.pack(source, folder), *sparse)
+    same(files.open_packed(folder, verify=True), *sparse)
 
 
 def test_another_source_is_not_mixed_in(tmp_path, sparse, monkeypatch):

@@ -146,8 +146,8 @@ def solve(
     checkpoint : str or path, optional
         A file to which the state of the solve is written now and then, whole or not at all. If it
         is there when a solve of the same problem with the same options begins, that one goes on
-        from it. Rows in memory end in the bits of a solve that was not disturbed. The file is
-        removed when the solve is done.
+        from it. Rows in memory end in the bits of a solve that was not disturbed; with any other
+        backend it is the last certified point. The file is removed when the solve is done.
     checkpoint_every : float, default 60.0
         Seconds between two of them, at least; they are written between epochs.
 

@@ -1,4 +1,4 @@
-"""What a term of rows may do beyond the contract, a protocol each."""
+"""What a term of rows, or a backend, may do beyond the contract, a protocol each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives
+from adasdca.backends.base import Derivatives, RowVector
 
 Array = NDArray[np.float64]
 
@@ -206,3 +206,15 @@ class ExactTerm(Protocol):
 
     def settle(self) -> Derivatives:
         """Go to the line's end; the duals go where the equations of the step say."""
+
+
+#: Is told a primal point, and the dual one if it has been made.
+Watcher = Callable[[Array, float, RowVector | None], None]
+
+
+class Watched(Protocol):
+    """A backend that tells the points in the middle of a phase."""
+
+    @property
+    def watcher(self) -> Watcher | None:
+        """Who is told; None at the beginning."""

@@ -11,10 +11,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
+from adasdca.backends.abilities import Watcher
 from adasdca.backends.base import FOREVER, without_rows
 from adasdca.backends.part import PartFacts
 from adasdca.backends.parts_term import PartsTerm
@@ -66,8 +65,7 @@ class PartsFacts:
 class PartsBackend:
     """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at."""
 
-    #: Called with intermediate points, each as a function since gathering the duals takes a while.
-    watcher: Callable[[Callable[[], dict[str, Any]]], None] | None = None
+    watcher: Watcher | None = None
 
     def __init__(self, problem: Problem, team: Team) -> None:
         self._begin(problem, Parts(team), 0)
@@ -94,15 +92,10 @@ class PartsBackend:
         self.point = duals, w, b
         self.multiplier = b
 
-    def saved(self) -> dict[str, Any]:
-        """Return the point as arrays; the duals only where they can be gathered."""
-        duals, w, b = self.point
-        return _point(w, b, None if duals is None else self.gather(duals))
-
     def passed(self, w: Array, b: float, duals: Handle | None) -> None:
         """Pass an intermediate point on to the watcher."""
         if self.watcher is not None and self.space == 0:
-            self.watcher(lambda: _point(w, b, None if duals is None else self.gather(duals)))
+            self.watcher(w, b, duals)
 
     def restrict(self, features: NDArray[np.intp]) -> PartsBackend:
         part = PartsBackend.__new__(PartsBackend)
@@ -255,7 +248,3 @@ class PartsBackend:
         plain = length == 0 and self.problem.regularizer.is_quadratic
         watch = self.passed if plain else None
         return PartsTerm(self.parts, self.space, self.facts.n, watch, length, centre, point, reach)
-
-
-def _point(w: Array, b: float, beta: Array | None) -> dict[str, Any]:
-    return {"w": w, "b": b, "beta": beta if beta is not None and len(beta) else None}

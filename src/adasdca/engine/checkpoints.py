@@ -13,7 +13,6 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,9 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.schedules import PickSchedule
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Backend
+from adasdca.backends.abilities import Watched, able
+from adasdca.backends.base import FOREVER, Backend, RowVector
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.parts import PartsBackend
 from adasdca.backends.saving import restore, saved
 from adasdca.duality.certificate import Certificate
 from adasdca.engine.loop import Loop
@@ -35,7 +34,9 @@ from adasdca.problem.problem import Problem
 from adasdca.solution import Record
 from adasdca.storage import FileError, check_writable, read_arrays, replacing
 
-FORMAT = 1
+Array = NDArray[np.float64]
+
+FORMAT = 2
 #: Entries at either end of a mapped array that stand for all.
 ENDS = 1 << 16
 #: Of the loop and of the stop rule, what changes.
@@ -113,23 +114,18 @@ class Checkpoint:
                 "checkpoint is not possible with a method of one's own, which may remember what "
                 "cannot be saved; leave checkpoint out."
             )
-        if not isinstance(rows, (LocalBackend, PartsBackend)):
-            raise ValueError(
-                f"checkpoint is not possible with a backend of type {type(rows).__name__}; leave "
-                "it out."
-            )
-        if isinstance(rows, PartsBackend):
-            rows.watcher = self.keep_point
+        if able(rows, Watched) is not None:
+            rows.watcher = self.keep_point  # type: ignore[attr-defined]
         state = self._state
         if state is None:
             return
         if "point" in state:
-            point = state["point"]
-            if point["beta"] is not None and len(point["beta"]) == rows.facts.n:
+            point, duals = state["point"], None
+            if len(point["beta"]) == rows.facts.n:  # they were gathered
                 rows.restart(point["beta"], point["b"])
-            assert isinstance(rows, PartsBackend)
-            start = rows.point[0] if point["beta"] is not None else None
-            rows.place(start, point["w"], point["b"])
+                seen = rows.survey(frozenset(), FOREVER)
+                duals = None if seen is None else seen.beta
+            rows.place(duals, point["w"], point["b"])
             return
         assert isinstance(rows, LocalBackend)
         restore(rows, state["rows"])
@@ -155,10 +151,10 @@ class Checkpoint:
         loop = self._loop
         assert loop is not None
         rows = loop._backend
-        if isinstance(rows, PartsBackend):
-            self._write({"point": rows.saved()})
+        if not isinstance(rows, LocalBackend):
+            seen = loop._survey
+            self._write_point(seen.coef, seen.intercept, seen.certified)
             return
-        assert isinstance(rows, LocalBackend)
         best, multiplier, epoch = loop._best
         same = best is loop._survey
         self._write(
@@ -175,10 +171,15 @@ class Checkpoint:
             }
         )
 
-    def keep_point(self, point: Callable[[], dict[str, Any]]) -> None:
+    def keep_point(self, w: Array, b: float, duals: RowVector | None) -> None:
         """Write a point in the middle of a phase, whose rows are elsewhere."""
         if time.perf_counter() - self._last >= self._every:
-            self._write({"point": point()})
+            self._write_point(w, b, duals)
+
+    def _write_point(self, w: Array, b: float, duals: RowVector | None) -> None:
+        assert self._loop is not None
+        beta = np.empty(0) if duals is None else self._loop._backend.gather(duals)
+        self._write({"point": {"w": w, "b": b, "beta": beta}})
 
     def _write(self, state: dict[str, Any]) -> None:
         assert self._loop is not None

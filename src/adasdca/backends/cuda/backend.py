@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
+from adasdca.backends.abilities import Watcher
 from adasdca.backends.base import Facts, ScaleError, to_host, without_rows
 from adasdca.backends.cuda.certificate import Certifier
 from adasdca.backends.cuda.epochs import DeviceEpochs
@@ -41,6 +42,8 @@ class DeviceBackend:
 
     Of the rows of the problem only the shape is asked for.
     """
+
+    watcher: Watcher | None = None
 
     def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
         self.problem, self.products, self.passes = problem, products, passes
@@ -234,7 +237,10 @@ class DeviceBackend:
         )
 
     def certify(self, w: Array, b: float, duals: Any) -> Certificate:
-        return self._certify(w, b, self._scores(w), duals)[0]
+        found, certified = self._certify(w, b, self._scores(w), duals)
+        if self.watcher is not None:
+            self.watcher(w, b, certified)
+        return found
 
     def _certify(self, w: Array, b: float, scores: Any, duals: Any) -> tuple[Certificate, Any]:
         """Return the best certificate of a dual point near the one given, and that point."""
