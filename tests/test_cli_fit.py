@@ -136,7 +136,8 @@ def test_the_loss_makes_it_regression(options, loss, folder, tmp_path, capsys):
     model = models.load(path)
     assert model.loss == loss
     assert model.classes is None
-    assert result["training"].keys() == {"r2", "mse"}
+    of_quantile = {"d2", "below"} if isinstance(loss, adasdca.Quantile) else set()
+    assert result["training"].keys() == {"r2", "mse"} | of_quantile
     X, y = diabetes()
     assert result["training"]["mse"] == pytest.approx(np.mean((model.predict(X) - y) ** 2))
 
@@ -379,6 +380,12 @@ def test_a_wrong_reading_is_named(tmp_path, capsys, name, options, message):
     assert message in done.stderr
 
 
+def test_a_second_name_is_told_where_the_model_goes(folder, capsys):
+    done = call(capsys, "fit", folder / "iris.csv", "iris.model")
+    assert done.returncode == 2
+    assert "(iris.model); the file for the model is named with --model." in done.stderr
+
+
 def test_a_regression_worse_than_the_mean_says_so(tmp_path, capsys):
     X = np.random.default_rng(0).normal(size=(60, 3))
     write(tmp_path / "far.svm", X, 100 + X[:, 0])
@@ -387,6 +394,12 @@ def test_a_regression_worse_than_the_mean_says_so(tmp_path, capsys):
     assert "R2 is below 0: the mean of the targets would predict" in done.stderr
     assert "leave --no-intercept out" in done.stderr
     assert "below 0" not in call(capsys, "fit", *arguments).stderr
+    # A quantile is not compared with the mean.
+    arguments = [tmp_path / "far.svm", "--loss", "quantile", "--quantile", "0.99"]
+    told = call(capsys, "fit", *arguments, "--cv", "3")
+    assert "of the targets are at most what is predicted" in told.stderr
+    assert "D2 of the quantile loss" in told.stdout
+    assert "R2" not in told.stderr + told.stdout
 
 
 def test_cross_validation_and_a_search(folder, tmp_path, capsys):

@@ -64,6 +64,10 @@ def test_cross_validation_and_the_best_c(folder, tmp_path, capsys, monkeypatch):
     assert done.stdout.startswith("Cross Validation Accuracy = 9")
     done = call(capsys, "train", "-C", "-s", "0", folder / "cancer")
     assert done.stdout.startswith("Best C = ")
+    for option, words in (("-v", "Cross Validation Mean squared error = "), ("-C", "CV MSE = ")):
+        value = ["3"] if option == "-v" else []
+        done = call(capsys, "train", "-s", "11", option, *value, folder / "diabetes")
+        assert float(done.stdout.partition(words)[2]) > 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -80,7 +84,8 @@ def test_cross_validation_and_the_best_c(folder, tmp_path, capsys, monkeypatch):
         (["-c", "much"], "not a finite number"),
         (["-R"], "wants -B 1"),
         (["-v", "1"], "choose 2 or more"),
-        (["-w7", "2"], "'7' is none of the classes 0, 1"),
+        (["-w7", "2"], "for -w7: '7' is none of the classes 0, 1"),
+        (["-w1", "-2"], "for -w1: -2 is not allowed"),
         (["-B", "0"], "a constant feature of 0 is none"),
     ],
 )
@@ -97,7 +102,7 @@ def test_options_come_first(folder, capsys):
     assert "options come before the names of files" in done.stderr
 
 
-@pytest.mark.parametrize(("word", "message"), [("-h", "none of LIBLINEAR's"), ("-c", "is missing")])
+@pytest.mark.parametrize(("word", "message"), [("-x", "none of LIBLINEAR's"), ("-c", "is missing")])
 def test_the_last_word_is_an_option(word, message, capsys):
     done = call(capsys, "train", word)
     assert done.returncode == 2

@@ -284,6 +284,7 @@ def test_examples_of_the_help_work(tmp_path, capsys, monkeypatch):
     (tmp_path / "train.svm").write_text("+1 1:0.5 3:2\n-1 2:1.5\n")
     for command, example in EXAMPLES.items():
         shown = call(capsys, command.__name__, "--help")
+        assert call(capsys, command.__name__, "-h") == shown
         assert shown.returncode == 0
         assert shown.stdout.rstrip().endswith(f"Example:\n    {example}")
         if command is reproduce:  # minutes; tested beside it

@@ -10,10 +10,13 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import QuantileRegressor
+from sklearn.metrics import d2_pinball_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import adasdca
+import adasdca.sklearn
 from adasdca import (
     AdaSDCAClassifier,
     AdaSDCAClassifierCV,
@@ -49,6 +52,61 @@ def test_a_loss_without_a_domain_is_told_what_it_lacks():
         class Own(adasdca.losses.PiecewiseQuadratic):
             name = "endless"
             kind = "classification"
+
+
+def frame_of_text():
+    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "town": ["Bern", None, "Ulm", "Ulm"]})
+    return frame.assign(plan=pd.Categorical(["a", "b", "a", "b"]))
+
+
+@pytest.mark.parametrize(
+    ("frame", "names"),
+    [
+        (frame_of_text(), "columns 'town', 'plan' of X"),
+        (frame_of_text().drop(columns="plan"), "column 'town' of X"),
+        (pl.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "job": list("abab")}), "column 'job' of X"),
+    ],
+)
+@pytest.mark.parametrize("model", [AdaSDCAClassifier(), adasdca.sklearn.LogisticRegression()])
+def test_columns_of_text_are_named(model, frame, names):
+    y = [0, 1, 0, 1]
+    with pytest.raises(ValueError, match=f"text in the {names}; .*OneHotEncoder"):
+        model.fit(frame, y)
+
+
+def test_text_is_named_in_later_rows_and_in_targets():
+    frame = frame_of_text()
+    model = AdaSDCAClassifier().fit(np.eye(4)[:, :3], [0, 1, 0, 1])
+    for use in (model.predict, lambda X: model.report(X, [0, 1, 0, 1])):
+        with (
+            pytest.warns(UserWarning, match="without feature names"),
+            pytest.raises(ValueError, match="text in the columns 'town', 'plan'"),
+        ):
+            use(frame)
+    with pytest.raises(ValueError, match=r"y holds text such as 'stay'.*take a classifier"):
+        AdaSDCARegressor().fit(frame[["age"]], ["stay", "go", "go", "stay"])
+
+
+def test_a_search_for_a_quantile_is_judged_by_its_loss():
+    X, y = diabetes()
+    options = {"loss": "quantile", "quantile": 0.9, "Cs": [1e-4, 1.0], "cv": 3, "random_state": 0}
+    found = AdaSDCARegressorCV(**options).fit(X, y)
+    asked = make_scorer(d2_pinball_score, alpha=0.9)
+    same = AdaSDCARegressorCV(**options, scoring=asked).fit(X, y)
+    np.testing.assert_array_equal(found.scores_, same.scores_)
+    assert found.C_ == same.C_
+    drawn = adasdca.PathDisplay.from_estimator(found)
+    assert drawn.score_name == "D² of the quantile loss"
+    page = AdaSDCARegressor(loss="quantile", quantile=0.9).fit(X, y).report(X, y)
+    assert "for the quantile 0.9; D² of the quantile loss" in page
+    assert "R²" not in page
+
+
+def test_the_order_of_the_arguments_of_certify_is_told():
+    X, y = cancer()
+    model = AdaSDCAClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"AdaSDCAClassifier comes first: certify\(model, X, y\)"):
+        adasdca.certify(X, y, model)
 
 
 def test_no_penalty_at_all_is_refused_with_the_remedy():
@@ -125,6 +183,10 @@ def test_pictures_and_short_words(solved):
 def test_numbers_are_for_people():
     whole = adasdca.Certificate(1.0, 0.0, 1.0, 1.0)
     assert "(100 %)" in str(whole)
+    wide = adasdca.Certificate(4000.0, 40.0, 3960.0, 12345.6)
+    assert "within 3960 (99 %) of the best, and its coefficients within 12300 of" in str(wide)
+    with pytest.warns(ConvergenceWarning, match="At most 100 % of the objective can still be"):
+        AdaSDCAClassifier(loss="hinge", max_time=0.0).fit(*cancer())
     with pytest.raises(ValueError, match=r"one class only: 1\.0\."):
         AdaSDCAClassifier().fit(np.eye(3), np.ones(3))
 

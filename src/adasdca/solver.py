@@ -85,8 +85,8 @@ def solve(
     X : (n, d) array or sparse matrix
         C-ordered arrays and CSR matrices of float32 or float64 are used without a copy; everything
         else is converted, with a copy.
-        Nothing may change them before the end: indices that another thread writes out of range are
-        read as they are then.
+        They must not change before the solve ends: an index that another thread makes larger than
+        the matrix is read out of range.
     y : (n,) array
         Labels −1 and +1 for classification losses, real targets for regression losses.
     loss : str or Loss
@@ -117,9 +117,9 @@ def solve(
     tol : float, default 1e-4
         Stop when gap ≤ tol·primal. With 0, go on to the limits of double precision.
     max_epochs : int, default 1000
-        Most epochs.
+        Largest number of epochs.
     max_time : float, optional
-        Most seconds.
+        Time limit in seconds.
     random_state : None, int, RandomState or Generator
         Seed. The same seed on the same kind of machine gives the same bits, whatever `n_threads`.
     warm_start : Solution, State or array, optional
@@ -133,29 +133,29 @@ def solve(
     pack : bool or "auto"
         Whether to copy sparse rows into records for faster updates; ``"auto"`` does so if they fit.
     backend : "cuda" or callable, optional
-        Where the rows live. By default they stay in the memory of this process; `n_threads` and
-        `pack` are for that one alone. ``"cuda"`` copies them to a CUDA device, unless X is an array
+        Where the rows are. By default they stay in the memory of this process; `n_threads` and
+        `pack` apply to that case only. ``"cuda"`` copies them to a CUDA device, unless X is an array
         or CSR matrix of CuPy, or another array that is on the device and speaks DLPack: `coef` and
         `dual_coef` are then arrays of the same library there. A callable makes a `Backend` of the
         checked problem.
     memory_limit : int or str, optional
-        Bytes, or a text such as ``"2 GB"``, that the solve may take beside what is there when it
-        begins. X stays on the disk then, and is read in blocks: an array of ``numpy.load(path,
+        Memory that the solve may take in addition to what the process uses when it begins: bytes,
+        or a text such as ``"2 GB"``. X stays on the disk then, and is read in blocks: an array of ``numpy.load(path,
         mmap_mode="r")``, a CSR matrix of such arrays, or the rows of a packed file
         (`adasdca.files.open_packed`). Only second-order steps are taken.
     checkpoint : str or path, optional
-        A file to which the state of the solve is written now and then, whole or not at all. If it
-        is there when a solve of the same problem with the same options begins, that one goes on
-        from it. Rows in memory end in the bits of a solve that was not disturbed; with any other
-        backend it is the last certified point. The file is removed when the solve is done.
+        A file to which the state of the solve is written now and then, whole or not at all. A later
+        solve of the same problem with the same options continues from it. With rows in memory the
+        result is then bit for bit that of an uninterrupted solve; any other backend continues from
+        its last certified point. The file is removed at the end.
     checkpoint_every : float, default 60.0
-        Seconds between two of them, at least; they are written between epochs.
+        Least number of seconds between two checkpoints; they are written between epochs.
 
     Returns
     -------
     Solution
-        The last certified point. Ctrl-C, `max_time` and the callback end a solve early but lose
-        nothing; before the first certificate Ctrl-C raises KeyboardInterrupt.
+        The best certified point. A solve that Ctrl-C, `max_time` or the callback ends early returns
+        it, too; before the first certificate Ctrl-C raises KeyboardInterrupt.
 
     References
     ----------

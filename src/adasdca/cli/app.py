@@ -20,7 +20,7 @@ from adasdca.cli.output import complain, silence
 from adasdca.cli.pack import pack
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
-from adasdca.cli.refusals import name_value, point_to_train, refusal, refused, told
+from adasdca.cli.refusals import name_value, point_to_model, point_to_train, refusal, refused, told
 from adasdca.cli.reproduce import reproduce
 from adasdca.duality.certificate import CertificateError
 from adasdca.errors import InputError
@@ -62,6 +62,9 @@ class Commands(typer.core.TyperGroup):
             if type(error).__name__ == "NoSuchOption":
                 point_to_train(error)
                 raise
+            if type(error).__name__ == "UsageError":
+                point_to_model(error)
+                raise
             where = plugins.place_in(error)
             if where is None:
                 raise
@@ -75,6 +78,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     epilog=CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -96,7 +96,7 @@ def train(
     classes = None if regression else np.unique(y)
     with blame("DATA"):
         models.check_liblinear(loss, classes)
-    weights = class_weights(command.weights, y)
+    weights = class_weights(command.weights, y, lambda name: f"-w{name}")
     if weights is not None and classes is not None and len(classes) > 2:
         note(
             "With more than two classes a weight counts here in the problems of all classes; "
@@ -105,18 +105,19 @@ def train(
     validation = None
     if not writes:
         grid = GRID if command.find_c else [command.C]
-        validation = search.Search(min(command.folds or FOLDS, len(y)), grid)
+        scoring = "neg_mean_squared_error" if regression else None
+        validation = search.Search(min(command.folds or FOLDS, len(y)), grid, scoring=scoring)
     with stoppable():
         with Progress(command.tol) as progress:
             done = run(source.table.X, y, recipe, weights, progress.follow("train"), validation)
         if command.find_c:
             best = done.estimator
-            score = search.score_name(best)
-            emit(f"Best C = {best.C_:g}  CV {score} = {_percent(best.best_score_, regression)}")
+            name = "MSE" if regression else "accuracy"
+            emit(f"Best C = {best.C_:g}  CV {name} = {_score(best.best_score_, regression)}")
             return
         if validation is not None:
-            name = "R2" if regression else "Accuracy"
-            score = _percent(float(done.estimator.scores_.mean()), regression)
+            name = "Mean squared error" if regression else "Accuracy"
+            score = _score(float(done.estimator.scores_.mean()), regression)
             emit(f"Cross Validation {name} = {score}")
             return
         kept = keep(models.liblinear_bytes(done.model), path)
@@ -131,8 +132,8 @@ def train(
             raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
 
 
-def _percent(score: float, regression: bool) -> str:
-    return f"{score:.6g}" if regression else f"{100 * score:.6g}%"
+def _score(score: float, regression: bool) -> str:
+    return f"{-score:.6g}" if regression else f"{100 * score:.6g}%"
 
 
 def parse(arguments: list[str]) -> Command:

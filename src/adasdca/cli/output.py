@@ -22,6 +22,7 @@ import rich.progress
 import rich.table
 import typer
 
+from adasdca.duality.certificate import in_figures
 from adasdca.models._model import FIGURES
 from adasdca.storage import write_whole
 
@@ -132,9 +133,10 @@ def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list
             for key in ("primal", "gap", "relative_gap", "radius")
         )
         dual = -math.inf if c["dual"] is None else c["dual"]
+        within = "unbounded" if math.isinf(radius) else in_figures(radius, 2)
         lines.append(
             f"{name}objective {primal:.8g}; no model has less than {dual:.8g}: "
-            f"gap {gap:.2g} (relative {relative:.2g}), radius {radius:.2g}"
+            f"gap {in_figures(gap, 2)} (relative {relative:.2g}), radius {within}"
         )
     if len(certificates) > most:
         lines.append(f"and {len(certificates) - most} classes with smaller gaps")

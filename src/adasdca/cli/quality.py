@@ -7,17 +7,25 @@ from typing import Any
 import numpy as np
 
 from adasdca.cli.output import finite
+from adasdca.duality.certificate import in_figures
 from adasdca.models import Model
+from adasdca.problem.losses import Quantile
 
 
 def quality(model: Model, predictions: Any, y: Any) -> dict[str, Any]:
-    """Return accuracy and counts, or R2 and the mean squared error."""
+    """Return accuracy and counts, or R2 and the mean squared error; of a quantile its D2, too."""
     if model.classes is None:
-        from sklearn.metrics import mean_squared_error, r2_score  # slow to import
+        # Slow to import.
+        from sklearn.metrics import d2_pinball_score, mean_squared_error, r2_score
 
-        several = len(y) > 1  # R2 is not defined for one row
+        several = len(y) > 1  # neither R2 nor D2 is defined for one row
         r2 = float(r2_score(y, predictions)) if several else np.nan
-        return {"r2": finite(r2), "mse": finite(mean_squared_error(y, predictions))}
+        found = {"r2": finite(r2), "mse": finite(mean_squared_error(y, predictions))}
+        if isinstance(model.loss, Quantile):
+            level = model.loss.quantile
+            d2 = float(d2_pinball_score(y, predictions, alpha=level)) if several else np.nan
+            found |= {"d2": finite(d2), "below": float(np.mean(y <= predictions))}
+        return found
     right = int(np.count_nonzero(predictions == y))
     return {"accuracy": right / len(y), "right": right, "rows": len(y)}
 
@@ -27,8 +35,12 @@ def in_words(result: dict[str, Any]) -> str:
     if "accuracy" in result:
         percent = 100 * result["accuracy"]
         return f"accuracy {percent:.4g} % ({result['right']} of {result['rows']})"
+    if "d2" in result:
+        d2 = "undefined" if result["d2"] is None else f"{result['d2']:.4g}"
+        share = f"{100 * result['below']:.4g} %"
+        return f"D2 of the quantile loss {d2}, {share} of the targets are at most what is predicted"
     r2 = "undefined" if result["r2"] is None else f"{result['r2']:.4g}"
-    error = "infinite" if result["mse"] is None else f"{result['mse']:.4g}"
+    error = "infinite" if result["mse"] is None else in_figures(result["mse"], 4)
     return f"R2 {r2}, mean squared error {error}"
 
 
@@ -41,7 +53,7 @@ def squared_correlation(predictions: Any, y: Any) -> float:
 
 def remarks(result: dict[str, Any], intercept: bool) -> list[str]:
     """Say what a number means that a reader may take for a success."""
-    if result.get("r2") is None or result["r2"] >= 0:
+    if result.get("r2") is None or result["r2"] >= 0 or "d2" in result:
         return []
     words = "R2 is below 0: the mean of the targets would predict these rows better."
     if not intercept:

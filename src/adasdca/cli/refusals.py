@@ -106,6 +106,13 @@ def point_to_train(error: Any) -> None:
         error.message = f"{error.message}; LIBLINEAR's options are those of `adasdca train`."
 
 
+def point_to_model(error: Any) -> None:
+    """Say how `fit` is told of the model's file, if it was given a second name."""
+    of_fit = error.ctx is not None and error.ctx.info_name == "fit"
+    if of_fit and "unexpected extra argument" in error.message:
+        error.message = f"{error.message}; the file for the model is named with --model."
+
+
 def name_value(error: typer.BadParameter) -> None:
     """Put the value into an error of typer's, which in its newer versions says the rule only."""
     details = getattr(error.__cause__, "errors", None)

@@ -24,6 +24,7 @@ class Search:
     folds: int
     Cs: list[float] | None = None
     l1_ratios: list[float] | None = None
+    scoring: str | None = None
 
 
 def chosen_search(
@@ -61,7 +62,9 @@ def numbers(text: str | None, option: str, low: float, high: float) -> list[floa
 
 def score_name(estimator: Any) -> str:
     """Name the score that is compared."""
-    return "accuracy" if hasattr(estimator, "classes_") else "R2"
+    from adasdca.estimators._cv import own_score  # slow to import
+
+    return own_score(estimator).replace("²", "2")
 
 
 def scores_in_words(estimator: Any) -> str:

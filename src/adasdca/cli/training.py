@@ -109,6 +109,7 @@ class Recipe:
             "Cs": [C] if search.Cs is None else search.Cs,
             "l1_ratios": search.l1_ratios or [self.l1_ratio],
             "cv": folds,
+            "scoring": search.scoring,
         }
         return (AdaSDCARegressorCV if regression else AdaSDCAClassifierCV)(**options)
 
@@ -125,8 +126,13 @@ class Fit:
     estimator: Any
 
 
-def class_weights(given: list[str], y: NDArray[Any]) -> dict[Any, float] | None:
-    """Return the weights CLASS=W by class, 1 where none is given; None for none at all."""
+def class_weights(
+    given: list[str], y: NDArray[Any], option: Callable[[str], str] = lambda name: "--weight"
+) -> dict[Any, float] | None:
+    """Return the weights CLASS=W by class, 1 where none is given; None for none at all.
+
+    `option` says how a weight is asked for, by the name of the class.
+    """
     if not given:
         return None
     weights: dict[Any, float] = dict.fromkeys(np.unique(y).tolist(), 1.0)
@@ -138,11 +144,11 @@ def class_weights(given: list[str], y: NDArray[Any]) -> dict[Any, float] | None:
         except ValueError:
             weight = np.nan
         if not name or np.isnan(weight):
-            raise refusal(f"{text!r} is not of the form CLASS=W, W a number.", "--weight")
+            raise refusal(f"{text!r} is not of the form CLASS=W, W a number.", option(name))
         label = names.get(name, names.get(_as_number(name)))
         if label is None:
-            raise refusal(f"{name!r} is none of the classes {', '.join(names)}.", "--weight")
-        above_0("--weight", weight)
+            raise refusal(f"{name!r} is none of the classes {', '.join(names)}.", option(name))
+        above_0(option(name), weight)
         weights[label] = weight
     return weights
 

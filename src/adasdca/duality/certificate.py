@@ -67,6 +67,12 @@ def in_percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
+def in_figures(x: float, figures: int = 3) -> str:
+    """Say a number to a few figures, as people write it: 3960 and not 3.96e+03."""
+    text = f"{x:.{figures}g}"
+    return f"{float(text):.0f}" if "e+" in text and abs(x) < 1e7 else text
+
+
 @dataclass(frozen=True)
 class Certificate:
     """A proof of how far a point can be from the optimum.
@@ -129,9 +135,10 @@ class Certificate:
         coefficients = "of the best; without an L2 term nothing bounds its coefficients."
         if math.isfinite(self.radius):
             coefficients = (
-                f"of the best, and its coefficients within {self.radius:.3g} of the best ones."
+                f"of the best, and its coefficients within {in_figures(self.radius)} of the best "
+                "ones."
             )
-        return f"{known} This one is within {self.gap:.3g}{percent} {coefficients}"
+        return f"{known} This one is within {in_figures(self.gap)}{percent} {coefficients}"
 
 
 class Certified:

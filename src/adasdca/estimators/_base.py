@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from adasdca.duality.error_bounds import Region
 from adasdca.errors import InputError
 from adasdca.estimators._device import products_with, rows_to_solve
-from adasdca.estimators._input import FLOATS, CheckedInput
+from adasdca.estimators._input import FLOATS, CheckedInput, naming_text
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._registered import packed, unpack
 from adasdca.estimators._solves import bounded, solve_all
@@ -348,9 +348,10 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
                 "reads it; pass X.get() or X.cpu()."
             )
         check_is_fitted(self)
-        shape = validate_data(
-            self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
-        ).shape
+        with naming_text(X):
+            shape = validate_data(
+                self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
+            ).shape
         y = np.asarray(y)
         page = report(
             self, X, y, shape=shape, feature_names=feature_names, title=title, command=command

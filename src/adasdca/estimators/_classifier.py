@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 
 class AdaSDCAClassifier(LinearScores, LinearModel):
-    """Linear classifier, solved to a certified accuracy by adaptive dual coordinate ascent.
+    """Linear classifier, solved to a certified accuracy.
 
     Minimises, for labels ±1,
 
@@ -82,22 +82,23 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         Stop when the duality gap is at most tol times the objective. With 0, go on to the limits of
         double precision.
     max_iter : int, default=1000
-        Most epochs (multinomial: Newton steps).
+        Largest number of epochs (of a multinomial model: of Newton steps).
     max_time : float, default=None
-        Most seconds of a fit.
+        Time limit of a fit in seconds.
     warm_start : bool, default=False
         Whether fit begins at the solution of the last fit. Rows may have been appended since.
     random_state : int, RandomState or None, default=None
         Seed of the order of the rows. The solution depends on it only within `tol`.
     n_jobs : int, default=None
-        Classes solved at the same time, in threads that share X. Large ones
-        use more threads by themselves, as many as OMP_NUM_THREADS, joblib and threadpoolctl allow.
+        Classes solved at the same time, in threads that share X. A solve of
+        many rows uses several threads in any case, as many as OMP_NUM_THREADS, joblib and
+        threadpoolctl allow.
     callback : callable, default=None
         Called with a `Record` after each survey; returning True stops the fit.
     verbose : int, default=0
         1: a line a survey through the logger ``adasdca``; 2: progress bars (needs rich).
     gamma : float, default=1.0
-        Length over which ``"smoothed_hinge"`` rounds the corner.
+        Width of the parabola by which ``"smoothed_hinge"`` replaces the corner of the hinge.
     device : {"cuda"} or None, default=None
         ``"cuda"``: the solves of fit are made on a CUDA device, to which X is copied once, unless
         it is there. Predictions are made where their rows are.

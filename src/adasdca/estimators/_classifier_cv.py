@@ -20,9 +20,9 @@ from adasdca.solution import Record
 class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
     """Linear classifier with C, and l1_ratio, chosen by cross-validation.
 
-    Each fold walks from small to large C, each solve from a forecast by the last ones; then
-    all rows are fitted with the C and l1_ratio of the best mean score. Among equal scores the
-    smallest C, the strongest regularisation, wins. The objective is that of `AdaSDCAClassifier`.
+    In each fold C goes from small to large, and each solve starts from a prediction made from the
+    solutions before it. Then all rows are fitted with the C and l1_ratio of the best mean score;
+    of equal scores the smallest C, which is the strongest regularisation, is taken. The objective is that of `AdaSDCAClassifier`.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
     tol : float, default=1e-4
         Stop when the duality gap is at most tol times the objective.
     max_iter : int, default=1000
-        Most epochs of a solve.
+        Largest number of epochs of a solve.
     max_time : float, default=None
-        Most seconds for the solves of one fit; a fold has a fit for each C.
+        Time limit in seconds for the solves of one fit; a fold has a fit for each C.
     random_state : int, RandomState or None, default=None
         Seed of the order of the rows.
     n_jobs : int, default=None
-        Folds walked at the same time, in threads.
+        Folds that are worked on at the same time, in threads.
     callback : callable, default=None
         Called with a `Record` after each survey of the final fit; returning True stops it.
     verbose : int, default=0

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import _fit_context, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import d2_pinball_score, get_scorer, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -29,6 +29,7 @@ from adasdca.methods import get_method
 from adasdca.paths import check_grid
 from adasdca.predictor import POWERS, Forecast, Track
 from adasdca.problem.device_rows import to_numpy
+from adasdca.problem.losses import Quantile
 
 Array = NDArray[np.float64]
 S = TypeVar("S", bound="Search")
@@ -375,9 +376,23 @@ def determination(y: Any, found: Any, weight: Array | None) -> float:
     return float(1.0 - share.mean())
 
 
+def own_score(estimator: Any) -> str:
+    """Name the score that is taken where none is asked for.
+
+    R² asks for means: it would choose the model of a quantile that is nearest to the mean.
+    """
+    if is_classifier(estimator):
+        return "accuracy"
+    return "D² of the quantile loss" if isinstance(estimator._loss(), Quantile) else "R²"
+
+
 def _score(scoring: Any, model: Any, X: Any, y: Any, weight: Any) -> float:
     """Score a model, with the sample weights if there are any and the score takes them."""
     if scoring is None:
+        loss = model._loss()
+        if isinstance(loss, Quantile):
+            found = to_numpy(model.predict(X))
+            return float(d2_pinball_score(y, found, sample_weight=weight, alpha=loss.quantile))
         judge = accuracy if is_classifier(model) else determination
         if len(y) > 1:  # scikit-learn has something to say about one row
             return judge(y, to_numpy(model.predict(X)), weight)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from adasdca.estimators._cv import own_score
 from adasdca.paths import Path
 from adasdca.plotting import draw_coefficients, drawing, finish_path, series
 from adasdca.solution import History
@@ -233,11 +234,10 @@ class PathDisplay:
         )
         if kind == "scores":
             display.scores = estimator.scores_[:, ratio]
-            default = "accuracy" if hasattr(estimator, "classes_") else "R²"
             given = estimator.scoring
-            display.score_name = (
-                default if given is None else given if isinstance(given, str) else None
-            )
+            if given is None:
+                given = own_score(estimator)
+            display.score_name = given if isinstance(given, str) else None
         else:
             display.coefs = estimator.coefs_paths_[:, ratio, :, 0].mean(axis=0)
         return display.plot(ax, **kwargs)

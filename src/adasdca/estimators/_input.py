@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from adasdca.engine.interruption import interruption
+from adasdca.errors import InputError
 from adasdca.estimators._device import checked_on_device, device_rows, products_with, stand_in
 from adasdca.problem.data import refuse_masked
 from adasdca.problem.device_rows import from_device, is_on_device, to_numpy
@@ -38,6 +41,43 @@ def _are_plain(X: Any, y: Any) -> bool:
     return y.dtype.kind in "iuf" and bool(np.isfinite(y).all())
 
 
+def _text_columns(X: Any) -> list[str]:
+    """Return the names of the columns of a data frame that hold text."""
+    found = []
+    for name in getattr(X, "columns", ()):
+        values = np.asarray(X[name])
+        text = values.dtype.kind in "US"
+        if values.dtype.kind == "O":
+            text = any(isinstance(value, str) for value in values)
+        if text:
+            found.append(str(name))
+    return found
+
+
+@contextmanager
+def naming_text(X: Any, y: Any = None) -> Iterator[None]:
+    """Say of text among numbers in which columns it is, or that the targets hold it."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        names = _text_columns(X)
+        if names:
+            shown = ", ".join(map(repr, names[:5])) + ", …" * (len(names) > 5)
+            raise InputError(
+                f"text in the column{'s' * (len(names) > 1)} {shown} of X; encode it as numbers "
+                "first, e.g. with sklearn.preprocessing.OneHotEncoder, or leave it out."
+            ).about("X") from error
+        text = [value for value in np.ravel(np.asarray(y, dtype=object)) if isinstance(value, str)]
+        if text:
+            raise InputError(
+                f"y holds text such as {text[0]!r}, but regression needs numbers; for labels take "
+                "a classifier."
+            ).about("y") from error
+        raise
+
+
 class CheckedInput:
     """Checks of what `fit` and `predict` are given, and the scores of rows."""
 
@@ -57,7 +97,7 @@ class CheckedInput:
             return X, y
         refuse_masked(X, "X")
         refuse_masked(y, "y")
-        with interruption() as around, around.opened():
+        with naming_text(X, y), interruption() as around, around.opened():
             found = validate_data(
                 self,
                 X,
@@ -92,9 +132,10 @@ class CheckedInput:
         if known and np.isfinite(X.data if sp.issparse(X) else X).all():
             return RowProducts(X)
         refuse_masked(X, "X")
-        rows = validate_data(
-            self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
-        )
+        with naming_text(X):
+            rows = validate_data(
+                self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
+            )
         return RowProducts(rows if sp.issparse(rows) else np.asarray(rows))
 
     def _scored(self, X: Any) -> Array:

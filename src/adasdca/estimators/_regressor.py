@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from adasdca.estimators._base import LinearModel, LossNames
 from adasdca.estimators._device import adopt_kind, read_at_once, told_in_kind
 from adasdca.estimators._guard import guarded
+from adasdca.estimators._input import naming_text
 from adasdca.estimators._progress import with_callbacks
 from adasdca.methods import Method
 from adasdca.problem.device_rows import to_numpy
@@ -26,7 +27,7 @@ Array = NDArray[np.float64]
 
 
 class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, LinearModel):
-    """Linear regression, solved to a certified accuracy by adaptive dual coordinate ascent.
+    """Linear regression, solved to a certified accuracy.
 
     Minimises
 
@@ -64,16 +65,17 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         Stop when the duality gap is at most tol times the objective. With 0, go on to the limits of
         double precision.
     max_iter : int, default=1000
-        Most epochs.
+        Largest number of epochs.
     max_time : float, default=None
-        Most seconds of a fit.
+        Time limit of a fit in seconds.
     warm_start : bool, default=False
         Whether fit begins at the solution of the last fit. Rows may have been appended since.
     random_state : int, RandomState or None, default=None
         Seed of the order of the rows. The solution depends on it only within `tol`.
     n_jobs : int, default=None
-        Targets solved at the same time, in threads that share X. Large ones
-        use more threads by themselves, as many as OMP_NUM_THREADS, joblib and threadpoolctl allow.
+        Targets solved at the same time, in threads that share X. A solve of
+        many rows uses several threads in any case, as many as OMP_NUM_THREADS, joblib and
+        threadpoolctl allow.
     callback : callable, default=None
         Called with a `Record` after each survey; returning True stops the fit.
     verbose : int, default=0
@@ -212,7 +214,8 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         """
         began, given = time.perf_counter(), X
         X, y = self._checked(X, y, not read_at_once(self), multi_output=True, y_numeric=True)
-        columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
+        with naming_text(None, y):
+            columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
         weight = self._weights(sample_weight, X)
         self._fit_targets(X, y, list(columns), names, weight, began)

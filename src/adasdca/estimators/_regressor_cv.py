@@ -17,9 +17,9 @@ from adasdca.solution import Record
 class AdaSDCARegressorCV(Search, AdaSDCARegressor):
     """Linear regression with C, and l1_ratio, chosen by cross-validation.
 
-    Each fold walks from small to large C, each solve from a forecast by the last ones; then
-    all rows are fitted with the C and l1_ratio of the best mean score. Among equal scores the
-    smallest C, the strongest regularisation, wins. The objective is that of `AdaSDCARegressor`.
+    In each fold C goes from small to large, and each solve starts from a prediction made from the
+    solutions before it. Then all rows are fitted with the C and l1_ratio of the best mean score;
+    of equal scores the smallest C, which is the strongest regularisation, is taken. The objective is that of `AdaSDCARegressor`.
 
     Parameters
     ----------
@@ -30,7 +30,8 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
     cv : int, cross-validation generator or iterable, default=None
         The folds; None: 5 folds.
     scoring : str or callable, default=None
-        The score; None: R². Sample weights are passed on to scores that take them.
+        The score; None: R², and for quantiles D² of their loss (scikit-learn's d2_pinball_score).
+        Sample weights are passed on to scores that take them.
     loss : str or Loss, default="squared"
         The loss, as in `AdaSDCARegressor`.
     positive, bounds, penalty_factors, fit_intercept, intercept_scaling, method
@@ -38,13 +39,13 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
     tol : float, default=1e-4
         Stop when the duality gap is at most tol times the objective.
     max_iter : int, default=1000
-        Most epochs of a solve.
+        Largest number of epochs of a solve.
     max_time : float, default=None
-        Most seconds for the solves of one fit; a fold has a fit for each C.
+        Time limit in seconds for the solves of one fit; a fold has a fit for each C.
     random_state : int, RandomState or None, default=None
         Seed of the order of the rows.
     n_jobs : int, default=None
-        Folds walked at the same time, in threads.
+        Folds that are worked on at the same time, in threads.
     callback : callable, default=None
         Called with a `Record` after each survey of the final fit; returning True stops it.
     verbose : int, default=0

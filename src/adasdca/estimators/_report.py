@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.calibration import calibration_curve
+from sklearn.metrics import d2_pinball_score
 
 from adasdca import plotting
-from adasdca.duality.certificate import Certificate
+from adasdca.duality.certificate import Certificate, in_figures
+from adasdca.problem.losses import Quantile
 from adasdca.solution import History
 
 #: Coefficients in the table of a class or target.
@@ -108,7 +110,7 @@ def _each(model: Any, name: str) -> list[Any]:
 
 
 def _number(x: float) -> str:
-    return "unbounded" if math.isinf(x) else f"{x:.3g}"
+    return "unbounded" if math.isinf(x) else in_figures(x)
 
 
 def _head(model: Any, title: str, n: int, d: int, y: Any) -> str:
@@ -239,6 +241,14 @@ def _quality(model: Any, X: Any, y: Any) -> str:
             f"R² {score:.4g} on these rows; mean absolute error {np.abs(residual).mean():.4g}, "
             f"root mean squared error {np.sqrt(np.mean(residual**2)):.4g}."
         )
+        loss = model._loss()
+        if isinstance(loss, Quantile):
+            d2 = d2_pinball_score(y, predictions, alpha=loss.quantile)
+            words = (
+                f"{100 * np.mean(residual <= 0):.4g} % of the targets are at most what is "
+                f"predicted, for the quantile {loss.quantile:g}; D² of the quantile loss {d2:.4g} "
+                "on these rows."
+            )
         return f"<h2>Residuals</h2><p>{words}</p>{_svg(figure)}"
     right = int(np.count_nonzero(predictions == np.asarray(y)))
     words = f"Accuracy {100 * score:.4g} % on these rows ({right:,} of {len(predictions):,})."

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from adasdca.duality.certificate import relative_gap
+from adasdca.duality.certificate import in_figures, in_percent, relative_gap
 from adasdca.solution import History, Status, stalled_at
 
 #: How a fit ended that is not what was asked for.
@@ -52,13 +52,15 @@ def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_
     ended = (
         f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.2g}, asked {tol:.2g}."
     )
-    meaning = f"The objective is at most {gap:.2g} (relative) above its minimum"
+    meaning = "How far the objective is above its minimum is not known"
+    if math.isfinite(gap):
+        meaning = f"At most {in_percent(gap)} of the objective can still be gained"
     if math.isinf(solution.radius):
         meaning += "; nothing bounds how far the coefficients are from the exact ones."
     else:
         meaning += (
-            f", and the exact coefficients are within {solution.radius:.2g} of these, whose length "
-            f"is {np.linalg.norm(solution.coef):.2g}."
+            f", and the exact coefficients are within {in_figures(solution.radius, 2)} of these, "
+            f"whose length is {in_figures(float(np.linalg.norm(solution.coef)), 2)}."
         )
     words = [ended, meaning]
     if solution.status is Status.STALLED:

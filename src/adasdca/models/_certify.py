@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from adasdca.certification import certify as certify_point
 from adasdca.duality.certificate import Certificate
+from adasdca.errors import InputError
 from adasdca.models._model import Model, ModelError, UnknownLoss
 from adasdca.models._objectives import Objective, UnknownObjectiveError, objective_of
 from adasdca.multinomial.certificate import certify_multinomial
@@ -150,6 +151,9 @@ def certify(*args: Any, **options: Any) -> Any:
     if "estimator" in options:
         args = (options.pop("estimator"), *args)
     if not args or not hasattr(args[0], "predict"):
+        if len(args) == 3 and hasattr(args[2], "predict"):
+            name = type(args[2]).__name__
+            raise InputError(f"the {name} comes first: certify(model, X, y).").about("coef")
         return certify_point(*args, **options)
     found = certify_model(*args, **{"epochs": EPOCHS, **options})
     return found[0] if len(found) == 1 else found

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from adasdca.estimators._input import naming_text
 from adasdca.estimators._labels import check_mass
 from adasdca.estimators._verdict import reached, verdict
 from adasdca.models._certify import split_classes
@@ -83,16 +84,17 @@ class CertifiedFit:
 
     def _read(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         """Return rows, targets and weights, checked."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            order="C",
-            **options,
-        )
+        with naming_text(X, y):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                accept_large_sparse=True,
+                dtype=[np.float64, np.float32],
+                order="C",
+                **options,
+            )
         self._single = X.dtype == np.float32 and self._keeps_single
         if sample_weight is None:
             return X, y, None
