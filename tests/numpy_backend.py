@@ -26,7 +26,7 @@ class TwoParts:
         self.problem, self.loss, self.mu = problem, problem.loss, problem.mu
         self.f = np.ones(X.shape[1]) if problem.penalty_factors is None else problem.penalty_factors
         self.facts = RowFacts(DenseRows(X))
-        self.facts.ascends = False
+        self.facts.ascends = self.facts.central = False
         self.multiplier, self.b = 0.0, 0.0
         self.w, self.beta = np.zeros(X.shape[1]), self.scatter(np.zeros(len(c)))
 

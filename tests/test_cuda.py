@@ -3,6 +3,7 @@
 The same on a device is in test_cuda_device.py.
 """
 
+import math
 import pickle
 import re
 import sys
@@ -18,6 +19,10 @@ from sklearn.datasets import load_iris
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCAClassifierCV, estimators
 from adasdca.ascent.plans import Permutations, ThinnedDraws
+from adasdca.auto.costs import Costs
+from adasdca.auto.rates import Rates, use
+from adasdca.auto.schedule import POLICY
+from adasdca.auto.second_order import SecondOrder
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, epochs, term
@@ -385,8 +390,10 @@ def wide_problem(loss, intercept, seed=0):
 
 @pytest.fixture
 def small_batches(monkeypatch):
-    """Mini-batches are taken though they are small."""
+    """Mini-batches are taken though they are small, and cost next to nothing."""
     monkeypatch.setattr(epochs, "LEAST", 2)
+    with use(replace(Rates(), batch=1.0)):
+        yield
 
 
 KINKED = [name for name, loss in LOSSES.items() if loss().smoothness == 0]
@@ -436,6 +443,22 @@ def test_solves_with_mini_batches(small_batches, loss):
     assert other.converged
     assert other.n_updates > 0
     assert abs(local.primal - other.primal) <= local.gap + other.gap
+
+
+@pytest.mark.parametrize("elsewhere", [host_backend, streamed_backend])
+def test_where_there_is_no_central_path_rounds_are_priced(elsewhere):
+    """A path would be the cheaper way, if there were one."""
+    problem = wide_problem("hinge", True)
+
+    def prices(backend):
+        assert (backend.interior() is None) != backend.facts.central
+        costs = Costs(backend.facts, problem.loss)
+        survey = backend.survey(frozenset({"adaptive"}), FOREVER)
+        price = SecondOrder(problem, costs, 1, 1e-5, POLICY).cost(survey, 1.0, 1.0)
+        return price, costs.path_step()
+
+    (here, path), (there, none) = prices(LocalBackend(problem)), prices(elsewhere(problem))
+    assert path < here < there < none == math.inf
 
 
 def test_mini_batches_are_for_kinks_and_ridges_only(monkeypatch):

@@ -196,6 +196,8 @@ class Costs:
 
     def path_step(self, ridge: bool = True) -> float:
         """Price a step along the central path, of all rows; inf where there is none."""
+        if not self.facts.central:
+            return math.inf
         n = self.facts.n
         prices = self.equations(1.0, n, n, ridge)
         prices.pop("iterations", None)

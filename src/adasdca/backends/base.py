@@ -282,6 +282,10 @@ class Facts(Protocol):
         """Rows that coordinate ascent takes steps on at a time."""
 
     @property
+    def central(self) -> bool:
+        """Whether there may be a central path: whether `interior` returns rows."""
+
+    @property
     def distance(self) -> Distance:
         """What it costs that rows are elsewhere."""
 

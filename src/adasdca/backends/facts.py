@@ -31,11 +31,13 @@ class RowFacts:
         Whether coordinate ascent is possible.
     batch : int
         Rows that it takes steps on at a time.
+    central : bool
+        Whether there may be a central path.
     distance : Distance
         What it costs that rows are elsewhere.
     """
 
-    ascends, batch, distance = True, 1, HERE
+    ascends, batch, central, distance = True, 1, True, HERE
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows

@@ -38,7 +38,7 @@ class PartsFacts:
 
     parts: list[PartFacts]
     backend: PartsBackend
-    ascends, batch = False, 1
+    ascends, batch, central = False, 1, False
 
     def __post_init__(self) -> None:
         first, self.distance = self.parts[0], self.backend.parts.team.distance

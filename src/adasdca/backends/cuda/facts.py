@@ -23,6 +23,7 @@ class DeviceFacts:
     counts: NDArray[np.float64]  #: (d,), the number of entries of every column.
     ascends: bool = False
     batch: int = 1  #: Rows of a mini-batch.
+    central: bool = False
     distance: Distance = HERE
 
     @property

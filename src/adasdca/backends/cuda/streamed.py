@@ -42,7 +42,7 @@ class StreamedRows:
         if isinstance(rows, CsrRows):
             self.sizes = xp.asarray(np.diff(rows.start).astype(np.float64))
         facts = RowFacts(rows)
-        facts.ascends = False
+        facts.ascends = facts.central = False
         self.facts: Facts = facts
         # A part adds at most a number for each of its rows, and then the parts are added.
         self.chain = self.chain_of = min(n, height) + -(-n // height) + 4096
