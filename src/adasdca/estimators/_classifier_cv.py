@@ -22,7 +22,8 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
 
     In each fold C goes from small to large, and each solve starts from a prediction made from the
     solutions before it. Then all rows are fitted with the C and l1_ratio of the best mean score;
-    of equal scores the smallest C, which is the strongest regularisation, is taken. The objective is that of `AdaSDCAClassifier`.
+    of equal scores the smallest C, which is the strongest regularisation, is taken. The objective
+    is that of `AdaSDCAClassifier`.
 
     Parameters
     ----------
