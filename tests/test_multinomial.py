@@ -17,7 +17,7 @@ import adasdca.problem.products
 from adasdca import Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
 from adasdca.multinomial.intercept import solve_laplacian
-from adasdca.multinomial.margins import Multinomial
+from adasdca.multinomial.margins import ROUNDOFF, Multinomial
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
 from adasdca.multinomial.rows import LocalRows
@@ -239,6 +239,22 @@ def test_sums_in_twice_the_digits(dtype, form):
     np.testing.assert_allclose(sums, exact.sum(axis=1).astype(float), rtol=1e-15, atol=0.0)
     assert (abs(lost) <= np.spacing(abs(combined))).all()
     assert (abs(lost_of_sums) <= np.spacing(abs(sums))).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("n", [1, 64])
+def test_scores_are_within_the_bound_of_their_rounding(form, n):
+    """Every addition after the first loses what it adds."""
+    d, k = 200, 3
+    X = np.full((n, d), 0.999 * ROUNDOFF)
+    X[:, 0] = 1.0
+    rows = LocalRows(check_rows(form(X)), k)
+    rows.centre_at(np.zeros(d))
+    truth = sum(map(Fraction, X[0].tolist()))
+    bound = ROUNDOFF * rows.depth * rows.reach(np.ones(d))
+    off = [abs(float(Fraction(score) - truth)) for score in rows.scores(np.ones((k, d)))[0]]
+    assert (off <= bound).all()
+    assert max(off) > 0.1 * bound.min()
 
 
 def test_blocks_of_other_shapes_are_refused():

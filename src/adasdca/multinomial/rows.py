@@ -125,7 +125,8 @@ class LocalRows(RowProducts):
         super().__init__(data.matrix)
         self._data, self._n_classes = data, n_classes
         n, d = self.shape
-        self.depth: Any = 0.5 * d  # the core runs two chains
+        # BLAS runs one chain for a score, as long as the row where this is short.
+        self.depth: Any = float(d)
         self.chain = float(n)
         self._by_core = isinstance(data, CsrRows)
         self._link = max(64, math.isqrt(n))
