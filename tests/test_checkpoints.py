@@ -11,8 +11,10 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
+from adasdca.auto.costs import Costs
 from adasdca.engine import checkpoints
 from adasdca.files import FileError
+from adasdca.newton.equations import Gradients
 from host_rows import host_backend
 from numpy_backend import TwoParts
 from parted import three_parts
@@ -75,6 +77,33 @@ def test_the_bits_of_an_undisturbed_run(tmp_path, monkeypatch, method, loss, int
     assert resumed.n_updates == calm.n_updates
     # It is removed once the solve is done, and kept where another one can go on.
     assert path.exists() == (calm.status is adasdca.Status.EPOCH_LIMIT)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+def test_iterations_that_were_cut_go_on_in_the_same_bits(tmp_path, monkeypatch, wide, intercept):
+    """Of a squared loss, in unknowns of the rows and in those of the features."""
+    whole = Gradients.run
+
+    def few(self, accuracy, deadline, most, *rest):
+        return whole(self, accuracy, deadline, 5, *rest)
+
+    monkeypatch.setattr(Gradients, "run", few)
+    monkeypatch.setattr(Costs, "equations", lambda *_: {"iterations": 1.0})
+    monkeypatch.setattr("adasdca.auto.policy.Policy.small", 0)
+    X, y = problem(60, 200) if wide else problem(200, 60)
+    y = y + X @ np.ones(X.shape[1])
+    options = {"loss": "squared", "lam": 1e-6 if wide else 1e-3, "tol": 1e-9}
+    options |= {"random_state": 3, "fit_intercept": intercept}
+    calm = adasdca.solve(X, y, **options)
+    phases = [phase for phase in calm.phases if phase.name == "Newton"]
+    assert sum(phase.rounds for phase in phases) > 2
+    for at in range(2, len(calm.history) + 1):
+        path = tmp_path / f"checkpoint {at}"
+        cut(path, at, X, y, **options)
+        resumed = adasdca.solve(X, y, checkpoint=path, **options)
+        assert np.array_equal(resumed.coef, calm.coef)
+        assert resumed.certificate == calm.certificate
 
 
 def test_a_process_that_is_killed(tmp_path):

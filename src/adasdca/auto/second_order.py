@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
+from adasdca.auto.jump import CLOSE, Jump, Start, equations_at
 from adasdca.auto.policy import Policy
 from adasdca.backends.abilities import EquationIterator, able
-from adasdca.backends.base import Backend, Facts, Gram, RowTerm, to_host
+from adasdca.backends.base import Backend, Facts, Gram
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
-from adasdca.newton.equations import ConjugateGradients, Equations, solve_formed
+from adasdca.newton.equations import solve_formed
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
@@ -33,35 +34,6 @@ Array = NDArray[np.float64]
 
 #: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
 LEFT = 0.5
-#: What the one step of a squared loss leaves, whose duals come with it.
-CLOSE = 0.9
-
-
-@dataclass
-class Jump:
-    """The one step of a squared loss by iterations that may go on.
-
-    Attributes
-    ----------
-    iterations, term, equations : ConjugateGradients, RowTerm, Equations
-        Of the step.
-    w, b : (d,) array, float
-        Where it begins.
-    gap, left : float
-        The gap there, and where it was cut.
-    """
-
-    iterations: ConjugateGradients
-    term: RowTerm
-    equations: Equations
-    w: Array
-    b: float
-    gap: float
-    left: float = math.inf
-
-    def is_ahead(self, survey: Survey) -> bool:
-        """Whether epochs since then have gained less than it had."""
-        return survey.gap * self.gap >= self.left**2
 
 
 @dataclass(frozen=True)
@@ -114,6 +86,7 @@ class SecondOrder:
         #: That of a squared loss, once it is known.
         self._matrix: list[Gram] | None = [] if self.quadratic else None
         self._cut: Jump | None = None  # the one step of a squared loss, where it was cut
+        self._so_far: tuple[Any, ...] | None = None  # by which another one goes on with it
         self._path: CentralPath | None = None
         #: How far it was gone, and the steps that are expected from there.
         self._gone: tuple[float, Any, int] | None = None
@@ -174,6 +147,7 @@ class SecondOrder:
                 self._cut.left = found.gap
             if found is not None and found.gap > 0.9 * survey.gap:
                 backend.restart(survey.beta, multiplier)
+        self._so_far = None if self._cut is None else self._cut.gone
 
     def _run(
         self,
@@ -273,35 +247,33 @@ class SecondOrder:
         if self._jumped:
             return False
         problem, jump, step = self.problem, self._cut, None
+        if jump is None and self._so_far is not None:  # a checkpoint has brought it
+            jump = Jump.again(backend, self._so_far)
         if jump is None or not jump.is_ahead(survey):
             self._cut = jump = None
             term = backend.term()
+            start = Start(survey.beta, survey.coef, survey.intercept, survey.primal, survey.gap)
             prices = self.costs.equations(1.0, self.costs.facts.n)
             if min(prices, key=prices.__getitem__) == "features":
                 self._jumped = True
-                term.go(survey.coef, survey.intercept)
+                term.go(start.w, start.b)
                 for rough in (True, False):
                     formed = term.gram(problem.fit_intercept, deadline, combined=True, rough=rough)
                     if formed is None:
                         return False
                     assert formed.combined is not None
-                    equations = self._equations(formed.combined, term.balance, survey)
+                    equations = equations_at(problem, start, formed.combined, term.balance)
                     step = solve_formed(formed, equations, deadline, CLOSE * tol)
                     if step is not None:
                         break
                 if step is None:
                     return False
-                backend.place(None, survey.coef + step[0], survey.intercept + step[1])
+                backend.place(None, start.w + step[0], start.b + step[1])
                 self.exhausted = False
                 return True
             if able(term, EquationIterator) is not None:
                 return False
-            found = term.place(survey.coef, survey.intercept)
-            equations = self._equations(problem.mu * found.u, found.balance, survey)
-            solve.iterations.start, solve.iterations.share = survey.beta, CLOSE * tol
-            jump = Jump(
-                solve.iterations, term, equations, survey.coef, survey.intercept, survey.gap
-            )
+            jump = Jump.begin(problem, term, start, CLOSE * tol)
         solve.iterations = jump.iterations
         step = solve(jump.term, jump.equations, deadline)
         cut = solve.iterated and not solve.iterations.done
@@ -309,17 +281,9 @@ class SecondOrder:
         if step is None:
             return False
         duals = solve.iterations.duals if solve.iterated else None
-        backend.place(duals, jump.w + step[0], jump.b + step[1])
+        backend.place(duals, jump.start.w + step[0], jump.start.b + step[1])
         self.exhausted = False
         return True
-
-    def _equations(self, combined: Array, balance: float, survey: Survey) -> Equations:
-        """Return those of a squared loss at the point of a survey, where Σ c_iβ_i x_i is given."""
-        problem = self.problem
-        stiff, value = problem.mu * problem.regularizer.curvature, survey.primal * problem.total
-        balance = balance if problem.fit_intercept else 0.0
-        right = to_host(combined) - stiff * survey.coef
-        return Equations(stiff, right, balance, problem.fit_intercept, value=value)
 
     def _newton(
         self,

@@ -49,6 +49,8 @@ LOOKS = 3
 PATIENCE = 1 / 3
 #: The share of what may be left of z that its rounding may take.
 EPS, HIDDEN = float(np.finfo(np.float64).eps), 0.1
+#: Kinds of what iterations change.
+NUMBERS = (int, float, np.ndarray)
 #: Their most iterations; a step that is cut short still leads down.
 MOST_ITERATIONS = 2000
 #: The share that they leave where a matrix near the one that is meant preconditions them, and their
@@ -373,6 +375,21 @@ class Going:
     gain: float
     step: Callable[[Any], tuple[Any, float]]
     duals: Callable[[Any], Any] | None = None
+    smooth: Smoothed | None = None
+
+    @property
+    def numbers(self) -> tuple[dict[str, Any], ...]:
+        """What iterations have changed: all that another one of these equations has to take."""
+        return tuple(
+            {name: value for name, value in vars(part).items() if isinstance(value, NUMBERS)}
+            for part in (self.gradients, self.smooth)
+            if part is not None
+        )
+
+    @numbers.setter
+    def numbers(self, numbers: tuple[dict[str, Any], ...]) -> None:
+        for part, values in zip((self.gradients, self.smooth), numbers, strict=False):
+            vars(part).update(values)
 
 
 @dataclass
@@ -440,12 +457,8 @@ class ConjugateGradients:
         meant preconditions them better than the diagonal.
         """
         going = self._going if factor is None and self.before(equations) else None
-        fewer = self.start is not None and term.curved < len(equations.right)
-        rows: RowIterations | None = able(term, RowIterations) if fewer else None
-        if going is None and factor is None and rows is not None:
-            going = self._by_rows(rows, equations)
         if going is None:
-            found = self._by_features(term, equations, deadline, most, factor)
+            found = self._begin(term, equations, deadline, most, factor)
             if not isinstance(found, Going):
                 return found
             going = found
@@ -458,6 +471,34 @@ class ConjugateGradients:
         self.duals = None if going.duals is None else going.duals(x)
         dv, db = going.step(x)
         return (to_host(dv) if isinstance(equations.right, np.ndarray) else dv), db
+
+    @property
+    def numbers(self) -> tuple[dict[str, Any], ...]:
+        """The numbers by which the iterations of the last solve go on."""
+        return () if self._going is None else self._going.numbers
+
+    def resume(
+        self, term: RowTerm, equations: Equations, numbers: tuple[dict[str, Any], ...]
+    ) -> None:
+        """Go on from the numbers of others, which were cut short at the same equations."""
+        going = self._begin(term, equations, math.inf, MOST_ITERATIONS, None)
+        assert isinstance(going, Going)
+        going.numbers = numbers
+        self._going, self.done = going, False
+
+    def _begin(
+        self,
+        term: RowTerm,
+        equations: Equations,
+        deadline: float,
+        most: int,
+        factor: Solve | None,
+    ) -> Going | Step | None:
+        """Begin in unknowns of the rows where these are fewer, or in those of the features."""
+        fewer = self.start is not None and term.curved < len(equations.right)
+        rows: RowIterations | None = able(term, RowIterations) if fewer else None
+        going = self._by_rows(rows, equations) if factor is None and rows is not None else None
+        return going or self._by_features(term, equations, deadline, most, factor)
 
     def _by_rows(self, term: RowIterations, equations: Equations) -> Going | None:
         """Begin in unknowns of the rows; with an intercept on the plane √hᵀ z = t.
@@ -500,7 +541,7 @@ class ConjugateGradients:
         def duals(_: Array) -> Array:
             return system.duals(z + smooth.x)
 
-        return Going(equations, gradients, TIGHTEST, enough, 0.0, step, duals)
+        return Going(equations, gradients, TIGHTEST, enough, 0.0, step, duals, smooth)
 
     def _by_features(
         self,
