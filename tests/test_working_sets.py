@@ -15,6 +15,7 @@ from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import Ending, minimise
 from adasdca.newton.working_set import _choose
+from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from second_order import FOREVER, KINKED, solver
 
@@ -178,3 +179,32 @@ def test_times_beside_many_groups(loss, ratio):
     y = 10 * rng.normal(size=groups)[group] + rng.normal(size=n) + 1000
     problem = {"loss": loss, "lam": 1e-2, "l1_ratio": ratio, "fit_intercept": True}
     assert solve(X, y, **problem, tol=1e-7, random_state=0).converged
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "logistic"])
+def test_coefficients_whose_bounds_leave_out_0(loss):
+    """They rest elsewhere and are part of every score: sets without them were endless."""
+    rng = np.random.default_rng(5)
+    n, d = 150, 600
+    X = sp.random(n, d, 0.05, "csr", random_state=rng)
+    y = np.where(X @ rng.normal(size=d) > 0, 1.0, -1.0)
+    low, high = np.where(np.arange(d) % 3, -1.0, 0.2), np.where(np.arange(d) % 3, 1.0, 0.3)
+    problem = {"loss": loss, "lam": 1e-3, "l1_ratio": 0.5, "fit_intercept": True}
+    sol = solve(X, y, **problem, bounds=(low, high), tol=1e-8)
+    assert sol.converged
+    fixed = solve(X, y, **problem, bounds=(np.full(d, 0.3), np.full(d, 0.3)), tol=1e-8)
+    assert fixed.converged
+    scores = X @ np.full(d, 0.3) + fixed.intercept
+    slope = LOSSES[loss]().slope(scores, y)
+    if loss != "hinge":  # the intercept alone is free
+        assert abs(slope.mean()) < 1e-4
+
+
+def test_sets_take_in_what_does_not_rest_at_0():
+    X, y = cases.make_data("squared", n=50, d=200)
+    bounds = (np.where(np.arange(200) % 4, -1.0, 0.5), np.ones(200))
+    g = Problem.checked(X, y, loss="squared", lam=1.0, bounds=bounds).regularizer
+    rest = g.primal(np.zeros(200))
+    chosen = _choose(g, rest, np.zeros(200), rest, (X**2).sum(axis=0), 10)
+    assert set(np.flatnonzero(rest)) <= set(chosen)
+    assert len(chosen) < 100

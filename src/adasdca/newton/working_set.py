@@ -78,12 +78,14 @@ def solve_on_features(
     u = backend.term().place(w, b).u
     squares = backend.column_squares()
     size, idle = FIRST, 0
+    features = np.empty(0, dtype=np.intp)
     patience = Patience(budget)
     hard, own_paths = path is not None and (hard or path.begun), path is None
     while True:
-        before = best.certificate.gap
+        before, again = best.certificate.gap, False
         if not hard:
-            features = _choose(regularizer, w, u, rest, squares, size)
+            last, features = features, _choose(regularizer, w, u, rest, squares, size)
+            again = np.array_equal(features, last)
             part = backend.restrict(features)
             part.place(duals, w[features], b)
             seen = part.survey(frozenset(), FOREVER)
@@ -116,7 +118,9 @@ def solve_on_features(
             return best, Ending.TIME
         if best.certificate.gap <= 2.0 * best.certificate.rounding:
             return best, Ending.EXHAUSTED
-        idle = idle + 1 if ending is Ending.EXHAUSTED and best.certificate.gap > 0.5 * before else 0
+        # The same set again has the same outcome.
+        vain = ending is Ending.EXHAUSTED or again
+        idle = idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
         if idle >= 2:
             if path is None:
                 return best, Ending.EXHAUSTED
@@ -129,11 +133,13 @@ def _choose(
 ) -> NDArray[np.intp]:
     """Return the features that have moved, those that the duals move, and some that they move next.
 
+    With all that do not rest at 0, since scores without them would be others.
+
     Feature j stays at rest while u_j is in ∂g_j(rest), and moves of the duals by δ move u_j by
     |x_j||δ| at most: what u_j has left, over |x_j|, is how far the duals may move. It is below 0
     where they move it already.
     """
-    moved = w != rest
+    moved = (w != rest) | (rest != 0)
     low = regularizer.nearest_slope(rest, np.full_like(u, -np.inf))
     high = regularizer.nearest_slope(rest, np.full_like(u, np.inf))
     room = np.full_like(u, np.inf)
