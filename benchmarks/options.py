@@ -2,9 +2,10 @@
 
 On every data set with every loss, the epochs (n updates each) that permutations and AdaSDCA+ with
 options I, III and their mixture take to a relative gap of 1e-6, λ = 1/n, for some m: medians over
-the seeds. Counts do not depend on the machine or its load. The last column is option I once more,
-with other seeds: how far apart two columns are that differ by chance alone. The end of the table
-says where an option needs more epochs than option I, and what each m costs beside the best one.
+the seeds. Counts do not depend on the machine or its load. For quadratic losses the options are the
+same, and only m is tried. The last column is option I once more, with other seeds: how far apart
+two columns are that differ by chance alone. The end of the table says where an option needs more
+epochs than option I, and what each m costs beside the best one.
 
 The weights of the mixture, a half each, were chosen on every other data set by name; lines about
 it are given for these and for the rest.
@@ -24,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-import adasdca
 from adasdca.datasets._folders import read_npz
 from adasdca.methods import AdaSDCAPlus, SDCAPerm
 from adasdca.problem.losses import LOSSES
+from adasdca_reproduce.machine import commit
 from benchmarks import output
 from benchmarks.counts import TOLERANCE, count
 from benchmarks.problems import files
@@ -61,8 +62,14 @@ def problems(folder: Path, names: list[str] | None) -> Iterator[tuple[str, Path,
             classes = len(np.unique(file["y"])) <= MOST_CLASSES
         kind = "classification" if classes else "regression"
         for loss, cls in LOSSES.items():
-            if cls.kind == kind and not cls().is_quadratic:
+            if cls.kind == kind or cls().is_quadratic:
                 yield name, paths[name], loss
+
+
+def labels(loss: str) -> list[str]:
+    """Return the methods that differ for a loss."""
+    quadratic = LOSSES[loss]().is_quadratic
+    return [label for label in METHODS if not (quadratic and "III" in label)]
 
 
 def measure(
@@ -74,10 +81,10 @@ def measure(
     counts = {
         label: known[label]
         if known and label in known
-        else count(X, y, loss, method, cap, seeds, first=seeds if label == AGAIN else 0)
-        for label, method in METHODS.items()
+        else count(X, y, loss, METHODS[label], cap, seeds, first=seeds if label == AGAIN else 0)
+        for label in labels(loss)
     }
-    return {"data": name, "loss": loss, "counts": counts}
+    return {"data": name, "loss": loss, "commit": commit(), "counts": counts}
 
 
 def compared(cases: list[dict[str, Any]], cap: int, label: str, other: str) -> str:
@@ -103,26 +110,32 @@ def show(result: dict[str, Any]) -> str:
         return f">{cap}" if value is None else f"{value:g}"
 
     rows = [
-        [c["data"], c["loss"], *(number(c["counts"][label]) for label in METHODS)] for c in cases
+        [c["data"], c["loss"]]
+        + [number(c["counts"][label]) if label in c["counts"] else "" for label in METHODS]
+        for c in cases
     ]
+    commits = sorted({c["commit"][:10] for c in cases if c["commit"]})
     lines = [
-        f"epochs to a relative gap of {result['tolerance']:g}, medians of {result['seeds']} seeds",
+        f"epochs to a relative gap of {result['tolerance']:g}, medians of {result['seeds']} seeds; "
+        f"commit {', '.join(commits) or 'unknown'}",
         output.table(["data", "loss", *METHODS], rows, left=(0, 1)),
     ]
-    lines += [compared(cases, cap, f"III {m}", f"I {m}") for m in MS]
+    lines += [compared(cases, cap, f"I {m}", f"I {MS[0]}") for m in MS[1:]]
     lines.append("by chance alone: " + compared(cases, cap, AGAIN, "I 2"))
-    names = sorted({c["data"] for c in cases})
+    apart = [c for c in cases if f"{MIXTURE} {MIXTURE_MS[0]}" in c["counts"]]
+    lines += [compared(apart, cap, f"III {m}", f"I {m}") for m in MS]
+    lines.append("the same, by chance alone: " + compared(apart, cap, AGAIN, "I 2"))
+    names = sorted({c["data"] for c in apart})
     for words, part in (("chosen on", names[1::2]), ("not chosen on", names[::2])):
-        some = [c for c in cases if c["data"] in part]
+        some = [c for c in apart if c["data"] in part]
         for label, other in ((f"{MIXTURE} {m}", f"I {m}") for m in MIXTURE_MS):
             lines.append(f"data sets that the mixture was {words}: "
                          + compared(some, cap, label, other))  # fmt: skip
         lines.append(f"the same, by chance alone: {compared(some, cap, AGAIN, 'I 2')}")
     full = [{k: cap if v is None else v for k, v in c["counts"].items()} for c in cases]
     for option in OPTIONS:
-        ratios = {
-            m: [f[f"{option} {m}"] / min(f[f"{option} {k}"] for k in MS) for f in full] for m in MS
-        }
+        found = [[f[f"{option} {m}"] for m in MS] for f in full if f"{option} {MS[0]}" in f]
+        ratios = {m: [row[k] / min(row) for row in found] for k, m in enumerate(MS)}
         words = [
             f"m = {m}: {statistics.median(r):.2f}, {statistics.geometric_mean(r):.3f}, {max(r):.2f}"
             for m, r in ratios.items()
@@ -131,8 +144,7 @@ def show(result: dict[str, Any]) -> str:
             f"option {option}, epochs over those of the best m (median, geometric mean, worst): "
             + "; ".join(words)
         )
-    found = (line if "\n" in line else textwrap.fill(line, 110) for line in lines)
-    return "\n".join(found)
+    return "\n".join(line if "\n" in line else textwrap.fill(line, 110) for line in lines)
 
 
 def main() -> None:
@@ -151,12 +163,11 @@ def main() -> None:
     todo = [
         (name, file, loss)
         for name, file, loss in problems(args.folder, args.data)
-        if not known.get((name, loss), {}).keys() >= METHODS.keys()
+        if not known.get((name, loss), {}).keys() >= set(labels(loss))
         and (not args.loss or loss in args.loss)
     ]
     counts = [known.get((name, loss)) for name, _, loss in todo]
     result = {
-        "version": adasdca.__version__,
         "cap": args.cap,
         "seeds": args.seeds,
         "tolerance": TOLERANCE,
