@@ -7,6 +7,8 @@ same, and only m is tried. The last column is option I once more, with other see
 two columns are that differ by chance alone. The end of the table says where an option needs more
 epochs than option I, and what each m costs beside the best one.
 
+With `--saturation NAME LOSS` instead: what the rows hold whose residues understate their steps.
+
 The weights of the mixture, a half each, were chosen on every other data set by name; lines about
 it are given for these and for the rest.
 """
@@ -25,9 +27,13 @@ from typing import Any
 
 import numpy as np
 
+from adasdca import _core
+from adasdca.ascent.sampling import StepResidue
+from adasdca.backends.cpu import LocalBackend
 from adasdca.datasets._folders import read_npz
 from adasdca.methods import AdaSDCAPlus, SDCAPerm
 from adasdca.problem.losses import LOSSES
+from adasdca.problem.problem import Problem
 from adasdca_reproduce.machine import commit
 from benchmarks import output
 from benchmarks.counts import TOLERANCE, count
@@ -87,6 +93,30 @@ def measure(
     return {"data": name, "loss": loss, "commit": commit(), "counts": counts}
 
 
+def saturation(X: Any, y: Any, loss: str, epochs: int) -> list[tuple[float, float, float]]:
+    """Watch option I with m = 2, and return three figures at the beginning of each epoch.
+
+    The first two are of the rows whose residue is less than half of their step residue: the share
+    of what single steps can gain, and of the probability. The third is the expected gain of a step
+    with the probabilities of option III over that with those of option I.
+    """
+    problem = Problem.checked(X, y, loss=loss, lam=1 / len(y))
+    backend, rule, found = LocalBackend(problem), StepResidue(problem), []
+    backend.restart(np.zeros(len(y)), 0.0)
+    schedule = AdaSDCAPlus(option="I", m=2.0).schedule(problem, backend.facts, 0.0, 1)
+    for epoch in range(epochs):
+        survey = backend.survey(schedule.needs | {"score"})
+        one, three = survey.adaptive / survey.adaptive.sum(), rule(survey)
+        gain = (three / (survey.curvature + survey.gamma)) ** 2
+        apart = three > 2.0 * survey.adaptive
+        found.append((
+            gain[apart].sum() / gain.sum(), one[apart].sum(),
+            (three @ gain / three.sum()) / (one @ gain),
+        ))  # fmt: skip
+        backend.ascend(schedule.plan(survey, _core.subkey(0, epoch)))
+    return found
+
+
 def compared(cases: list[dict[str, Any]], cap: int, label: str, other: str) -> str:
     """Say how often a column has fewer epochs than another, by more than one, and where more."""
     apart = [
@@ -115,9 +145,11 @@ def show(result: dict[str, Any]) -> str:
         for c in cases
     ]
     commits = sorted({c["commit"][:10] for c in cases if c["commit"]})
+    title = (
+        f"epochs to a relative gap of {result['tolerance']:g}, medians of {result['seeds']} seeds"
+    )
     lines = [
-        f"epochs to a relative gap of {result['tolerance']:g}, medians of {result['seeds']} seeds; "
-        f"commit {', '.join(commits) or 'unknown'}",
+        f"{title}; commit {', '.join(commits) or 'unknown'}",
         output.table(["data", "loss", *METHODS], rows, left=(0, 1)),
     ]
     lines += [compared(cases, cap, f"I {m}", f"I {MS[0]}") for m in MS[1:]]
@@ -156,7 +188,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", help="results file; what it holds is not run again")
+    parser.add_argument(
+        "--saturation", nargs=2, metavar=("NAME", "LOSS"), help="watch option I, and no more"
+    )
     args = parser.parse_args()
+    if args.saturation:
+        name, loss = args.saturation
+        rows = saturation(*read(files(args.folder)[name]), loss, epochs=25)
+        cells = [[str(k), *(f"{x:.3g}" for x in row)] for k, row in enumerate(rows)]
+        head = ["after epochs", "share of gains", "of probability", "gain of III : I"]
+        print(output.table(head, cells))
+        return
     path = Path(args.out) if args.out else None
     done = json.loads(path.read_text())["cases"] if path and path.is_file() else []
     known = {(c["data"], c["loss"]): c["counts"] for c in done}

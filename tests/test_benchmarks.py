@@ -288,7 +288,12 @@ def test_options_are_judged_by_their_epochs():
         [None, 10.0, 10.0, None, 11.0, 13.0, 40.0, 12.0, None, 8.0],
     )
     cases = [
-        {"data": name, "loss": "hinge", "commit": "abc", "counts": dict(zip(labels, row, strict=True))}
+        {
+            "data": name,
+            "loss": "hinge",
+            "commit": "abc",
+            "counts": dict(zip(labels, row, strict=True)),
+        }
         for name, row in zip(("wide", "tall"), counts, strict=True)
     ]
     quadratic = {label: 9.0 for label in labels if "III" not in label} | {"I 10": 12.0}
@@ -310,9 +315,15 @@ def test_options_are_judged_by_their_epochs():
     worse = "in 0 of 1 cases, more by more than one in 1: tall hinge +190"
     assert f"not chosen on: I+III 10 needs fewer epochs than I 10 by more than one {worse}" in text
     # The options do not differ for the squared loss; m does.
-    assert "I 10 needs fewer epochs than I 2 by more than one in 1 of 3 cases, more by more than" in text
+    assert (
+        "I 10 needs fewer epochs than I 2 by more than one in 1 of 3 cases, more by more than"
+        in text
+    )
     assert "wide squared +3" in text
-    assert "option I, epochs over those of the best m (median, geometric mean, worst): m = 2: 1.00" in text
+    assert (
+        "option I, epochs over those of the best m (median, geometric mean, worst): m = 2: 1.00"
+        in text
+    )
     assert "worst): m = 2: 1.00, 1.000, 1.00; m = 10: 1.59" in text
     assert ">200" in text
     assert "seeds; commit abc, abd" in text

@@ -8,6 +8,7 @@ The folder, `build/note` unless given, gets the text, the tables and `note.pdf`.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import statistics
 import subprocess
@@ -17,9 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from adasdca_reproduce import words
+from adasdca_reproduce import page
 from adasdca_reproduce.figures import NAMES, THEOREMS
-from adasdca_reproduce.inside import PRECISE, TARGET
+from adasdca_reproduce.inside import PRECISE, arrival
 from adasdca_reproduce.paper import PAPER
 from adasdca_reproduce.questions import OURS
 from adasdca_reproduce.rates import rates as of_method
@@ -104,17 +105,18 @@ def stored() -> Results:
 
 def claims() -> str:
     """Return how often each claim holds, by the ways to read it."""
-    results, rows = stored(), []
-    for topic in (*PAPER, *OURS):
-        found = {label: claim.cases(results) for label, claim in topic.readings.items()}
-        counts = [f"{label}: {words.count(c)}" for label, c in found.items() if words.count(c)]
-        verdict = words.sentence([case for some in found.values() for case in some])
-        rows.append([topic.title, verdict.strip("✓✗~ "), "; ".join(counts)])
+    judged = page.judge(stored())
+    rows = []
+    for line in page.lines((*PAPER, *OURS), judged):
+        groups = (f"{common + ': ' if common else ''}{', '.join(parts)}" for common, parts in
+                  line.parts.items())  # fmt: skip
+        rows.append([line.heading, line.verdict, "; ".join(groups)])
+    rows = [[re.sub("[✓✗~] ?", "", cell) for cell in row] for row in rows]
     caption = "Claims of the paper, and below the line questions beyond it, by ways to read them."
     text = table(
         caption,
         "claims",
-        LEFT.format(55) + "l" + LEFT.format(80),
+        LEFT.format(50) + "l" + LEFT.format(88),
         ["claim", "verdict", "holds in"],
         rows,
     )
@@ -131,7 +133,7 @@ def rates() -> str:
             seen = of_method(results, problem, method)
             if seen is None or problem[1] not in losses:
                 continue
-            k = int((seen.gap > TARGET).sum()) if (seen.gap <= TARGET).any() else len(seen.gap) - 1
+            k = arrival(seen)
             told = seen.gap > PRECISE
             rows.append(
                 [

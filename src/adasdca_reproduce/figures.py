@@ -141,6 +141,8 @@ def _picture(results: Results, experiment: str, problem: Problem) -> Picture:
         # A Newton step of `auto` is no epoch of updates: it is drawn against time alone.
         by_epochs = {m: runs for m, runs in curves.items() if m != "auto"}
         panels = (Panel("", "epochs", by_epochs), Panel("", "seconds", curves))
+        if experiment == "methods":
+            panels += (Panel("", "own seconds", curves),)
     return Picture(
         f"{experiment}-{data}-{loss}",
         experiment,
@@ -186,9 +188,9 @@ def _draw_panels(figure: Figure, panels: Sequence[Panel]) -> None:
             name = label.partition(", ")[2] if ", m = " in label else NAMES.get(label, label)
             handles.setdefault(name, _draw_curve(pair, label, runs, panel.measure))
         pair.set_yscale("log")
-        if panel.measure == "seconds" and panel.curves:
+        if panel.measure != "epochs" and panel.curves:
             pair.set_xscale("log")
-        pair.set_xlabel("epochs (iterations / n)" if panel.measure == "epochs" else "seconds")
+        pair.set_xlabel("epochs (iterations / n)" if panel.measure == "epochs" else panel.measure)
         pair.set_title(panel.title, fontsize="medium")
         tidy(pair)
     axes[0].set_ylabel("relative duality gap")
