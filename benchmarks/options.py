@@ -106,6 +106,8 @@ def saturation(X: Any, y: Any, loss: str, epochs: int) -> list[tuple[float, floa
     schedule = AdaSDCAPlus(option="I", m=2.0).schedule(problem, backend.facts, 0.0, 1)
     for epoch in range(epochs):
         survey = backend.survey(schedule.needs | {"score"})
+        assert survey is not None
+        assert survey.adaptive is not None
         one, three = survey.adaptive / survey.adaptive.sum(), rule(survey)
         gain = (three / (survey.curvature + survey.gamma)) ** 2
         apart = three > 2.0 * survey.adaptive
@@ -193,9 +195,9 @@ def main() -> None:
     )
     args = parser.parse_args()
     if args.saturation:
-        name, loss = args.saturation
-        rows = saturation(*read(files(args.folder)[name]), loss, epochs=25)
-        cells = [[str(k), *(f"{x:.3g}" for x in row)] for k, row in enumerate(rows)]
+        data, kind = args.saturation
+        rows = saturation(*read(files(args.folder)[data]), kind, epochs=25)
+        cells = [[str(k), *(f"{x:.3g}" for x in seen)] for k, seen in enumerate(rows)]
         head = ["after epochs", "share of gains", "of probability", "gain of III : I"]
         print(output.table(head, cells))
         return

@@ -36,6 +36,7 @@ def test_every_input_is_made_and_every_table_is_taken_in():
 def test_the_text_is_balanced_and_refers_to_what_there_is():
     check_latex(TEXT)
     tables = "".join(make() for make in TOOL["TABLES"].values())
+    assert re.findall(r"\\includegraphics[^{]*\{([\w-]+)\}", TEXT) == [TOOL["PICTURE"]]
     labels = set(re.findall(r"\\label\{(\w+)\}", TEXT + tables))
     assert set(re.findall(r"\\(?:eq)?ref\{(\w+)\}", TEXT)) <= labels
 
@@ -63,3 +64,4 @@ def test_without_latex_it_says_so(tmp_path, monkeypatch):
         TOOL["main"]()
     assert (tmp_path / "note.tex").is_file()
     assert {p.stem for p in (tmp_path / "tables").iterdir()} == set(TOOL["TABLES"])
+    assert (tmp_path / f"{TOOL['PICTURE']}.pdf").stat().st_size > 5000

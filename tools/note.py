@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from adasdca_reproduce import page
-from adasdca_reproduce.figures import NAMES, THEOREMS
+from adasdca_reproduce.figures import NAMES, THEOREMS, pictures
 from adasdca_reproduce.inside import PRECISE, arrival
 from adasdca_reproduce.paper import PAPER
 from adasdca_reproduce.questions import OURS
@@ -112,6 +112,7 @@ def claims() -> str:
                   line.parts.items())  # fmt: skip
         rows.append([line.heading, line.verdict, "; ".join(groups)])
     rows = [[re.sub("[✓✗~] ?", "", cell) for cell in row] for row in rows]
+    rows = [[re.sub(r"(\d+) of (?=\d)", r"\1/", cell) for cell in row] for row in rows]
     caption = "Claims of the paper, and below the line questions beyond it, by ways to read them."
     text = table(
         caption,
@@ -156,6 +157,18 @@ def rates() -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {"epochs": epochs, "claims": claims, "rates": rates}
+#: The picture of the note, one of the reproduction's.
+PICTURE = "theory-mushrooms-smoothed_hinge"
+
+
+def draw(path: Path) -> None:
+    """Draw the picture of rates and bounds."""
+    from matplotlib.figure import Figure
+
+    (picture,) = [p for p in pictures(stored()) if p.name == PICTURE]
+    figure = Figure(figsize=picture.size, layout="constrained")
+    picture.paint(figure)
+    figure.savefig(path, metadata={"CreationDate": None})
 
 
 def main() -> None:
@@ -165,11 +178,12 @@ def main() -> None:
     shutil.copy(NOTE, folder / NOTE.name)
     for name, make in TABLES.items():
         (folder / "tables" / f"{name}.tex").write_text(make(), "utf-8")
+    draw(folder / f"{PICTURE}.pdf")
     latex = shutil.which("latexmk") or shutil.which("pdflatex")
     if latex is None:
         sys.exit(
             f"{folder} has the text and its tables, but neither latexmk nor pdflatex was found; "
-            "install a LaTeX (Debian: texlive-latex-extra latexmk) and run this again."
+            "install a LaTeX (Debian: texlive-latex-extra lmodern latexmk) and run this again."
         )
     command = [latex, *(["-pdf"] if latex.endswith("latexmk") else []), "-halt-on-error", NOTE.name]
     for _ in range(1 if latex.endswith("latexmk") else 2):  # the second run knows the references

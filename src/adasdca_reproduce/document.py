@@ -147,7 +147,7 @@ table.glance{border-collapse:collapse;width:100%;font-size:.86rem;line-height:1.
 table.glance th,table.glance td{padding:.2rem .5rem;border-bottom:1px solid #8885;text-align:left}
 table.glance{margin-bottom:1rem}
 table.glance td:first-child{white-space:nowrap;font-weight:600;width:6.6rem}
-table.glance td:nth-child(3){width:48%}
+table.glance td:nth-child(3){width:53%}
 .chip{display:inline-block;white-space:nowrap;margin:.05rem 0;font-size:.92em}
 details{margin:.6rem 0}
 summary{cursor:pointer}

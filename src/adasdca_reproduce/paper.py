@@ -45,7 +45,7 @@ _TIMES: tuple[Measure, ...] = ("seconds", "own seconds")
 #: The values of m that the paper tries.
 _MS = ("2", "10", "50")
 #: What is said of an option where it falls behind.
-_REASONS = {"I": (WIDE, ALL_MATTER), "II": (THINNING, SAME_NORMS)}
+_REASONS = {"I": (WIDE, ALL_MATTER, THINNING), "II": (THINNING, SAME_NORMS)}
 
 
 #: Whom an option is compared with: a part of the claim's name, and the methods.
@@ -68,7 +68,7 @@ def _ahead(
     for m in (*_MS, "best"):
         words = "the best of the paper's m" if m == "best" else f"m = {m}"
         others = rivals or _runs("II", m)
-        found[f"{head}, {'best m' if m == 'best' else words}"] = First(
+        found[f"{head}, {'best' if m == 'best' else words}"] = First(
             f"option-{option}{name}-{measure.replace(' ', '-')}{f'-m-{m}' * (m != '2')}",
             "methods" if m == "2" else "m",
             f"Option {option} with {words} needs fewer {measure} than {whom}.",
