@@ -93,8 +93,8 @@ def draw_visits(figure: Figure, results: Results) -> None:
                     linewidth=1.2, markersize=4.0,
                 )  # fmt: skip
                 handles.setdefault(data, line)
-        (line,) = axes.plot(range(4), [2.0**-k for k in range(4)], color=COLORS["blue"], linewidth=3,
-                            alpha=0.3)  # fmt: skip
+        halved = [2.0**-k for k in range(4)]
+        (line,) = axes.plot(range(4), halved, color=COLORS["blue"], linewidth=3.0, alpha=0.3)
         handles.setdefault("divided by m = 2", line)
         axes.set_yscale("log")
         axes.set_xticks(range(4))
