@@ -294,10 +294,10 @@ def test_options_are_judged_by_their_epochs():
             "commit": "abc",
             "counts": dict(zip(labels, row, strict=True)),
         }
-        for name, row in zip(("wide", "tall"), counts, strict=True)
+        for name, row in zip(("w8a", "tall"), counts, strict=True)
     ]
     quadratic = {label: 9.0 for label in labels if "III" not in label} | {"I 10": 12.0}
-    cases.append({"data": "wide", "loss": "squared", "commit": "abd", "counts": quadratic})
+    cases.append({"data": "w8a", "loss": "squared", "commit": "abd", "counts": quadratic})
     text = options.show({"cap": 200, "seeds": 3, "tolerance": 1e-6, "cases": cases})
     assert max(map(len, text.splitlines()[2:])) <= 120
     text = " ".join(text.split())
@@ -310,7 +310,7 @@ def test_options_are_judged_by_their_epochs():
     assert (
         "by chance alone: I 2 again needs fewer epochs than I 2 by more than one in 1 of 3" in text
     )
-    # By name, the second is what the mixture was chosen on.
+    assert "w8a" in options.CHOSEN_ON
     assert "chosen on: I+III 2 needs fewer epochs than I 2 by more than one in 1 of 1" in text
     worse = "in 0 of 1 cases, more by more than one in 1: tall hinge +190"
     assert f"not chosen on: I+III 10 needs fewer epochs than I 10 by more than one {worse}" in text
@@ -319,7 +319,7 @@ def test_options_are_judged_by_their_epochs():
         "I 10 needs fewer epochs than I 2 by more than one in 1 of 3 cases, more by more than"
         in text
     )
-    assert "wide squared +3" in text
+    assert "w8a squared +3" in text
     assert (
         "option I, epochs over those of the best m (median, geometric mean, worst): m = 2: 1.00"
         in text

@@ -177,7 +177,8 @@ def protocol(results: Results) -> list[str]:
     subset = f" On subsets of {sorted(rows)} rows." if rows else ""
     how = (
         f"All {len(runs)} runs: γ = 1, λ = 1/n, one thread each, to the limits of double precision "
-        f"or the end of a budget; medians over the seeds, bands from the least to the greatest."
+        f"or the end of a budget; medians over the seeds, bands from the least to the greatest "
+        f"(none for own seconds, which are estimates)."
         f"{subset} Made {when} on {'; '.join(sorted(machines))}; "
         f"{' or '.join(map(str, jobs))} run{'s' * (jobs != [1])} at a time; "
         f"{'; '.join(sorted(versions))}{from_commit}."
