@@ -288,9 +288,16 @@ def test_options_are_judged_by_their_epochs():
         [None, 10.0, 10.0, None, 11.0, 13.0, 40.0, 12.0, None, 8.0],
     )
     cases = [
-        {"data": name, "loss": "hinge", "counts": dict(zip(labels, row, strict=True))}
-        for name, row in zip(("wide", "tall"), counts, strict=True)
+        {
+            "data": name,
+            "loss": "hinge",
+            "commit": "abc",
+            "counts": dict(zip(labels, row, strict=True)),
+        }
+        for name, row in zip(("w8a", "tall"), counts, strict=True)
     ]
+    quadratic = {label: 9.0 for label in labels if "III" not in label} | {"I 10": 12.0}
+    cases.append({"data": "w8a", "loss": "squared", "commit": "abd", "counts": quadratic})
     text = options.show({"cap": 200, "seeds": 3, "tolerance": 1e-6, "cases": cases})
     assert max(map(len, text.splitlines()[2:])) <= 120
     text = " ".join(text.split())
@@ -300,12 +307,26 @@ def test_options_are_judged_by_their_epochs():
     assert (
         "by chance alone: I 2 again needs fewer epochs than I 2 by more than one in 1 of 2" in text
     )
-    # By name, the second is what the mixture was chosen on.
+    assert (
+        "by chance alone: I 2 again needs fewer epochs than I 2 by more than one in 1 of 3" in text
+    )
+    assert "w8a" in options.CHOSEN_ON
     assert "chosen on: I+III 2 needs fewer epochs than I 2 by more than one in 1 of 1" in text
     worse = "in 0 of 1 cases, more by more than one in 1: tall hinge +190"
     assert f"not chosen on: I+III 10 needs fewer epochs than I 10 by more than one {worse}" in text
-    assert "m = 2: 1.50, 1.414, 2.00" in text
+    # The options do not differ for the squared loss; m does.
+    assert (
+        "I 10 needs fewer epochs than I 2 by more than one in 1 of 3 cases, more by more than"
+        in text
+    )
+    assert "w8a squared +3" in text
+    assert (
+        "option I, epochs over those of the best m (median, geometric mean, worst): m = 2: 1.00"
+        in text
+    )
+    assert "worst): m = 2: 1.00, 1.000, 1.00; m = 10: 1.59" in text
     assert ">200" in text
+    assert "seeds; commit abc, abd" in text
 
 
 def test_options_read_a_folder(tmp_path):
@@ -318,10 +339,13 @@ def test_options_read_a_folder(tmp_path):
     found = {(name, loss) for name, _, loss in options.problems(tmp_path, None)}
     assert ("classes", "hinge") in found
     assert ("targets", "huber") in found
-    assert not {("classes", "huber"), ("targets", "hinge"), ("targets", "squared")} & found
+    assert {("classes", "squared"), ("targets", "squared")} <= found
+    assert not {("classes", "huber"), ("targets", "hinge")} & found
     assert options.read(tmp_path / "classes.npz")[1].tolist() == [-1.0, -1.0, 1.0, 1.0]
     case = options.measure(("classes", tmp_path / "classes.npz", "smoothed_hinge"), 20, 1)
     assert set(case["counts"]) == set(options.METHODS)
+    case = options.measure(("classes", tmp_path / "classes.npz", "squared"), 20, 1)
+    assert set(case["counts"]) == {"permutations", "I 2", "I 10", "I 50", "I 2 again"}
     known = dict.fromkeys(list(options.METHODS)[:-1], 7.0)
     more = options.measure(("classes", tmp_path / "classes.npz", "smoothed_hinge"), 20, 1, known)
     assert more["counts"] == known | {"I 2 again": more["counts"]["I 2 again"]}

@@ -36,6 +36,7 @@ def test_every_input_is_made_and_every_table_is_taken_in():
 def test_the_text_is_balanced_and_refers_to_what_there_is():
     check_latex(TEXT)
     tables = "".join(make() for make in TOOL["TABLES"].values())
+    assert re.findall(r"\\includegraphics[^{]*\{([\w-]+)\}", TEXT) == [TOOL["PICTURE"]]
     labels = set(re.findall(r"\\label\{(\w+)\}", TEXT + tables))
     assert set(re.findall(r"\\(?:eq)?ref\{(\w+)\}", TEXT)) <= labels
 
@@ -47,7 +48,8 @@ def test_a_table_has_the_numbers_of_its_file(name):
     rows = [line for line in made.splitlines() if " & " in line]
     assert len({row.count("&") for row in rows}) == 1
     if name == "epochs":
-        cases = json.loads(TOOL["EPOCHS"].read_text("utf-8"))["cases"]
+        cases = TOOL["reached"](json.loads(TOOL["EPOCHS"].read_text("utf-8")))
+        assert len(cases) > 50
         cells = [c for row in rows[1:] for c in row.removesuffix(r" \\").split(" & ")]
         for case in cases:
             head = [case["data"], TOOL["loss_name"](case["loss"])]
@@ -63,3 +65,4 @@ def test_without_latex_it_says_so(tmp_path, monkeypatch):
         TOOL["main"]()
     assert (tmp_path / "note.tex").is_file()
     assert {p.stem for p in (tmp_path / "tables").iterdir()} == set(TOOL["TABLES"])
+    assert (tmp_path / f"{TOOL['PICTURE']}.pdf").stat().st_size > 5000

@@ -44,14 +44,34 @@ def test_claims_refer_to_what_there_is():
 
 
 FIXED = {"sdca", "iprox-sdca"}
+ALL_M = {"": "", "-m-10": "10", "-m-50": "50", "-m-best": "best"}
+
+
+def runs_of(option, m):
+    """Return the labels of an option with an m, or with the best of the paper's."""
+    if not m:
+        return {f"option {option}"}
+    return {f"option {option}, m = {k}" for k in ((2, 10, 50) if m == "best" else (m,))}
+
+
 RIVALS = {
     "adasdca-least": FIXED | {"option I", "option II"},
-    **{f"option-{o}-{x}": FIXED for o in ("I", "II") for x in ("epochs", "seconds", "own-seconds")},
-    **{f"option-{o}-epochs-m-{m}": FIXED for o in ("I", "II") for m in ("10", "50", "best")},
-    **{f"option-II-before-iprox-{x}": {"iprox-sdca"} for x in ("epochs", "own-seconds")},
-    **{f"option-I-before-II-{x}": {"option II"} for x in ("epochs", "seconds", "own-seconds")},
-    **{f"option-I-before-II-m-{m}": {f"option II, m = {m}"} for m in ("10", "50")},
-    "option-I-before-II-m-best": {f"option II, m = {m}" for m in (2, 10, 50)},
+    **{
+        f"option-{o}-{x}{m}": FIXED
+        for o in ("I", "II")
+        for x in ("epochs", "seconds", "own-seconds")
+        for m in ALL_M
+    },
+    **{
+        f"option-II-before-iprox-{x}{m}": {"iprox-sdca"}
+        for x in ("epochs", "own-seconds")
+        for m in ALL_M
+    },
+    **{
+        f"option-I-before-II-{x}{end}": runs_of("II", m)
+        for x in ("epochs", "seconds", "own-seconds")
+        for end, m in ALL_M.items()
+    },
     "corollary-1": {"iprox-sdca"},
 }
 
@@ -59,6 +79,11 @@ RIVALS = {
 def test_every_claim_has_the_rivals_of_its_sentence():
     found = {c.name: set(c.rivals) for c in CLAIMS if isinstance(c, First)}
     assert found == RIVALS
+    for claim in CLAIMS:
+        kind, option, *rest = claim.name.split("-")
+        if kind == "option":
+            m = rest[-1] if "m" in rest else ""
+            assert set(claim.claimants) == runs_of(option, m)
     for claim in CLAIMS:
         if "outperforms SDCA and IProx-SDCA" in claim.quote:
             assert set(claim.rivals) == FIXED

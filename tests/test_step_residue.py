@@ -108,6 +108,31 @@ def test_where_residues_saturate_it_needs_fewer_epochs(loss):
         assert runs["I"].n_epochs >= 1.5 * runs[option].n_epochs
 
 
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_its_step_gains_more_where_understated_rows_do(loss):
+    """Its expected ascent is that of option I and Cov(r, gain)/E[r], r of step and residue."""
+    X, y = make_data(loss)
+    oracle = ref.Problem(X, y, loss, lam=0.05)
+    for seed in range(3):
+        beta = make_start(oracle, seed)
+        survey = ref.survey(oracle, beta)
+        gain = np.array([oracle.dual(ref.ascend(oracle, beta, [i])) for i in range(oracle.n)])
+        gain -= oracle.dual(beta)
+        p, steps = (
+            ref.relaxed(oracle, survey),
+            weights(Problem.checked(X, y, loss=loss, lam=0.05), beta),
+        )
+        live = survey.residue != 0
+        assert not steps[~live].any()
+        p /= p.sum()
+        r = np.sqrt(2 * (oracle.q + oracle.loss.gamma) * ref.gains(oracle, survey))[live]
+        r /= oracle.loss.gamma * np.abs(survey.residue[live])
+        assert (r >= 1 - 1e-6).all()
+        covariance = p[live] @ (r * gain[live]) - (p[live] @ r) * (p @ gain)
+        more = covariance / (p[live] @ r)
+        assert steps @ gain / steps.sum() == pytest.approx(p @ gain + more, rel=1e-6)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_mixture_has_half_of_either(loss):
     X, y = make_data(loss)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from adasdca_reproduce.machine import commit
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Seconds after which tests are taken to be without end, which some mutations make them.
@@ -262,7 +263,7 @@ def main() -> None:
     args = parser.parse_args()
     chosen = [m for m in MUTATIONS if args.only in m.file or args.only in m.old]
     chosen = [m for m in chosen if in_core(m) == args.core]
-    left = 0
+    left, noticed = 0, 0
     if not args.list:  # tests that fail anyway would kill everything
         for tests in sorted({m.tests for m in chosen}):
             if not passes(tests):
@@ -272,13 +273,14 @@ def main() -> None:
         if args.list:
             print(words)
             continue
-        began = time.perf_counter()
         alive = survives(mutation)
-        seconds = time.perf_counter() - began
-        print(f"{'SURVIVES' if alive else 'killed':8} {seconds:5.1f} s  {words}", flush=True)
+        noticed += not alive
+        print(f"{'SURVIVES' if alive else 'killed':8} {' '.join(words.split())}", flush=True)
         if alive and mutation.survives:
             print(f"         because: {mutation.survives}")
         left += alive and not mutation.survives
+    if not args.list:
+        print(f"{noticed} of {len(chosen)} mutations are noticed by the tests; commit {commit()}")
     if left:
         sys.exit(f"{left} of {len(chosen)} mutations survive without a reason")
 

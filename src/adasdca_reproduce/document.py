@@ -56,7 +56,7 @@ class Line:
 
     verdict: str
     heading: str
-    parts: tuple[str, ...]
+    parts: dict[str, list[str]]  #: By what they have in common; signs and few words each.
     words: str
 
 
@@ -69,7 +69,7 @@ def glance(title: str, lines: Sequence[Line]) -> str:
         f'<tr><td class="{_class(line.verdict)}">{line.verdict}</td>'
         f'<td><a href="#{_anchor(line.heading)}">{_inline(line.heading)}</a>'
         f"{f'<br>but {_inline(line.words)}' if line.words else ''}</td>"
-        f"<td>{' '.join(_chip(part) for part in line.parts)}</td></tr>"
+        f"<td>{'<br>'.join(_chips(*group) for group in line.parts.items())}</td></tr>"
         for line in lines
     ]
     head = "".join(f"<th>{word}</th>" for word in ("verdict", title, "holds in"))
@@ -110,8 +110,9 @@ def _with_anchor(found: re.Match[str]) -> str:
     return f'<h{level} id="{_anchor(html.unescape(text))}">{text}</h'
 
 
-def _chip(text: str) -> str:
-    return f'<span class="chip {_class(text)}">{_inline(text)}</span>'
+def _chips(common: str, parts: Sequence[str]) -> str:
+    chips = (f'<span class="chip {_class(part)}">{_inline(part)}</span>' for part in parts)
+    return " ".join(([_inline(common)] if common else []) + list(chips))
 
 
 def _coloured(cell: str) -> str:
@@ -146,7 +147,7 @@ table.glance{border-collapse:collapse;width:100%;font-size:.86rem;line-height:1.
 table.glance th,table.glance td{padding:.2rem .5rem;border-bottom:1px solid #8885;text-align:left}
 table.glance{margin-bottom:1rem}
 table.glance td:first-child{white-space:nowrap;font-weight:600;width:6.6rem}
-table.glance td:nth-child(3){width:48%}
+table.glance td:nth-child(3){width:53%}
 .chip{display:inline-block;white-space:nowrap;margin:.05rem 0;font-size:.92em}
 details{margin:.6rem 0}
 summary{cursor:pointer}

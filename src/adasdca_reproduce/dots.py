@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adasdca.plotting import COLORS
 from adasdca_reproduce.claims import GAPS
 from adasdca_reproduce.experiments import DATA, LOSSES
 from adasdca_reproduce.figures import tidy
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 MOST = 8.0
 #: How a case is drawn: what holds is below 1, what does not above it, but for questions of ≤.
 _MARKS: dict[str, dict[str, Any]] = {
-    "holds": {"marker": "o", "color": "#1a9e6e"},
-    "does not hold": {"marker": "X", "color": "#c2344a"},
-    "close or tied": {"marker": "o", "markerfacecolor": "white", "color": "#7a7a7a"},
+    "holds": {"marker": "o", "color": COLORS["green"]},
+    "does not hold": {"marker": "X", "color": COLORS["red"]},
+    "close or tied": {"marker": "o", "markerfacecolor": "white", "color": COLORS["grey"]},
 }
 #: Data sets have no colours of their own elsewhere; dashes and markers tell them apart.
 _DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (7, 2)), (0, (6, 2, 1, 2)))
@@ -92,8 +93,8 @@ def draw_visits(figure: Figure, results: Results) -> None:
                     linewidth=1.2, markersize=4.0,
                 )  # fmt: skip
                 handles.setdefault(data, line)
-        (line,) = axes.plot(range(4), [2.0**-k for k in range(4)], color="#0b3c8c", linewidth=3.0,
-                            alpha=0.3)  # fmt: skip
+        halved = [2.0**-k for k in range(4)]
+        (line,) = axes.plot(range(4), halved, color=COLORS["blue"], linewidth=3.0, alpha=0.3)
         handles.setdefault("divided by m = 2", line)
         axes.set_yscale("log")
         axes.set_xticks(range(4))

@@ -89,9 +89,7 @@ class Experiment:
     methods: tuple[str, ...]
     #: Names and labels; each data set gets all of them.
     losses: tuple[str, ...] = LOSSES
-    #: Number of seeds, and of those in a quick run.
-    seeds: int = 3
-    quick_seeds: int = 1
+    seeds: int = 3  #: Number of seeds; a quick run has one.
     max_epochs: int = 100_000  #: Most epochs of a run.
     #: Budgets of methods that need more time than the others, by method and data set; where a
     #: method is listed, it takes part on these data sets alone.

@@ -141,6 +141,8 @@ def _picture(results: Results, experiment: str, problem: Problem) -> Picture:
         # A Newton step of `auto` is no epoch of updates: it is drawn against time alone.
         by_epochs = {m: runs for m, runs in curves.items() if m != "auto"}
         panels = (Panel("", "epochs", by_epochs), Panel("", "seconds", curves))
+        if experiment == "methods":
+            panels += (Panel("", "own seconds", curves),)
     return Picture(
         f"{experiment}-{data}-{loss}",
         experiment,
@@ -186,9 +188,13 @@ def _draw_panels(figure: Figure, panels: Sequence[Panel]) -> None:
             name = label.partition(", ")[2] if ", m = " in label else NAMES.get(label, label)
             handles.setdefault(name, _draw_curve(pair, label, runs, panel.measure))
         pair.set_yscale("log")
-        if panel.measure == "seconds" and panel.curves:
+        if panel.measure != "epochs" and panel.curves:
             pair.set_xscale("log")
-        pair.set_xlabel("epochs (iterations / n)" if panel.measure == "epochs" else "seconds")
+            # Own seconds begin next to 0, which no logarithm shows.
+            times = [[r.at(panel.measure)[:2] for r in runs] for runs in panel.curves.values()]
+            starts = [np.median([max(t[0], 0.25 * t[-1]) for t in some]) for some in times]
+            pair.set_xlim(left=max(0.9 * min(starts), 1e-5))
+        pair.set_xlabel("epochs (iterations / n)" if panel.measure == "epochs" else panel.measure)
         pair.set_title(panel.title, fontsize="medium")
         tidy(pair)
     axes[0].set_ylabel("relative duality gap")
@@ -201,7 +207,8 @@ def _draw_curve(axes: Axes, label: str, runs: Sequence[Run], measure: Measure) -
     x = np.array([run.crossing(LEVELS, measure) for run in runs])
     middle = np.median(x, axis=0)
     drawn, all_there = np.isfinite(middle), np.isfinite(x).all(axis=0)
-    if len(runs) > 1 and all_there.any():
+    # Own seconds are an estimate, too rough for the range of single runs.
+    if len(runs) > 1 and all_there.any() and measure != "own seconds":
         least, greatest = x.min(axis=0)[all_there], x.max(axis=0)[all_there]
         axes.fill_betweenx(
             LEVELS[all_there], least, greatest, color=style["color"], alpha=0.22, linewidth=0

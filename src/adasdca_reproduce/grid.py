@@ -116,7 +116,7 @@ def longest_first(todo: Iterable[Task]) -> list[Task]:
 
 def _of_experiment(e: Experiment, scope: Scope) -> list[Task]:
     described = e.methods == (SHAPE,)  # the same whatever the seed, and as a whole
-    seeds = 1 if described else scope.seeds or (e.quick_seeds if scope.quick else e.seeds)
+    seeds = 1 if described else scope.seeds or (1 if scope.quick else e.seeds)
     rows = None if described else scope.rows
     open_to_plugins = e.name == "methods"
     methods = (*e.methods, *(scope.more_methods if open_to_plugins else ()))

@@ -81,12 +81,12 @@ def below_bound(seen: Rates) -> tuple[bool, str]:
 
 def bound_tells(seen: Rates) -> tuple[bool, str]:
     """Judge whether the bound, when the gap has arrived, is below the gap of the beginning."""
-    k = _arrival(seen)
+    k = arrival(seen)
     note = f"after {seen.epochs[k]:.0f} epochs: relative gap {seen.gap[k]:.1e}, "
     return bool(seen.bound[k] < seen.gap[0]), note + f"bound {seen.bound[k]:.1e}"
 
 
-def _arrival(seen: Rates) -> int:
+def arrival(seen: Rates) -> int:
     """Return the survey at which the gap reaches its target, or the last one."""
     there = np.flatnonzero(seen.gap <= TARGET)
     return int(there[0]) if len(there) else len(seen.gap) - 1

@@ -91,9 +91,9 @@ def assemble(
     """Return the page: what was found, then the claims, then how the runs were made."""
     blocks: list[str] = [
         heading(1, "The paper's experiments, run again"),
-        words.finding(_lines(PAPER, judged), judged),
-        glance("what the paper says", _lines(PAPER, judged)),
-        glance("what we asked beyond it", _lines(OURS, judged)),
+        words.finding(lines(PAPER, judged), judged),
+        glance("what the paper says", lines(PAPER, judged)),
+        glance("what we asked beyond it", lines(OURS, judged)),
         words.FINDINGS,
         words.OPENING,
     ]
@@ -107,9 +107,9 @@ def assemble(
     return blocks
 
 
-def _lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
+def lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
     """Return a line for each topic that was run: what came out, and in a few words why not."""
-    lines = []
+    found = []
     for topic in topics:
         readings = {label: judged[claim.name] for label, claim in topic.readings.items()}
         parts = [(words.count(cases), label, cases) for label, cases in readings.items()]
@@ -122,10 +122,13 @@ def _lines(topics: Sequence[Topic], judged: Judged) -> list[Line]:
             for e in claim.explanations
             if e.short and e.applies([case for case in judged[claim.name] if case.decided])
         )
-        chips = tuple(f"{words.sign(cases)} {label}: {count}" for count, label, cases in parts)
+        chips: dict[str, list[str]] = {}
+        for count, label, cases in parts:
+            common, _, rest = label.rpartition(", ")
+            chips.setdefault(common, []).append(f"{words.sign(cases)} {rest}: {count}")
         verdict = words.sentence([case for _, _, cases in parts for case in cases])
-        lines.append(Line(verdict, topic.title, chips, "; ".join(why)))
-    return lines
+        found.append(Line(verdict, topic.title, chips, "; ".join(why)))
+    return found
 
 
 def _section(topic: Topic, results: Results, drawn: Sequence[Picture], judged: Judged) -> list[str]:
@@ -140,11 +143,16 @@ def _section(topic: Topic, results: Results, drawn: Sequence[Picture], judged: J
     own = [p for p in drawn if not p.problem[0]]
     reasons: dict[str, None] = {}
     numbers: list[str] = []
+    readings = []
     for label, claim, cases in mine:
         if words.count(cases):
-            blocks.append(f"{asked}: {claim.reading} {words.verdict(cases)}")
+            readings.append(f"{claim.reading} {words.verdict(cases)}")
             reasons |= dict.fromkeys(e.text for e in claim.explanations if e.applies(cases))
             numbers += [f"*{label}*", _numbers_of(cases)]
+    if len(readings) == 1:
+        blocks.append(f"{asked}: {readings[0]}")
+    elif readings:
+        blocks += [f"{asked}:", listing(readings)]
     blocks += [image(f"{FOLDER}/{p.name}.svg", p.caption) for p in own]
     blocks += reasons
     for experiment in topic.experiments:

@@ -41,89 +41,52 @@ from adasdca_reproduce.results import Measure
 from adasdca_reproduce.verdicts import Verdict
 
 _FIXED = ("sdca", "iprox-sdca")
+_TIMES: tuple[Measure, ...] = ("seconds", "own seconds")
 #: The values of m that the paper tries.
 _MS = ("2", "10", "50")
 #: What is said of an option where it falls behind.
-_REASONS = {"I": (WIDE, ALL_MATTER), "II": (THINNING, SAME_NORMS)}
+_REASONS = {"I": (WIDE, ALL_MATTER, THINNING), "II": (THINNING, SAME_NORMS)}
 
 
-def _before_fixed(option: str, measure: Measure, why: tuple[Explanation, ...] = ()) -> First:
-    """Return that an option, with m = 2, needs less than the methods with fixed probabilities."""
-    return First(
-        f"option-{option}-{measure.replace(' ', '-')}",
-        "methods",
-        f"Option {option} needs fewer {measure} than both SDCA and IProx-SDCA.",
-        f"option {option}",
-        _FIXED,
-        measure,
-        quote="both options of AdaSDCA+ outperforms SDCA and IProx-SDCA, in terms of number of "
-        "iterations, for quadratic loss functions and for smoothed Hinge loss functions."
-        if measure == "epochs"
-        else "One can observe similar results in terms of time",
-        explanations=_REASONS[option] + why,
-    )
+#: Whom an option is compared with: a part of the claim's name, and the methods.
+_WHOM = {
+    "both SDCA and IProx-SDCA": ("", _FIXED),
+    "IProx-SDCA": ("-before-iprox", ("iprox-sdca",)),
+    "option II": ("-before-II", ()),
+}
 
 
-def _before_fixed_with(option: str, m: str) -> First:
-    """Return the same of another m, or of the best of the paper's."""
-    words = "the best of the paper's m" if m == "best" else f"m = {m}"
-    return First(
-        f"option-{option}-epochs-m-{m}",
-        "m",
-        f"Option {option} with {words} needs fewer epochs than both SDCA and IProx-SDCA.",
-        tuple(with_m(option, each) for each in (_MS if m == "best" else (m,))),
-        _FIXED,
-        "epochs",
-        quote="both options of AdaSDCA+ outperforms SDCA and IProx-SDCA, in terms of number of "
-        "iterations",
-        explanations=_REASONS[option],
-        rivals_of="methods",
-    )
+def _ahead(
+    head: str, option: str, whom: str, measure: Measure, quote: str, *why: Explanation
+) -> dict[str, First]:
+    """Return, for each m and the best of them, that an option needs less than others.
+
+    Option II has the same m then; m = 2 is that of the comparison of the methods.
+    """
+    name, rivals = _WHOM[whom]
+    found = {}
+    for m in (*_MS, "best"):
+        words = "the best of the paper's m" if m == "best" else f"m = {m}"
+        others = rivals or _runs("II", m)
+        found[f"{head}, {'best' if m == 'best' else words}"] = First(
+            f"option-{option}{name}-{measure.replace(' ', '-')}{f'-m-{m}' * (m != '2')}",
+            "methods" if m == "2" else "m",
+            f"Option {option} with {words} needs fewer {measure} than {whom}.",
+            _runs(option, m),
+            others,
+            measure,
+            quote=quote,
+            explanations=_REASONS[option] + why,
+            rivals_of="methods" if rivals else "",
+        )
+    return found
 
 
-def _second_before_iprox(measure: Measure) -> First:
-    return First(
-        f"option-II-before-iprox-{measure.replace(' ', '-')}",
-        "methods",
-        f"Option II needs fewer {measure} than IProx-SDCA, whose probabilities it begins with.",
-        "option II",
-        ("iprox-sdca",),
-        measure,
-        quote="we also update iteratively the sampling probability, which as we show through "
-        "numerical experiments yields a faster convergence than IProx-SDCA.",
-        explanations=(THINNING,),
-    )
-
-
-def _first_before_second(measure: Measure, why: tuple[Explanation, ...] = ()) -> First:
-    return First(
-        f"option-I-before-II-{measure.replace(' ', '-')}",
-        "methods",
-        f"Option I needs fewer {measure} than option II.",
-        "option I",
-        ("option II",),
-        measure,
-        quote="Despite the fact that Option I is not theoretically supported for smoothed "
-        "hinge loss, it still converges faster than Option II on every dataset and for every "
-        "loss function.",
-        explanations=_REASONS["I"] + why,
-    )
-
-
-def _first_before_second_with(m: str) -> First:
-    ms = _MS if m == "best" else (m,)
-    words = "the best of the paper's m for each" if m == "best" else f"m = {m}"
-    return First(
-        f"option-I-before-II-m-{m}",
-        "m",
-        f"With {words}, option I needs fewer epochs than option II.",
-        tuple(with_m("I", each) for each in ms),
-        tuple(with_m("II", each) for each in ms),
-        "epochs",
-        quote="it still converges faster than Option II on every dataset and for every loss "
-        "function",
-        explanations=_REASONS["I"],
-    )
+def _runs(option: str, m: str) -> tuple[str, ...]:
+    """Return the labels of an option with an m, or with all of the paper's."""
+    if m == "2":
+        return (f"option {option}",)
+    return tuple(with_m(option, each) for each in (_MS if m == "best" else (m,)))
 
 
 def _greatest(kind: Literal["difference", "ratio"]) -> Greatest:
@@ -160,6 +123,18 @@ def _depends(option: str) -> Depends:
     )
 
 
+_FEWER_ITERATIONS = (
+    "both options of AdaSDCA+ outperforms SDCA and IProx-SDCA, in terms of number of iterations, "
+    "for quadratic loss functions and for smoothed Hinge loss functions."
+)
+_FASTER_THAN_IPROX = (
+    "we also update iteratively the sampling probability, which as we show through numerical "
+    "experiments yields a faster convergence than IProx-SDCA."
+)
+_EVERY_DATASET = (
+    "Despite the fact that Option I is not theoretically supported for smoothed hinge loss, it "
+    "still converges faster than Option II on every dataset and for every loss function."
+)
 _LARGE_M = (
     "If m is too large, the probability of sampling the same coordinate twice during an epoch will "
     "be very small. This will result in a random permutation through all coordinates every epoch."
@@ -354,14 +329,8 @@ PAPER = (
         "iterations",
         "AdaSDCA+ needs fewer iterations than SDCA and IProx-SDCA",
         {
-            f"{option}, {words}": claim
-            for option in ("I", "II")
-            for words, claim in (
-                ("m = 2", _before_fixed(option, "epochs")),
-                ("m = 10", _before_fixed_with(option, "10")),
-                ("m = 50", _before_fixed_with(option, "50")),
-                ("best m", _before_fixed_with(option, "best")),
-            )
+            **_ahead("I", "I", "both SDCA and IProx-SDCA", "epochs", _FEWER_ITERATIONS),
+            **_ahead("II", "II", "both SDCA and IProx-SDCA", "epochs", _FEWER_ITERATIONS),
         },
         ("methods",),
     ),
@@ -369,30 +338,34 @@ PAPER = (
         "time",
         "AdaSDCA+ needs less time than SDCA and IProx-SDCA",
         {
-            "I, seconds": _before_fixed("I", "seconds", (SURVEY,)),
-            "I, own seconds": _before_fixed("I", "own seconds", (SURVEY,)),
-            "II, seconds": _before_fixed("II", "seconds", (SURVEY,)),
-            "II, own seconds": _before_fixed("II", "own seconds"),
+            label: claim
+            for option in ("I", "II")
+            for measure in _TIMES
+            for label, claim in _ahead(
+                f"{option}, {measure}",
+                option,
+                "both SDCA and IProx-SDCA",
+                measure,
+                "One can observe similar results in terms of time",
+                SURVEY,
+            ).items()
         },
     ),
     Topic(
         "before-iprox",
         "Option II converges faster than IProx-SDCA",
         {
-            "epochs": _second_before_iprox("epochs"),
-            "own seconds": _second_before_iprox("own seconds"),
+            **_ahead("epochs", "II", "IProx-SDCA", "epochs", _FASTER_THAN_IPROX),
+            **_ahead("own seconds", "II", "IProx-SDCA", "own seconds", _FASTER_THAN_IPROX),
         },
     ),
     Topic(
         "first-option",
         "Option I converges faster than option II",
         {
-            "epochs, m = 2": _first_before_second("epochs"),
-            "epochs, m = 10": _first_before_second_with("10"),
-            "epochs, m = 50": _first_before_second_with("50"),
-            "epochs, best m": _first_before_second_with("best"),
-            "seconds": _first_before_second("seconds"),
-            "own seconds": _first_before_second("own seconds", (SURVEY,)),
+            **_ahead("epochs", "I", "option II", "epochs", _EVERY_DATASET),
+            **_ahead("seconds", "I", "option II", "seconds", _EVERY_DATASET),
+            **_ahead("own seconds", "I", "option II", "own seconds", _EVERY_DATASET, SURVEY),
         },
     ),
     Topic(

@@ -146,10 +146,10 @@ OURS = (
         "permutations",
         "Random permutations beside the paper's methods",
         {
-            "before SDCA and IProx-SDCA": _PERMUTATIONS,
+            "before SDCA and IProx-SDCA, epochs": _PERMUTATIONS,
             "I before them, epochs": _before_permutation("epochs"),
-            "seconds": _before_permutation("seconds"),
-            "own seconds": _before_permutation("own seconds"),
+            "I before them, seconds": _before_permutation("seconds"),
+            "I before them, own seconds": _before_permutation("own seconds"),
         },
     ),
     Topic(

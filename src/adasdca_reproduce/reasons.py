@@ -23,10 +23,10 @@ SURVEY = Explanation(
     short="the pass for the residues, and drawing, are not paid back",
 )
 THINNING = Explanation(
-    "After each pick option II divides a row's probability by m, which evens out the importance "
-    "distribution that the epoch began with. On w8a the norms of the rows are very "
-    "different, and long rows "
-    "are then visited less often than IProx-SDCA visits them; probably they need those visits.",
+    "After each pick the probability of a row is divided by m, which evens out the distribution "
+    "that the epoch began with, the more the larger m is. On w8a the norms of the rows are very "
+    "different, and long rows are then visited less often than IProx-SDCA visits them; probably "
+    "they need those visits.",
     data="w8a",
     short="thinning evens out the norms of w8a",
 )
