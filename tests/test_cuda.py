@@ -129,9 +129,10 @@ def test_the_diagonal_of_few_rows_is_that_of_all(length):
     backend = host_backend(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1e-3))
     one = backend.term(length=length, centre=np.zeros(400))
     one.go(np.eye(8)[0], 0.0)
-    squares, mass = one.diagonal()
+    (squares, sums), mass = one.diagonal(True)
     assert mass == pytest.approx(one.here.h.sum())
     np.testing.assert_allclose(squares, one.here.h @ X**2, rtol=1e-12)
+    np.testing.assert_allclose(sums, one.here.h @ X, rtol=1e-12, atol=1e-12)
     assert (one._curved_rows is not None) == (one.curved <= term.EARLY * 400)
 
 
