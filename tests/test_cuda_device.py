@@ -189,7 +189,7 @@ def test_sums_are_as_near_as_they_say(shape, sparse, dtype):
     backend = cuda_backend(Problem.checked(given, y, loss="squared_hinge", lam=1 / shape[0]))
     exact, certifier = X.astype(np.longdouble), backend.certifier
     w, duals = rng.normal(size=shape[1]), y * rng.random(shape[0])
-    bound = certifier._share * certifier.side.norm(w)
+    bound = certifier._share * certifier.norm(w)
     off = np.abs(backend.products.scores(w).get() - exact @ w.astype(np.longdouble))
     assert (off <= bound.get()).all()
     apart = backend.combine(cp.asarray(duals)) - duals.astype(np.longdouble) @ exact

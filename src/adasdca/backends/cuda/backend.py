@@ -267,10 +267,9 @@ class DeviceBackend:
 
     def _feasible(self, duals: Any) -> Any:
         """Return the largest multiple of these duals at which g*(u) is finite, about."""
-        side, norms = self.certifier.side, self.certifier.norms
-        sizes = self.passes.weighted(self.xp.abs(duals) * norms)
+        sizes = self.passes.weighted(self.xp.abs(duals) * self.certifier.norms)
         mass = 1.001 * float(sizes.sum())
-        off = self.certifier.off(mass) * np.sqrt(side.metric)
+        off = self.certifier.off(mass) * np.sqrt(self.problem.regularizer.metric)
         for attempt in range(FEASIBLE):
             u = self.combine(duals)
             share = self.problem.regularizer.feasible_share(u + np.copysign(off, u))
