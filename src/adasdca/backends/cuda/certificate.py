@@ -46,9 +46,7 @@ class Certifier:
         """Sum over the rows, at scores + b with these duals."""
         constant = self.problem.constant
         outer = abs(b) + (abs(constant * float(w[-1])) if constant else 0.0)
-        return self.passes.row_sums(
-            scores, b, duals, self._share, self.norms, self.norm(w), outer
-        )
+        return self.passes.row_sums(scores, b, duals, self._share, self.norms, self.norm(w), outer)
 
     def off(self, mass: float) -> float:
         """Return how far u can be from the truth, in the dual of the regulariser's metric."""

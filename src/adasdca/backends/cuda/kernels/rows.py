@@ -70,6 +70,15 @@ class CudaRows:
     def row_squares(self, factors: Array) -> Any:
         return self._dot(factors, 0.0, 1)
 
+    def take_rows(self, index: Any) -> CudaRows | None:
+        try:
+            return self._taken(index)
+        except cp.cuda.memory.OutOfMemoryError:
+            return None
+
+    def _taken(self, index: Any) -> CudaRows:
+        raise NotImplementedError
+
     def _kernel(self, name: str) -> Any:
         return kernel("products", name, self._real, f"ROWS={ROWS}", f"LINES={LINES}")
 
