@@ -195,6 +195,9 @@ class TwoPartsTerm:
         pairs = zip(self.rows.X, images, strict=True)
         return sum(X.T @ a for X, a in pairs), sum(a.sum() for a in images)
 
-    def diagonal(self):
-        squares = sum(h @ X**2 for X, h in zip(self.rows.X, self.h, strict=True))
-        return squares, sum(h.sum() for h in self.h)
+    def diagonal(self, intercept):
+        powers = (2, 1) if intercept else (2,)
+        lines = [
+            sum(h @ X**power for X, h in zip(self.rows.X, self.h, strict=True)) for power in powers
+        ]
+        return np.stack(lines), sum(h.sum() for h in self.h)

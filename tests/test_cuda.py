@@ -70,6 +70,19 @@ def test_certificates_are_those_of_the_core(loss, intercept, regulariser):
     check_certificates(loss, intercept, regulariser, host_backend)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_certificates_with_a_penalised_intercept(loss):
+    """The last of w is told as a product, whose rounding is charged in both places."""
+    X, y = data(loss)
+    options = {"loss": loss, "lam": 1e-2, "fit_intercept": True, "intercept_scaling": 3.0}
+    problem = Problem.checked(X, y, **options)
+    for w in (np.zeros(9), np.linspace(-0.1, 0.3, 9)):
+        one = LocalBackend(problem).certify(w, 0.0, 0.4 * y)
+        two = host_backend(problem).certify(w, 0.0, 0.4 * y)
+        assert one.primal == pytest.approx(two.primal, rel=1e-13)
+        assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
 def test_rows_that_come_in_parts(loss, sparse):
@@ -129,9 +142,10 @@ def test_the_diagonal_of_few_rows_is_that_of_all(length):
     backend = host_backend(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1e-3))
     one = backend.term(length=length, centre=np.zeros(400))
     one.go(np.eye(8)[0], 0.0)
-    squares, mass = one.diagonal()
+    (squares, sums), mass = one.diagonal(True)
     assert mass == pytest.approx(one.here.h.sum())
     np.testing.assert_allclose(squares, one.here.h @ X**2, rtol=1e-12)
+    np.testing.assert_allclose(sums, one.here.h @ X, rtol=1e-12, atol=1e-12)
     assert (one._curved_rows is not None) == (one.curved <= term.EARLY * 400)
 
 

@@ -189,7 +189,7 @@ def test_sums_are_as_near_as_they_say(shape, sparse, dtype):
     backend = cuda_backend(Problem.checked(given, y, loss="squared_hinge", lam=1 / shape[0]))
     exact, certifier = X.astype(np.longdouble), backend.certifier
     w, duals = rng.normal(size=shape[1]), y * rng.random(shape[0])
-    bound = certifier._share * certifier.side.norm(w)
+    bound = certifier._share * certifier.norm(w)
     off = np.abs(backend.products.scores(w).get() - exact @ w.astype(np.longdouble))
     assert (off <= bound.get()).all()
     apart = backend.combine(cp.asarray(duals)) - duals.astype(np.longdouble) @ exact
@@ -368,6 +368,20 @@ def test_some_of_the_rows(sparse):
     np.testing.assert_allclose(few.scores(v).get(), X[index] @ v, rtol=1e-10, atol=1e-10)
     r = few.scores(v)
     np.testing.assert_allclose(few.combine(r).get(), r.get() @ X[index], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_for_which_there_is_no_room_are_not_copied(sparse):
+    X = np.random.default_rng(0).normal(size=(100_000, 20))
+    rows = device_products(check_rows(sp.csr_matrix(X) if sparse else X))
+    index, pool = cp.arange(len(X)), cp.get_default_memory_pool()
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.used_bytes() + (1 << 20))
+    try:
+        assert rows.take_rows(index) is None
+    finally:
+        pool.set_limit(size=0)
+    assert rows.take_rows(index).shape == X.shape
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -90,8 +90,11 @@ def test_what_a_term_knows_of_its_curvature(storage, intercept):
     else:
         assert not column.any()
         assert mass == 0
-    squares, total = term.diagonal()
+    (squares, *sums), total = term.diagonal(intercept)
     np.testing.assert_allclose(squares, h @ X**2, rtol=1e-12)
+    assert len(sums) == intercept
+    for each in sums:
+        np.testing.assert_allclose(each, h @ X, rtol=1e-12, atol=1e-12)
     assert total == pytest.approx(h.sum())
     p, q = rng.normal(size=7), 0.7
     image, rest = term.curve(p, q)

@@ -110,7 +110,7 @@ def test_which_rows_are_near_their_kinks(loss):
         assert len(chosen) >= 40
         if reach is not None:
             assert set(np.flatnonzero(away <= reach)) <= set(chosen) or len(chosen) >= 500
-    assert free_duals(problem, beta)[wrong].all()
+    assert free_duals(problem.loss, y, beta)[wrong].all()
 
 
 @INTERCEPT

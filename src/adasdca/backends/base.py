@@ -158,11 +158,11 @@ class RowTerm(Protocol):
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
         """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
 
-    def diagonal(self) -> tuple[Array, float]:
-        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i.
+    def diagonal(self, intercept: bool) -> tuple[Array, float]:
+        """Return Σ_i h_i x_ij² for every feature, with an intercept Σ_i h_i x_ij, too, and Σ_i h_i.
 
-        The former may be an array of a device that NumPy's functions go on to. Conjugate gradients
-        then keep their vectors there, and `curve` is given them.
+        The former are lines of one array, which may be one of a device that NumPy's functions go on
+        to. Conjugate gradients then keep their vectors there, and `curve` is given them.
         """
 
     @property

@@ -307,7 +307,7 @@ class LocalBackend:
         """Return the weight of the rows whose duals are free, and the mean residual."""
         scores = _core.vector(self.workspace.n)
         self.workspace.scores(w, scores, self._threads, b)
-        free = free_duals(self.problem, beta)
+        free = free_duals(self.problem.loss, self.problem.y, beta)
         residual = np.abs(self.problem.loss.residual(scores, self.problem.y))
         total = self.problem.total
         return float(self._weight @ free), float(self._weight @ residual) / total

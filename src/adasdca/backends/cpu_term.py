@@ -307,11 +307,13 @@ class CpuTerm:
         out = np.empty(self.workspace.d)
         return out, self.workspace.curve(self.curvature, p, q, out, self.threads)
 
-    def diagonal(self) -> tuple[Array, float]:
-        """Return Σ_i h_i x_ij² for every feature, and Σ_i h_i."""
-        squares = np.empty(self.workspace.d)
-        self.workspace.squares(self.curvature, squares, self.threads)
-        return squares, float(self.curvature.sum())
+    def diagonal(self, intercept: bool) -> tuple[Array, float]:
+        """Return Σ_i h_i x_ij² for every feature, Σ_i h_i x_ij, if that is asked, and Σ_i h_i."""
+        lines = np.empty((1 + intercept, self.workspace.d))
+        self.workspace.squares(self.curvature, lines[0], self.threads)
+        if intercept:
+            lines[1] = self._weighted_sum(self.curvature)
+        return lines, float(self.curvature.sum())
 
     def row_system(self, diagonal: float | Array, right: Array) -> RowSystem:
         """Return a step's equations in unknowns of the rows, for iterations."""

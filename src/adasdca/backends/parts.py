@@ -25,7 +25,7 @@ from adasdca.backends.base import FOREVER, without_rows
 from adasdca.backends.part import PartFacts
 from adasdca.backends.parts_term import PartsTerm
 from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
-from adasdca.backends.workspace import make_workspace
+from adasdca.backends.workspace import certified_by, make_workspace
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
 
@@ -224,15 +224,9 @@ class PartsBackend:
         args = (self.space, duals.number, out.number, w, b, scored, heavy, share)
         u, moved, *evidence = columns(self.parts.stream("examine", *args))
         whole = np.array([*map(math.fsum, evidence[:7]), *map(max, evidence[7:])])
-        seen = self._workspace.certify_by(whole, w, u, self._links)
+        certificate = certified_by(self._workspace, self.problem, whole, w, u, self._links)
         # As the core bounds it, and a little more.
         lost = 1.01 * sys.float_info.epsilon * (self._links + 12) * whole[4] / self.problem.mu
-        if not math.isfinite(seen.gap) and self.problem.regularizer.eta == 0:
-            certificate = Certificate(seen.primal, -math.inf, math.inf, math.inf)
-        else:
-            certificate = Certificate.of(
-                seen.primal, seen.gap, seen.rounding, seen.blur, self.problem.strength
-            )
         return (certificate, out, sum(moved)), u, lost * np.sqrt(self.problem.regularizer.metric)
 
     def term(

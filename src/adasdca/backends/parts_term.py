@@ -113,9 +113,9 @@ class PartsTerm:
         vector, numbers = columns(self._parts.stream("curve", self._number, p, q))
         return vector, math.fsum(numbers)
 
-    def diagonal(self) -> tuple[Array, float]:
-        vector, numbers = columns(self._parts.stream("diagonal", self._number))
-        return vector, math.fsum(numbers)
+    def diagonal(self, intercept: bool) -> tuple[Array, float]:
+        lines, numbers = columns(self._parts.stream("diagonal", self._number, intercept))
+        return lines, math.fsum(numbers)
 
     def duals(self) -> Handle:
         vector = Handle(self._parts)

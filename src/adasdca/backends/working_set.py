@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.backends.workspace import make_workspace
+from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: Share of what the duals of a working set can balance that the others may ask for.
 ROOM = 0.9
@@ -84,12 +84,12 @@ class WorkingSet(CpuTerm):
         return duals
 
 
-def free_duals(problem: Problem, beta: Array) -> Mask:
-    """Return which duals of a loss with kinks are strictly inside a piece."""
-    b = beta * problem.y if problem.loss.kind == "classification" else beta
-    lower, upper = problem.loss.domain
+def free_duals(loss: Loss, y: Any, beta: Any) -> Any:
+    """Return which duals of a loss are strictly inside a piece, where these and the targets are."""
+    b = beta * y if loss.kind == "classification" else beta
+    lower, upper = loss.domain
     inside = (b > lower) & (b < upper)
-    return inside & (b != 0) if problem.loss.dead_zone > 0 else inside
+    return inside & (b != 0) if loss.dead_zone > 0 else inside
 
 
 def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None, d: int) -> Index:

@@ -558,18 +558,18 @@ class ConjugateGradients:
         60,000 x 8000 of topics: 600 iterations for 44,000).
         """
         if factor is None:
-            squares, mass = term.diagonal()
+            (squares, *sums), mass = term.diagonal(equations.intercept)
         else:
-            squares, mass = np.ones(len(equations.right)), math.inf
+            squares, sums, mass = np.ones(len(equations.right)), [], math.inf
+            if equations.intercept:
+                column, mass = term.curve(np.zeros_like(squares), 1.0)
+                sums = [column]
         # Vectors of features are where the rows are: NumPy's functions go on to that array's.
         own = np.asarray(equations.diagonal, like=squares)
         right = np.asarray(equations.right, like=squares)
         scale, mean, share, value = squares + own, None, 0.0, equations.value
-        sums = None
-        if equations.intercept and mass > 0:
-            sums, mass = term.curve(np.zeros_like(squares), 1.0)
-        if sums is not None and mass > 0:
-            mean = sums / mass
+        if sums and mass > 0:
+            mean = sums[0] / mass
             share = equations.balance / mass
             value -= 0.5 * share * equations.balance
             right = right - equations.balance * mean

@@ -25,7 +25,7 @@ from adasdca.backends.cuda.epochs import DeviceEpochs
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.products import BatchProducts, Passes, Products
 from adasdca.backends.cuda.term import DeviceTerm, Others, WeightedRows
-from adasdca.backends.working_set import has_room, within_reach
+from adasdca.backends.working_set import free_duals, has_room, within_reach
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
 
@@ -140,12 +140,7 @@ class DeviceBackend:
         return np.asarray(to_host(self.products.squares(self._weight)))
 
     def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
-        loss = self.problem.loss
-        lower, upper = loss.domain
-        own = self.passes.y * duals if loss.kind == "classification" else duals
-        free = (own > lower) & (own < upper)
-        if loss.dead_zone > 0:
-            free = free & (own != 0)
+        free = free_duals(self.problem.loss, self.passes.y, duals)
         away, total = self._away(self._scores(w) + b), self.problem.total
         return float((self._weight * free).sum()), float((self._weight * away).sum()) / total
 
@@ -267,10 +262,9 @@ class DeviceBackend:
 
     def _feasible(self, duals: Any) -> Any:
         """Return the largest multiple of these duals at which g*(u) is finite, about."""
-        side, norms = self.certifier.side, self.certifier.norms
-        sizes = self.passes.weighted(self.xp.abs(duals) * norms)
+        sizes = self.passes.weighted(self.xp.abs(duals) * self.certifier.norms)
         mass = 1.001 * float(sizes.sum())
-        off = self.certifier.off(mass) * np.sqrt(side.metric)
+        off = self.certifier.off(mass) * np.sqrt(self.problem.regularizer.metric)
         for attempt in range(FEASIBLE):
             u = self.combine(duals)
             share = self.problem.regularizer.feasible_share(u + np.copysign(off, u))

@@ -241,12 +241,13 @@ class DeviceTerm:
         wait = 0 if self._curved_rows else PRODUCTS
         return self._at.products.iterate(system, self._few, wait, deadline, most)
 
-    def diagonal(self) -> tuple[Any, float]:
-        """Return Σ_i h_i x_ij² for every feature, where the rows are, and Σ_i h_i."""
+    def diagonal(self, intercept: bool) -> tuple[Any, float]:
+        """Return Σ_i h_i x_ij² and, if that is asked, Σ_i h_i x_ij, where the rows are; Σ_i h_i."""
         if self.curved <= EARLY * self._at.products.shape[0]:
             self._few()
         rows, h = self._curved_rows or (self._at.products, self.here.h)
-        return rows.squares(h), self.here.mass
+        lines = [rows.squares(h)] + ([rows.combine(h)] if intercept else [])
+        return self._at.passes.xp.stack(lines), self.here.mass
 
 
 def _matrix(values: Any) -> Any:

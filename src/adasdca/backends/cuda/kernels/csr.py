@@ -143,7 +143,7 @@ class CudaCsr(CudaRows):
         """Return a function that visits rows in batches, and returns the intercept."""
         return CudaBatches(self._entries, self._width, passes, point, height)
 
-    def take_rows(self, index: Any) -> CudaCsr:
+    def _taken(self, index: Any) -> CudaCsr:
         return CudaCsr(self.matrix[index], whole=False)
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaCsr:

@@ -164,7 +164,7 @@ class CudaDense(CudaRows):
             out[8 * s : 8 * s + 8, 8 * t : 8 * t + 8] = tile.T
         return out[: d + 1, : d + 1]
 
-    def take_rows(self, index: Any) -> CudaDense:
+    def _taken(self, index: Any) -> CudaDense:
         return CudaDense(self.values[index])
 
     def take_columns(self, features: NDArray[np.intp]) -> CudaDense:

@@ -13,7 +13,7 @@ from adasdca import _core
 from adasdca.backends.cuda.kernels.compiled import kernel, or_null
 from adasdca.backends.cuda.kernels.gradients import iterate
 from adasdca.backends.cuda.kernels.transfer import download, upload
-from adasdca.backends.cuda.products import Few, RowChoice, System
+from adasdca.backends.cuda.products import Few, Products, RowChoice, System
 
 Array = NDArray[np.float64]
 
@@ -69,6 +69,15 @@ class CudaRows:
 
     def row_squares(self, factors: Array) -> Any:
         return self._dot(factors, 0.0, 1)
+
+    def take_rows(self, index: Any) -> Products | None:
+        try:
+            return self._taken(index)
+        except cp.cuda.memory.OutOfMemoryError:
+            return None
+
+    def _taken(self, index: Any) -> Products:
+        raise NotImplementedError
 
     def _kernel(self, name: str) -> Any:
         return kernel("products", name, self._real, f"ROWS={ROWS}", f"LINES={LINES}")
