@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import adasdca
 from adasdca.engine.checkpoints import Checkpoint
+from adasdca.files import FileError
 from adasdca.problem.losses import LOSSES
 
 pytest.importorskip("distributed")
@@ -258,7 +259,13 @@ def test_the_driver_is_killed(cluster, tmp_path, monkeypatch, duals):
     with pytest.raises(SystemExit):
         adasdca.dask.solve(*blocks(X, y), checkpoint=path, checkpoint_every=0.0, **options)
     monkeypatch.undo()
-    resumed = adasdca.dask.solve(*blocks(X, y), checkpoint=path, **options)
+    other = X.copy()
+    other[-1, -1] += 1.0
+    for rows, targets in ((other, y), (X, -y)):
+        with pytest.raises(FileError, match="of another problem"):
+            adasdca.dask.solve(*blocks(rows, targets), checkpoint=path, **options)
+    # The same blocks in more parts are the same problem.
+    resumed = adasdca.dask.solve(*blocks(X, y), checkpoint=path, n_parts=3, **options)
     assert resumed.converged
     assert resumed.history.gap[0] < calm.history.gap[0]
     assert abs(resumed.primal - calm.primal) <= resumed.gap + calm.gap + 1e-14 * calm.primal
@@ -286,6 +293,35 @@ def test_classifiers_are_local_models(cluster):
         adasdca.dask.AdaSDCAClassifier(device="cuda").fit(dX, dy)
     near = adasdca.dask.AdaSDCAClassifier(**settings).fit(X, y)
     assert np.array_equal(near.coef_, local.coef_)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_all_that_is_said_of_collections_is_lazy(cluster, classes):
+    """Rows that do not fit here are not brought here, whichever method is asked."""
+    X, y = data("regression", n=400)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    (rows,) = blocks(X)
+    collections = {"array": rows, "list": list(rows.to_delayed().ravel())}
+    frames = pytest.importorskip("dask.dataframe")
+    collections["frame"] = frames.from_dask_array(rows)
+    scores = ("decision_function", "predict_proba", "predict_log_proba", "certified_margin")
+    classifier = adasdca.dask.AdaSDCAClassifier(loss="logistic", tol=1e-8, fit_intercept=False)
+    regressor = adasdca.dask.AdaSDCARegressor(tol=1e-8, fit_intercept=False)
+    for model, methods in [
+        (classifier.fit(X, labels), ("predict", *scores)),
+        (regressor.fit(X, y), ("predict", "certified_error")),
+    ]:
+        for name in methods:
+            say = getattr(model, name)
+            for kind, given in collections.items():
+                lazy = say(given)
+                if kind == "list":
+                    found = np.concatenate(dask.compute(*lazy))
+                else:
+                    assert isinstance(lazy, da.Array), (name, kind)
+                    found = lazy.compute()
+                assert np.allclose(found, say(X), rtol=1e-12), (name, kind)
+    assert not hasattr(adasdca.dask.AdaSDCAClassifier(loss="hinge"), "predict_proba")
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -304,6 +304,13 @@ class DaskTeam:
 
         return tell
 
+    def checksums(self) -> list[tuple[int, Any]]:
+        """Return what tells each block from others, by number."""
+        found: dict[int, Any] = {}
+        for k in self.kept:
+            found |= waited(self._actors[k].checksums())
+        return sorted(found.items())
+
     def resident(self) -> list[int]:
         """Return the resident memory of the workers, by part."""
         return [waited(self._actors[k].resident()) for k in self.kept]
