@@ -168,6 +168,29 @@ def ragged(*sizes, width=None):
     return rows, labels, [[dask.delayed(b) for b in blocks] for blocks in (rows, labels)]
 
 
+MADE = []
+
+
+def made(k):
+    """A block, noted where a worker of this process makes it."""
+    MADE.append(k)
+    some = slice(100 * k, 100 * (k + 1))
+    return tuple(array[some] for array in data())
+
+
+def test_blocks_are_made_once_and_futures_are_taken():
+    MADE.clear()
+    options = {"loss": "logistic", "lam": 1e-2, "tol": 1e-8, "n_parts": 2}
+    with LocalCluster(**OPTIONS, n_workers=2) as workers, Client(workers) as client:
+        parts = [dask.delayed(made, nout=2)(k) for k in range(3)]
+        rows, targets = zip(*parts, strict=True)
+        first = adasdca.dask.solve(rows, targets, client=client, **options)
+        assert sorted(MADE) == [0, 1, 2]
+        given = client.compute([*rows, targets[0]])
+        again = adasdca.dask.solve(given[:3], [given[3], *targets[1:]], client=client, **options)
+    assert np.array_equal(first.coef, again.coef)
+
+
 def test_empty_blocks_and_blocks_of_one_class(cluster):
     X, y = data()
     order = np.argsort(y, kind="stable")

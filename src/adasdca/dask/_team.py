@@ -132,12 +132,10 @@ class DaskTeam:
         if self._blocks.weight is not None:
             lists.append(self._blocks.weight)
         delayed = [blocks[number] for blocks in lists for number in numbers]
-        futures = [
-            block
-            if isinstance(block, Future)
-            else self._client.compute(block, workers=[self._places[k]], allow_other_workers=True)
-            for block in delayed
-        ]
+        # Together, or what X and y have in common is made once for each.
+        futures = self._client.compute(
+            delayed, workers=[self._places[k]], allow_other_workers=True
+        )
         return self._client.submit(
             WorkerPart,
             numbers,
