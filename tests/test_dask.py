@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from itertools import pairwise
 
@@ -415,6 +416,31 @@ def test_a_slow_worker_and_one_that_joins(monkeypatch):
     assert rounds[0] == rounds[-1]
     assert np.array_equal(calm.coef, disturbed.coef)
     assert calm.certificate == disturbed.certificate
+
+
+@pytest.mark.parametrize("end", ["ctrl-c", "time"])
+def test_a_worker_that_does_not_answer_holds_up_no_end(monkeypatch, end):
+    """It answers only once the solve has ended."""
+    X, y = data()
+    options = {"loss": "logistic", "lam": 1e-2, "fit_intercept": True, "tol": 1e-8}
+    options["max_time"] = None if end == "ctrl-c" else 2.0
+    ended, count, do = threading.Event(), iter(range(100)), _worker.WorkerPart.do
+    released = []
+
+    def stuck(part, command, *args):
+        if next(count, 0) == 12:
+            if end == "ctrl-c":
+                os.kill(os.getpid(), signal.SIGINT)
+            released.append(ended.wait(60))
+        return do(part, command, *args)
+
+    with LocalCluster(**OPTIONS, n_workers=1) as made, Client(made) as client:
+        monkeypatch.setattr(_worker.WorkerPart, "do", stuck)
+        found = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+        assert released == []
+        ended.set()
+    assert found.status.name == ("INTERRUPTED" if end == "ctrl-c" else "TIME_LIMIT")
+    assert 0 < found.gap == found.history.gap[-1]
 
 
 def test_without_a_client(monkeypatch):
