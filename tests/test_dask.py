@@ -265,6 +265,34 @@ def test_a_worker_is_killed(mortal, monkeypatch, copied):
     assert calm.certificate == disturbed.certificate
 
 
+def test_copies_go_from_worker_to_worker(cluster, monkeypatch):
+    X, y = data()
+    options = {"loss": "hinge", "lam": 1e-2, "fit_intercept": True, "tol": 1e-7}
+    heard, teams = [], []
+    waited, clear = _team.waited, _team.DaskTeam._clear
+
+    def listen(*args):
+        heard.append(waited(*args))
+        return heard[-1]
+
+    def notice(team):
+        teams.append(team)
+        clear(team)
+
+    monkeypatch.setattr(_team, "COPY", 0.0)
+    monkeypatch.setattr(_team, "waited", listen)
+    monkeypatch.setattr(_team.DaskTeam, "_clear", notice)
+    assert adasdca.dask.solve(*blocks(X, y), **options).converged
+    copies = {k: copy.result() for k, copy in teams[0]._copies.items()}
+    lengths = {k: len(next(iter(vectors.values()))) for k, vectors in copies.items()}
+    assert lengths == {0: 140, 1: 160}
+    assert heard
+    assert max(map(_team._size, heard)) < 8 * 140
+    # A copy that is lost is not made again: the vectors are others by then.
+    with pytest.raises(RuntimeError, match="was made before"):
+        waited(teams[0]._actors[0].copy(teams[0]._copies[0].key))
+
+
 @pytest.mark.parametrize("duals", [False, True])
 def test_the_driver_is_killed(cluster, tmp_path, monkeypatch, duals):
     """The next one goes on from the last point that was written."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from distributed import get_worker
 from numpy.typing import NDArray
 
 from adasdca.backends.part import Part
@@ -79,6 +80,7 @@ class WorkerPart:
             self._y = np.concatenate(targets)
             self._weight = None if weight is None else np.concatenate(weights)
         self._part: Part | ClassPart | None = None
+        self._copied: set[str] = set()
 
     def summary(self) -> Summary:
         """Say what the rows are."""
@@ -127,11 +129,26 @@ class WorkerPart:
         assert self._part is not None
         return self._part.do(command, *args)
 
+    def copy(self, key: str) -> Any:
+        """Return all vectors, once for a key.
+
+        A copy that is lost with its worker would be asked for again, when the vectors are others.
+        """
+        if key in self._copied:
+            raise RuntimeError(f"{key} was made before")
+        self._copied.add(key)
+        return self.do("vectors")
+
     def resident(self) -> int:
         """Return the resident memory of this process in bytes, now."""
         import psutil
 
         return int(psutil.Process().memory_info().rss)
+
+
+def copied(actor: Any) -> Any:
+    """Return the vectors of a part that is on another worker, as a task of this one."""
+    return actor.copy(get_worker().get_current_task()).result()
 
 
 def _same_width(widths: dict[int, int]) -> None:
