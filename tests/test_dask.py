@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 
 import adasdca
 from adasdca.engine.checkpoints import Checkpoint
+from adasdca.files import FileError
 from adasdca.problem.losses import LOSSES
 
 pytest.importorskip("distributed")
@@ -167,6 +169,29 @@ def ragged(*sizes, width=None):
     return rows, labels, [[dask.delayed(b) for b in blocks] for blocks in (rows, labels)]
 
 
+MADE = []
+
+
+def made(k):
+    """A block, noted where a worker of this process makes it."""
+    MADE.append(k)
+    some = slice(100 * k, 100 * (k + 1))
+    return tuple(array[some] for array in data())
+
+
+def test_blocks_are_made_once_and_futures_are_taken():
+    MADE.clear()
+    options = {"loss": "logistic", "lam": 1e-2, "tol": 1e-8, "n_parts": 2}
+    with LocalCluster(**OPTIONS, n_workers=2) as workers, Client(workers) as client:
+        parts = [dask.delayed(made, nout=2)(k) for k in range(3)]
+        rows, targets = zip(*parts, strict=True)
+        first = adasdca.dask.solve(rows, targets, client=client, **options)
+        assert sorted(MADE) == [0, 1, 2]
+        given = client.compute([*rows, targets[0]])
+        again = adasdca.dask.solve(given[:3], [given[3], *targets[1:]], client=client, **options)
+    assert np.array_equal(first.coef, again.coef)
+
+
 def test_empty_blocks_and_blocks_of_one_class(cluster):
     X, y = data()
     order = np.argsort(y, kind="stable")
@@ -240,6 +265,34 @@ def test_a_worker_is_killed(mortal, monkeypatch, copied):
     assert calm.certificate == disturbed.certificate
 
 
+def test_copies_go_from_worker_to_worker(cluster, monkeypatch):
+    X, y = data()
+    options = {"loss": "hinge", "lam": 1e-2, "fit_intercept": True, "tol": 1e-7}
+    heard, teams = [], []
+    waited, clear = _team.waited, _team.DaskTeam._clear
+
+    def listen(*args):
+        heard.append(waited(*args))
+        return heard[-1]
+
+    def notice(team):
+        teams.append(team)
+        clear(team)
+
+    monkeypatch.setattr(_team, "COPY", 0.0)
+    monkeypatch.setattr(_team, "waited", listen)
+    monkeypatch.setattr(_team.DaskTeam, "_clear", notice)
+    assert adasdca.dask.solve(*blocks(X, y), **options).converged
+    copies = {k: copy.result() for k, copy in teams[0]._copies.items()}
+    lengths = {k: len(next(iter(vectors.values()))) for k, vectors in copies.items()}
+    assert lengths == {0: 140, 1: 160}
+    assert heard
+    assert max(map(_team._size, heard)) < 8 * 140
+    # A copy that is lost is not made again: the vectors are others by then.
+    with pytest.raises(RuntimeError, match="was made before"):
+        waited(teams[0]._actors[0].copy(teams[0]._copies[0].key))
+
+
 @pytest.mark.parametrize("duals", [False, True])
 def test_the_driver_is_killed(cluster, tmp_path, monkeypatch, duals):
     """The next one goes on from the last point that was written."""
@@ -258,7 +311,13 @@ def test_the_driver_is_killed(cluster, tmp_path, monkeypatch, duals):
     with pytest.raises(SystemExit):
         adasdca.dask.solve(*blocks(X, y), checkpoint=path, checkpoint_every=0.0, **options)
     monkeypatch.undo()
-    resumed = adasdca.dask.solve(*blocks(X, y), checkpoint=path, **options)
+    other = X.copy()
+    other[-1, -1] += 1.0
+    for rows, targets in ((other, y), (X, -y)):
+        with pytest.raises(FileError, match="of another problem"):
+            adasdca.dask.solve(*blocks(rows, targets), checkpoint=path, **options)
+    # The same blocks in more parts are the same problem.
+    resumed = adasdca.dask.solve(*blocks(X, y), checkpoint=path, n_parts=3, **options)
     assert resumed.converged
     assert resumed.history.gap[0] < calm.history.gap[0]
     assert abs(resumed.primal - calm.primal) <= resumed.gap + calm.gap + 1e-14 * calm.primal
@@ -286,6 +345,35 @@ def test_classifiers_are_local_models(cluster):
         adasdca.dask.AdaSDCAClassifier(device="cuda").fit(dX, dy)
     near = adasdca.dask.AdaSDCAClassifier(**settings).fit(X, y)
     assert np.array_equal(near.coef_, local.coef_)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_all_that_is_said_of_collections_is_lazy(cluster, classes):
+    """Rows that do not fit here are not brought here, whichever method is asked."""
+    X, y = data("regression", n=400)
+    labels = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    (rows,) = blocks(X)
+    collections = {"array": rows, "list": list(rows.to_delayed().ravel())}
+    frames = pytest.importorskip("dask.dataframe")
+    collections["frame"] = frames.from_dask_array(rows)
+    scores = ("decision_function", "predict_proba", "predict_log_proba", "certified_margin")
+    classifier = adasdca.dask.AdaSDCAClassifier(loss="logistic", tol=1e-8, fit_intercept=False)
+    regressor = adasdca.dask.AdaSDCARegressor(tol=1e-8, fit_intercept=False)
+    for model, methods in [
+        (classifier.fit(X, labels), ("predict", *scores)),
+        (regressor.fit(X, y), ("predict", "certified_error")),
+    ]:
+        for name in methods:
+            say = getattr(model, name)
+            for kind, given in collections.items():
+                lazy = say(given)
+                if kind == "list":
+                    found = np.concatenate(dask.compute(*lazy))
+                else:
+                    assert isinstance(lazy, da.Array), (name, kind)
+                    found = lazy.compute()
+                assert np.allclose(found, say(X), rtol=1e-12), (name, kind)
+    assert not hasattr(adasdca.dask.AdaSDCAClassifier(loss="hinge"), "predict_proba")
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -356,6 +444,31 @@ def test_a_slow_worker_and_one_that_joins(monkeypatch):
     assert rounds[0] == rounds[-1]
     assert np.array_equal(calm.coef, disturbed.coef)
     assert calm.certificate == disturbed.certificate
+
+
+@pytest.mark.parametrize("end", ["ctrl-c", "time"])
+def test_a_worker_that_does_not_answer_holds_up_no_end(monkeypatch, end):
+    """It answers only once the solve has ended."""
+    X, y = data()
+    options = {"loss": "logistic", "lam": 1e-2, "fit_intercept": True, "tol": 1e-8}
+    options["max_time"] = None if end == "ctrl-c" else 2.0
+    ended, count, do = threading.Event(), iter(range(100)), _worker.WorkerPart.do
+    released = []
+
+    def stuck(part, command, *args):
+        if next(count, 0) == 12:
+            if end == "ctrl-c":
+                os.kill(os.getpid(), signal.SIGINT)
+            released.append(ended.wait(60))
+        return do(part, command, *args)
+
+    with LocalCluster(**OPTIONS, n_workers=1) as made, Client(made) as client:
+        monkeypatch.setattr(_worker.WorkerPart, "do", stuck)
+        found = adasdca.dask.solve(*blocks(X, y), client=client, **options)
+        assert released == []
+        ended.set()
+    assert found.status.name == ("INTERRUPTED" if end == "ctrl-c" else "TIME_LIMIT")
+    assert 0 < found.gap == found.history.gap[-1]
 
 
 def test_without_a_client(monkeypatch):

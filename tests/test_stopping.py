@@ -16,7 +16,7 @@ import reference as ref
 from adasdca import AdaSDCAPlus, Status, solve
 from adasdca.auto.schedule import AutoSchedule
 from adasdca.backends.cpu import LocalBackend
-from adasdca.duality.certificate import Certificate
+from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.methods import METHODS
 from cases import LOSSES, SMOOTH, make_data
 
@@ -174,6 +174,23 @@ def test_what_is_returned_is_the_point_that_converged(monkeypatch):
     found = solve(X, y, **options)
     assert found.status is Status.CONVERGED
     assert found.gap <= options["tol"] * found.primal
+
+
+def test_a_point_beyond_double_precision_loses_none_before_it(monkeypatch):
+    X, y, options = problem("logistic", tol=0.0, method="sdca", max_epochs=5)
+    survey, calls = LocalBackend.survey, []
+
+    def told(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise CertificateError
+        return survey(*args)
+
+    monkeypatch.setattr(LocalBackend, "survey", told)
+    found = solve(X, y, **options)
+    assert found.status is Status.STALLED
+    assert len(found.history) == 2
+    assert found.gap == found.history.gap[-1]
 
 
 def test_a_failing_callback_is_not_swallowed():

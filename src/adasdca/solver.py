@@ -249,6 +249,7 @@ def solve_problem(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     stays: bool = False,
+    data: Any = None,
 ) -> Solution:
     """Solve a checked problem; the arguments are those of `solve`.
 
@@ -268,6 +269,8 @@ def solve_problem(
         As they were given.
     stays : bool
         Whether the dual point stays where the backend has it.
+    data
+        What tells the rows from others, for a checkpoint, if the backend alone has them.
     """
     tol = check_number("tol", tol, 0.0, math.inf, "a finite number, 0 or more")
     method = get_method(method)
@@ -283,7 +286,7 @@ def solve_problem(
             "checkpoint_every", checkpoint_every, 0.0, math.inf, "seconds, 0 or more"
         )
         told = repr(random_state) if isinstance(random_state, (int, np.integer)) else None
-        options = repr(method), tol, told
+        options = repr(method), tol, told, data
         keeper = Checkpoint(checkpoint, every, fingerprint(problem, options))
         seed = seed if keeper.seed is None else keeper.seed
         callback = watched_by(keeper, callback)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
 from adasdca.dask._blocks import Blocks, is_collection
 from adasdca.dask._solve import Rows, find_client, make_task, run
@@ -18,6 +18,7 @@ from adasdca.errors import InputError
 from adasdca.estimators import _classifier, _regressor
 from adasdca.estimators._labels import class_factors
 from adasdca.estimators._progress import watched
+from adasdca.estimators._scores import _gives_probabilities
 from adasdca.multinomial.part import ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
 from adasdca.multinomial.solver import solve_posed
@@ -28,8 +29,9 @@ Array = NDArray[np.float64]
 class _OnWorkers:
     """What both share: fits on workers, and predictions block by block."""
 
-    def _lazily(self, method: Callable[[Any], Any], X: Any, width: int | None) -> Any:
-        """Return predictions of a collection, not computed yet; of all else, at once."""
+    def _lazily(self, name: str, X: Any) -> Any:
+        """Return what a method says of a collection, not computed yet; of all else, at once."""
+        method = getattr(super(), name)
         if not is_collection(X):
             return method(X)
         if hasattr(X, "map_partitions") and hasattr(X, "divisions"):
@@ -39,12 +41,16 @@ class _OnWorkers:
             import dask
 
             return [dask.delayed(method)(block) for block in X]
-        kind = np.asarray(method(np.zeros((1, self.n_features_in_)))).dtype  # type: ignore[attr-defined]
         whole = X.rechunk({1: -1})
-        if width is None:
-            return whole.map_blocks(method, drop_axis=1, dtype=kind, meta=np.empty(0, kind))
-        chunks = (whole.chunks[0], (width,))
-        return whole.map_blocks(method, chunks=chunks, dtype=kind, meta=np.empty((0, 0), kind))
+        like = np.asarray(method(np.zeros((1, whole.shape[1]))))[:0]
+        if like.ndim == 1:
+            return whole.map_blocks(method, drop_axis=1, dtype=like.dtype, meta=like)
+        chunks = (whole.chunks[0], (like.shape[1],))
+        return whole.map_blocks(method, chunks=chunks, dtype=like.dtype, meta=like)
+
+    def predict(self, X: Any) -> Any:
+        """Return the predictions; lazily for collections."""
+        return self._lazily("predict", X)
 
     def _gathered(self, X: Any, y: Any, weight: Any, client: Any) -> tuple[DaskTeam, Rows]:
         """Check the parameters, and put the rows together on workers."""
@@ -179,14 +185,23 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
         self._adopt([solution], None)
         self._conclude([solution], [""], monitor)
 
-    def predict(self, X: Any) -> Any:
-        """Return the labels; lazily for collections."""
-        return self._lazily(super().predict, X, None)
-
     def decision_function(self, X: Any) -> Any:
         """Return the scores; lazily for collections."""
-        count = len(self.classes_)
-        return self._lazily(super().decision_function, X, None if count == 2 else count)
+        return self._lazily("decision_function", X)
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of the classes; lazily for collections."""
+        return self._lazily("predict_proba", X)
+
+    @available_if(_gives_probabilities)
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the probabilities; lazily for collections."""
+        return self._lazily("predict_log_proba", X)
+
+    def certified_margin(self, X: Any) -> Any:
+        """Return how safe each prediction is; lazily for collections."""
+        return self._lazily("certified_margin", X)
 
 
 class AdaSDCARegressor(_OnWorkers, _regressor.AdaSDCARegressor):
@@ -209,6 +224,6 @@ class AdaSDCARegressor(_OnWorkers, _regressor.AdaSDCARegressor):
         self.dual_coef_ = self.dual_coef_[0]
         return self
 
-    def predict(self, X: Any) -> Any:
-        """Return the values; lazily for collections."""
-        return self._lazily(super().predict, X, None)
+    def certified_error(self, X: Any) -> Any:
+        """Return a bound on the error of each prediction; lazily for collections."""
+        return self._lazily("certified_error", X)

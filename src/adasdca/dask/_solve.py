@@ -232,4 +232,5 @@ def solve(
         callback=callback,
         checkpoint=checkpoint,
         checkpoint_every=checkpoint_every,
+        data=None if checkpoint is None else team.checksums(),
     )

@@ -19,7 +19,7 @@ from adasdca import _core
 from adasdca.backends import part
 from adasdca.backends.base import Distance
 from adasdca.dask._blocks import Blocks
-from adasdca.dask._worker import Summary, Task, WorkerPart
+from adasdca.dask._worker import Summary, Task, WorkerPart, copied
 from adasdca.engine.stop import Callback
 from adasdca.multinomial import part as class_part
 from adasdca.multinomial.part import ClassTask
@@ -49,6 +49,8 @@ CHANGES = class_part.CHANGES | frozenset(
 COMMAND, NUMBER = 1.7e6, 8.0
 #: Seconds between copies of the vectors, between looks at Ctrl-C, and for a worker to come back.
 COPY, LOOK, PATIENCE = 30.0, 0.5, 60.0
+#: Seconds between looks at whether copies are made.
+GLANCE = 0.005
 #: Stand for a result that has not come, and for one that cannot come.
 LATE, LOST = object(), object()
 #: Attempts to rebuild a part before its error is raised.
@@ -132,12 +134,8 @@ class DaskTeam:
         if self._blocks.weight is not None:
             lists.append(self._blocks.weight)
         delayed = [blocks[number] for blocks in lists for number in numbers]
-        futures = [
-            block
-            if isinstance(block, Future)
-            else self._client.compute(block, workers=[self._places[k]], allow_other_workers=True)
-            for block in delayed
-        ]
+        # Together, or what X and y have in common is made once for each.
+        futures = self._client.compute(delayed, workers=[self._places[k]], allow_other_workers=True)
         return self._client.submit(
             WorkerPart,
             numbers,
@@ -171,8 +169,13 @@ class DaskTeam:
         """Let all parts take a problem up."""
         self._task = task
         self._clear()
-        for k in self.kept:
-            self._said(k, self._call(k, "begin", task), "begin", task)
+        list(self._all("begin", [(task,)] * len(self.kept)))
+
+    def _all(self, name: str, calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+        """Let every part do something, all at the same time; yield what each says, in order."""
+        futures = [self._call(k, name, *args) for k, args in zip(self.kept, calls, strict=True)]
+        for k, future, args in zip(self.kept, futures, calls, strict=True):
+            yield self._said(k, future, name, *args)
 
     def _call(self, k: int, name: str, *args: Any) -> Any:
         try:
@@ -254,17 +257,13 @@ class DaskTeam:
         """Let every part carry a command out, all at the same time."""
         if command == "begin" and not self._terms:
             self._copy()
-        mores = [[] if each is None else [each[i]] for i in range(len(self.kept))]
-        futures = [
-            self._call(k, "do", command, *args, *more)
-            for k, more in zip(self.kept, mores, strict=True)
-        ]
+        mores: list[Any] = [()] * len(self.kept) if each is None else [(one,) for one in each]
+        calls = [(command, *args, *more) for more in mores]
         self.rounds += 1
         self.passes += command in PASSES
-        self.bytes += _size(args) * len(futures)
-        for k, future, more in zip(self.kept, futures, mores, strict=True):
-            said = self._said(k, future, "do", command, *args, *more)
-            self.bytes += _size(more) + _size(said)
+        self.bytes += _size(calls)
+        for said in self._all("do", calls):
+            self.bytes += _size(said)
             yield said
         self._remember(command, args, each)
 
@@ -281,18 +280,28 @@ class DaskTeam:
                 self._spaces.pop(space, None)
 
     def _copy(self) -> None:
-        """Copy the vectors of every part to another worker, if the last copies are old."""
+        """Copy the vectors of every part to another worker, if the last copies are old.
+
+        They do not come here. Copies that cannot be made leave the last ones, with the journal.
+        """
         workers = self._workers()
         if time.perf_counter() - self._copied < COPY or len(workers) < 2:
             return
-        copies = {}
+        copies, stamp = {}, time.time_ns()
         for k in self.kept:
-            vectors = self._said(k, self._call(k, "do", "vectors"), "do", "vectors")
             place = workers.index(self._places[k]) if self._places[k] in workers else 0
             other = workers[(place + 1) % len(workers)]
-            # (A dictionary by itself would be taken apart.)
-            copies[k] = self._client.scatter([vectors], workers=[other], hash=False)[0]
-        self._copies, self._journal, self._copied = copies, [], time.perf_counter()
+            key = f"adasdca-copy-{k}-{stamp}"
+            actor = self._futures[k]
+            copies[k] = self._client.submit(copied, actor, key=key, workers=[other], pure=False)
+        limit = time.perf_counter() + PATIENCE
+        while any(copy.status == "pending" for copy in copies.values()):
+            _core.check()
+            if time.perf_counter() > limit:
+                return
+            time.sleep(GLANCE)
+        if all(copy.status == "finished" for copy in copies.values()):
+            self._copies, self._journal, self._copied = copies, [], time.perf_counter()
 
     def telling(self, callback: Callback | None) -> Callback:
         """Return a callback that tells the scheduler, too; its dashboard shows such events."""
@@ -303,6 +312,13 @@ class DaskTeam:
             return None if callback is None else callback(record)
 
         return tell
+
+    def checksums(self) -> list[tuple[int, Any]]:
+        """Return what tells each block from others, by number."""
+        found: dict[int, Any] = {}
+        for k in self.kept:
+            found |= waited(self._actors[k].checksums())
+        return sorted(found.items())
 
     def resident(self) -> list[int]:
         """Return the resident memory of the workers, by part."""

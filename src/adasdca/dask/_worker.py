@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from distributed import get_worker
 from numpy.typing import NDArray
 
 from adasdca.backends.part import Part
+from adasdca.engine.checkpoints import checksum
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.problem.data import as_doubles, check_rows
 from adasdca.problem.problem import Problem
@@ -56,6 +58,7 @@ class WorkerPart:
         weight = blocks[2 * count :] or None
         self._threads = threads
         self._widths: dict[int, int] = {}
+        self._heights: dict[int, int] = {}
         rows, targets, weights = [], [], []
         for k, number in enumerate(numbers):
             own = None if weight is None else weight[k]
@@ -65,7 +68,7 @@ class WorkerPart:
             rows.append(found[0])
             targets.append(found[1])
             weights.append(found[2])
-            self._widths[number] = found[0].shape[1]
+            self._heights[number], self._widths[number] = found[0].shape
             _same_width(self._widths)
         self._rows: Any = None
         self._y: Any = np.empty(0)
@@ -77,6 +80,7 @@ class WorkerPart:
             self._y = np.concatenate(targets)
             self._weight = None if weight is None else np.concatenate(weights)
         self._part: Part | ClassPart | None = None
+        self._copied: set[str] = set()
 
     def summary(self) -> Summary:
         """Say what the rows are."""
@@ -91,6 +95,18 @@ class WorkerPart:
             labels = dict(zip(values.tolist(), mass.tolist(), strict=True))
         total = float(weight.sum())
         return Summary(n, d, str(self._rows.values.dtype), labels, total, self._widths)
+
+    def checksums(self) -> dict[int, list[int | None]]:
+        """Return what tells the rows, targets and weights of each block from others."""
+        found, end = {}, 0
+        for number, height in self._heights.items():
+            begin, end = end, end + height
+            rows = self._rows.matrix[begin:end]
+            arrays = [rows.data, rows.indices, rows.indptr] if sp.issparse(rows) else [rows]
+            weight = None if self._weight is None else self._weight[begin:end]
+            arrays += [as_doubles(self._y[begin:end], "y"), weight]
+            found[number] = [checksum(array) for array in arrays]
+        return found
 
     def begin(self, task: Task | ClassTask) -> None:
         """Take a problem up, at its beginning."""
@@ -113,11 +129,26 @@ class WorkerPart:
         assert self._part is not None
         return self._part.do(command, *args)
 
+    def copy(self, key: str) -> Any:
+        """Return all vectors, once for a key.
+
+        A copy that is lost with its worker would be asked for again, when the vectors are others.
+        """
+        if key in self._copied:
+            raise RuntimeError(f"{key} was made before")
+        self._copied.add(key)
+        return self.do("vectors")
+
     def resident(self) -> int:
         """Return the resident memory of this process in bytes, now."""
         import psutil
 
         return int(psutil.Process().memory_info().rss)
+
+
+def copied(actor: Any) -> Any:
+    """Return the vectors of a part that is on another worker, as a task of this one."""
+    return actor.copy(get_worker().get_current_task()).result()
 
 
 def _same_width(widths: dict[int, int]) -> None:

@@ -51,13 +51,16 @@ def fingerprint(problem: Problem, options: tuple[Any, ...]) -> str:
     if not isinstance(rows, DenseRows):
         arrays += [rows.columns, rows.start]
     arrays += problem.bounds or ()
-    sums = [None if array is None else _checksum(array) for array in arrays]
+    sums = [checksum(array) for array in arrays]
     words = (rows.shape, problem.loss, problem.lam, problem.l1_ratio, problem.fit_intercept)
     text = repr((FORMAT, words, problem.constant, problem.whole, sums, options))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _checksum(array: NDArray[Any]) -> int:
+def checksum(array: NDArray[Any] | None) -> int | None:
+    """Return a number that tells an array from others; of a mapped file, by its ends."""
+    if array is None:
+        return None
     if isinstance(array, np.memmap):  # its pages would all come into memory
         flat = array.reshape(-1)
         array = np.concatenate([flat[:ENDS], flat[-ENDS:]])

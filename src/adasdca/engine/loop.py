@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +15,14 @@ from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, Backend
 from adasdca.duality.certificate import CertificateError
+from adasdca.engine.interruption import Interruption
 from adasdca.engine.stop import StopRule
 from adasdca.solution import Phase, Record, State, Status
 
 #: After an end in the middle of a plan, a survey faster than this many seconds shows what it did.
 QUICK = 0.03
+#: Seconds after which that survey is given up: a worker that is asked may not answer any more.
+LAST = 1.0
 #: Seconds past the deadline for a plan to end by itself, before its next kernel is its last.
 GRACE = 0.05
 
@@ -101,7 +105,8 @@ class Loop:
         except _core.Expired:
             status = Status.TIME_LIMIT
         if not self._seen and self._duration < QUICK:
-            self._look(FOREVER)
+            with suppress(_core.Expired), Interruption().heeded(LAST):
+                self._look(FOREVER)
         best, multiplier, epoch = self._best
         if best.gap <= stop.tol * best.primal:
             status = Status.CONVERGED  # the last survey after an end from outside may say so
