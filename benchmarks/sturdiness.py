@@ -1,14 +1,16 @@
 """A grid of ordinary and nasty problems, all of which a default solve must solve.
 
 python -m benchmarks.sturdiness [--share 0.02] [--part develop] [--only SUBSTRING ...] [--fine]
-                                [--jobs 2] [-o FILE]
+                                [--jobs 2] [--journal FILE] [-o FILE]
 
 Every loss, seven strengths from C = 1e-6 to 1e6 (lam = 1/(C·n)), with and without intercept, dense
 and sparse, three regularisers and three seeds, on the data of scikit-learn, on all NAME.npz in the
 data folder and its folder `more`, and on made-up data that are hard to compute with. Data are taken
 as they are ("raw") and with standardised columns ("std"). `--share` picks cases by a hash of their
 names, so that a larger share contains a smaller one. A second hash keeps a third of the grid apart:
-thresholds are chosen on `--part develop`, and failures are told of `--part report`.
+thresholds are chosen on `--part develop`, and failures are told of `--part report`. The whole grid
+takes hours: `--share 1 --only /seed0 --journal FILE` writes a line for each problem of one seed when
+it is solved, and begun again, goes on where it was.
 
 A solve that has stalled has arrived if its gap is a few times what rounding hides of it: that of
 its sums or, where residuals of 0 are at a kink, what the last digits of coefficients make of them.
@@ -19,6 +21,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
+import json
 import math
 import re
 import statistics
@@ -26,6 +29,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -140,6 +144,9 @@ class Result:
         name = self.case.name if self.tol == TOL else f"{self.case.name} tol={self.tol:g}"
         return [name, self.label[:60], f"{self.gap:.1e}", seconds(self.seconds)]
 
+    def entry(self) -> dict[str, Any]:
+        return asdict(self) | {"case": self.case.name}
+
 
 def objective(
     X: Any, y: Any, keywords: dict[str, Any], solution: adasdca.Solution
@@ -192,16 +199,37 @@ def _run(task: tuple[Case, float, float]) -> Result:
     return run(*task)
 
 
-def run_all(tasks: list[tuple[Case, float, float]], jobs: int) -> list[Result]:
-    results, failures, last = [], 0, time.monotonic()
-    for result in in_processes(_run, tasks, jobs, chunk=20):
-        results.append(result)
-        failures += result.failure is not None
-        if result.failure:
-            print(*result.row(), file=sys.stderr, flush=True)
-        if time.monotonic() > last + 20:
-            last = time.monotonic()
-            print(f"{len(results)} of {len(tasks)}, {failures} failures", file=sys.stderr)
+def recorded(
+    journal: Path | None, tasks: list[tuple[Case, float, float]]
+) -> dict[tuple[Case, float], Result]:
+    """Return what a journal has of these tasks."""
+    if journal is None or not journal.exists():
+        return {}
+    cases = {case.name: case for case, *_ in tasks}
+    entries = [json.loads(line) for line in journal.read_text().splitlines()]
+    found = [Result(**e | {"case": cases[e["case"]]}) for e in entries if e["case"] in cases]
+    return {(result.case, result.tol): result for result in found}
+
+
+def run_all(
+    tasks: list[tuple[Case, float, float]], jobs: int, journal: Path | None = None
+) -> list[Result]:
+    done = recorded(journal, tasks)
+    results = [done[task[:2]] for task in tasks if task[:2] in done]
+    rest = [task for task in tasks if task[:2] not in done]
+    failures, last = sum(r.failure is not None for r in results), time.monotonic()
+    with ExitStack() as stack:
+        file = stack.enter_context(journal.open("a")) if journal else None
+        for result in in_processes(_run, rest, jobs, chunk=20):
+            results.append(result)
+            if file:
+                print(json.dumps(result.entry()), file=file, flush=True)
+            failures += result.failure is not None
+            if result.failure:
+                print(*result.row(), file=sys.stderr, flush=True)
+            if time.monotonic() > last + 20:
+                last = time.monotonic()
+                print(f"{len(results)} of {len(tasks)}, {failures} failures", file=sys.stderr)
     return results
 
 
@@ -273,6 +301,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=adasdca.datasets.data_directory())
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--max-time", type=float, default=20.0, help="seconds of a solve")
+    parser.add_argument("--journal", type=Path, help="a line for each problem, to go on from")
     parser.add_argument("-o", "--out", help="results file")
     args = parser.parse_args()
     share = args.share or (1.0 if args.only else 0.05)
@@ -280,8 +309,9 @@ def main() -> int:
     if args.fine:
         grid = [case for case in grid if LOSSES[case.loss]().smoothness > 0]
     tols = FINE_TOLS if args.fine else (TOL,)
-    results = run_all([(case, tol, args.max_time) for case in grid for tol in tols], args.jobs)
-    rows = [asdict(r) | {"case": r.case.name} for r in results]
+    tasks = [(case, tol, args.max_time) for case in grid for tol in tols]
+    results = run_all(tasks, args.jobs, args.journal)
+    rows = [r.entry() for r in results]
     facts = {"machine": machine(), "share": share, "part": args.part}
     path = save(facts | {"cases": rows}, args.out, "sturdiness.json")
     print(f"written to {path}\n\n{show(results)}")

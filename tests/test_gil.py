@@ -25,6 +25,7 @@ SHORT = {
     "Loss.piecewise_quadratic",
     "SvmlightReader.take",
     "Workspace.certify_by",
+    "minimise",
     "root_of_balance",
     "step_length",
     "Wish.make",

@@ -15,9 +15,38 @@ void expect_rows(const Workspace& ws, const Vector<double>& x, const char* name)
         throw std::invalid_argument(std::string(name) + ": one entry per row");
 }
 
+// An objective of Python, and the two functions that a caller gives beside it.
+struct PythonObjective {
+    nb::object self, aims, allows, looks;
+
+    double lost() { return nb::cast<double>(self.attr("lost")()); }
+    double enough() { return nb::cast<double>(allows()); }
+    void keep() { self.attr("keep")(); }
+    void recall() { self.attr("recall")(); }
+    bool stopped() { return !looks.is_none() && nb::cast<bool>(looks()); }
+    std::optional<double> aim() { return nb::cast<std::optional<double>>(aims()); }
+    std::optional<StepLength> search() {
+        const auto [length, sharp] = nb::cast<std::pair<double, bool>>(self.attr("search")());
+        return StepLength{length, sharp};
+    }
+    void move(double length) { self.attr("move")(length); }
+};
+
 }  // namespace
 
-void bind_newton(nb::class_<Workspace>& workspace) {
+void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace) {
+    m.def(
+        "minimise",
+        [](nb::object objective, nb::object aim, nb::object enough, std::int64_t most,
+           nb::object look) {
+            PythonObjective f{objective, aim, enough, look};
+            const NewtonCourse course = minimise(f, most);
+            return std::tuple(static_cast<int>(course.ending), course.steps);
+        },
+        "objective"_a, "aim"_a, "enough"_a, "most"_a, "look"_a.none(),
+        "Take Newton steps; return why they ended, and how many. `aim` chooses the next line and "
+        "returns its slope, None if time ran out; `enough` what may be left; `look` whether to "
+        "stop.");
     workspace
         .def(
             "scores",
@@ -137,27 +166,27 @@ void bind_newton(nb::class_<Workspace>& workspace) {
                                         std::get<2>(more),
                                         std::get<3>(more),
                                         std::get<1>(more)};
-                std::int64_t steps = 0, taken = 0;
-                const NewtonEnding ending = released(seconds, [&](StopToken& token) {
+                std::int64_t taken = 0;
+                const NewtonCourse course = released(seconds, [&](StopToken& token) {
                     if (!ws.gram_columns) ws.gram_columns.emplace(ws.iterate);
                     NewtonSteps newton(ws.iterate, *ws.gram_columns, terms, point, threads, token);
                     const auto [enough, share, most] = goal;
-                    NewtonEnding found;
+                    NewtonCourse found;
                     if (rounds) {
                         const RoundRule rule{std::get<0>(*rounds), std::get<1>(*rounds),
                                              std::get<2>(*rounds), std::get<3>(*rounds),
                                              std::get<4>(*rounds)};
-                        found = newton.run_rounds(enough, most, rule, steps, taken);
+                        found = newton.run_rounds(enough, most, rule, taken);
                     } else {
-                        found = newton.run(enough, share, most, steps);
-                        taken = steps;
+                        found = newton.run(enough, share, most);
+                        taken = found.steps;
                     }
                     length = newton.length();
                     return found;
                 });
                 const Derivatives& sums = point.sums;
-                return std::tuple(static_cast<int>(ending), std::tuple(steps, taken), length,
-                                  point.b, point.value,
+                return std::tuple(static_cast<int>(course.ending), std::tuple(course.steps, taken),
+                                  length, point.b, point.value,
                                   std::tuple(sums.balance, sums.mass, sums.away, sums.reach,
                                              static_cast<std::int64_t>(sums.curved)));
             },

@@ -376,7 +376,7 @@ void bind_workspace(nb::module_& m) {
                 });
             },
             "scores"_a, "guess"_a, "threads"_a);
-    bind_newton(workspace);
+    bind_newton(m, workspace);
     m.def(
         "root_of_balance",
         [](const nb::object& balance, double guess) {

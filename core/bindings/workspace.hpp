@@ -20,4 +20,4 @@ struct Workspace {
 };
 
 // The passes that Newton steps are made of.
-void bind_newton(nb::class_<Workspace>& workspace);
+void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace);

@@ -1,15 +1,17 @@
-// Newton steps on few features, all in one call: what src/adasdca/newton/newton.py and linear.py do
-// step by step for a ridge penalty and equations by features. There the interpreter would take many
-// times as long as a step does (100 x 10: 45 -> 4 us).
+// The objective of a linear model on few features, with a ridge penalty and equations by features,
+// where all Newton steps are one call: what src/adasdca/newton/linear.py is for any rows. There the
+// interpreter would take many times as long as a step does (100 x 10: 45 -> 4 us).
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "duality/intercept.hpp"
+#include "newton/loop.hpp"
 #include "newton/newton.hpp"
 #include "rows/gram.hpp"
 
@@ -97,8 +99,6 @@ struct NewtonPoint {
     double lost = INFINITY;
 };
 
-enum class NewtonEnding { reached, exhausted, steps, time };
-
 class NewtonSteps {
   public:
     NewtonSteps(const Iterate& it, const GramColumns& columns, const NewtonTerms& terms,
@@ -124,65 +124,29 @@ class NewtonSteps {
     }
 
     // Step until no more than `enough`, or that share of the value, is left to gain.
-    NewtonEnding run(double enough, double share, std::int64_t most, std::int64_t& steps) {
-        constexpr int patience =
-            3;  // steps in a row, lost in rounding, that bring the bound nothing
-        constexpr double hidden = 1e-13;  // a gain below this share of the value is rounding
-        double best = INFINITY, best_b = at_.b;
-        int idle = 0;
-        bool sharp = true;
-        NewtonEnding ending;
+    NewtonCourse run(double enough, double share, std::int64_t most) {
+        enough_ = enough;
+        share_ = share;
         settle();
-        for (steps = 0;; ++steps) {
-            // In the noise half a digit is progress, and nothing less.
-            idle = sharp || at_.lost < 0.5 * best ? 0 : idle + 1;
-            if (sharp || at_.lost < best) {
-                best = at_.lost;
-                best_b = at_.b;
-                std::copy_n(at_.v, d_, best_v_.begin());
-            }
-            if (at_.lost <= enough + share * at_.value) return NewtonEnding::reached;
-            ending = idle >= patience ? NewtonEnding::exhausted : NewtonEnding::steps;
-            if (idle >= patience || steps >= most) break;
-            ending = NewtonEnding::time;
-            if (token_.stop() || !aim()) break;
-            ending = NewtonEnding::exhausted;
-            if (!(slope_ < 0)) break;
-            const StepLength found =
-                search_along(*it_.problem, rounding_, at_.scores, change_.data(), at_.sums.reach,
-                             at_.sums.mass, rest(), slope_, threads_, token_);
-            if (token_.stopped()) {
-                ending = NewtonEnding::time;
-                break;
-            }
-            sharp = found.sharp && -found.length * slope_ > hidden * at_.value;
-            move(found.length);
-        }
-        if (best_b != at_.b || !std::equal(best_v_.begin(), best_v_.end(), at_.v)) {
-            std::copy(best_v_.begin(), best_v_.end(), at_.v);
-            at_.b = best_b;
-            score(it_, at_.v, at_.scores, threads_, calm_, at_.b);
-            settle();
-        }
-        return ending;
+        return minimise(*this, most);
     }
 
     // The same round by round: the duals of one are the centre of the next, whose length is
     // shorter, down to the least one. Only while each halves the gap that they certify: what else
-    // there is to do is the caller's to say. `steps` are those of the last round, `taken` those of
-    // all.
-    NewtonEnding run_rounds(double enough, std::int64_t most, const RoundRule& rule,
-                            std::int64_t& steps, std::int64_t& taken) {
+    // there is to do is the caller's to say. Told of the last round; `taken` are the steps of all.
+    NewtonCourse run_rounds(double enough, std::int64_t most, const RoundRule& rule,
+                            std::int64_t& taken) {
         const Problem& problem = *it_.problem;
         double gap = rule.gap, b = 0;
         std::vector<double> v;  // and b, and the centre: where the round before has ended
         Buffer<double> duals;
         taken = 0;
         while (true) {
-            const NewtonEnding ending = run(enough, 0.0, most, steps);
-            taken += steps;
-            const auto next = std::find_if(rule.factors.begin(), rule.factors.end(),
-                                           [&](const auto& pair) { return steps <= pair.first; });
+            const NewtonCourse course = run(enough, 0.0, most);
+            taken += course.steps;
+            const auto next =
+                std::find_if(rule.factors.begin(), rule.factors.end(),
+                             [&](const auto& pair) { return course.steps <= pair.first; });
             duals.assign(at_.beta, at_.beta + n_);
             if (terms_.intercept)
                 balance_sides(problem, sides_of(problem, at_.beta), at_.beta, duals.data());
@@ -195,10 +159,10 @@ class NewtonSteps {
                 at_.b = b;
             }
             const double goal = rule.target * found.primal;
-            if (ending != NewtonEnding::reached || next == rule.factors.end() ||
+            if (course.ending != NewtonEnding::reached || next == rule.factors.end() ||
                 !(found.gap < 0.5 * gap) || found.gap <= std::max(goal, 2.0 * found.rounding) ||
                 rounding_.length <= rule.floor)
-                return ending;
+                return course;
             gap = found.gap;
             enough = problem.total * std::max({rule.share * gap, 0.1 * goal, 0.1 * found.rounding});
             at_.value = problem.total * found.primal;
@@ -211,6 +175,48 @@ class NewtonSteps {
     }
 
     double length() const { return rounding_.length; }
+
+    // What the loop asks of an objective.
+    double lost() const { return at_.lost; }
+    double enough() const { return enough_ + share_ * at_.value; }
+    bool stopped() const { return false; }
+
+    void keep() {
+        best_b_ = at_.b;
+        std::copy_n(at_.v, d_, best_v_.begin());
+    }
+
+    void recall() {
+        if (best_b_ == at_.b && std::equal(best_v_.begin(), best_v_.end(), at_.v)) return;
+        std::copy(best_v_.begin(), best_v_.end(), at_.v);
+        at_.b = best_b_;
+        score(it_, at_.v, at_.scores, threads_, calm_, at_.b);
+        settle();
+    }
+
+    std::optional<double> aim() {
+        if (token_.stop() || !choose_line()) return {};
+        return slope_;
+    }
+
+    std::optional<StepLength> search() {
+        constexpr double hidden = 1e-13;  // a gain below this share of the value is rounding
+        StepLength found =
+            search_along(*it_.problem, rounding_, at_.scores, change_.data(), at_.sums.reach,
+                         at_.sums.mass, rest(), slope_, threads_, token_);
+        if (token_.stopped()) return {};
+        found.sharp = found.sharp && -found.length * slope_ > hidden * at_.value;
+        return found;
+    }
+
+    void move(double length) {
+        // The slope rises from its first value to about 0; f is positive.
+        at_.value = std::max(at_.value + 0.5 * length * slope_, 0.1 * at_.value);
+        for (std::int64_t j = 0; j < d_; ++j) at_.v[j] += length * step_[j];
+        at_.b += length * db_;
+        for (std::int64_t i = 0; i < n_; ++i) at_.scores[i] += length * change_[i];
+        settle();
+    }
 
   private:
     // Take note of the derivatives at the scores, and of what is left to gain.
@@ -240,7 +246,7 @@ class NewtonSteps {
     }
 
     // Choose the line of the Newton step; false if time ran out.
-    bool aim() {
+    bool choose_line() {
         constexpr double farthest = 1e12;  // of the intercept, in units of the mean residual
         const double balance = terms_.intercept ? at_.sums.balance : 0.0;
         const double mass = terms_.intercept ? at_.sums.mass : 0.0;
@@ -300,15 +306,6 @@ class NewtonSteps {
         return line;
     }
 
-    void move(double length) {
-        // The slope rises from its first value to about 0; f is positive.
-        at_.value = std::max(at_.value + 0.5 * length * slope_, 0.1 * at_.value);
-        for (std::int64_t j = 0; j < d_; ++j) at_.v[j] += length * step_[j];
-        at_.b += length * db_;
-        for (std::int64_t i = 0; i < n_; ++i) at_.scores[i] += length * change_[i];
-        settle();
-    }
-
     const Iterate& it_;
     const GramColumns& columns_;
     const NewtonTerms& terms_;
@@ -320,7 +317,7 @@ class NewtonSteps {
     std::vector<double> right_, shifted_, step_, matrix_, factor_, best_v_, column_;
     Rounding rounding_;  // that of the terms, and of later rounds
     Buffer<double> change_, ones_, centre_;
-    double db_ = 0, slope_ = 0;
+    double db_ = 0, slope_ = 0, enough_ = 0, share_ = 0, best_b_ = 0;
 };
 
 }  // namespace adasdca

@@ -337,6 +337,11 @@ class Workspace:
     def place_primal(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], multiplier: float) -> None:
         """Take over w and b; beta follows at the next survey."""
 
+def minimise(objective: object, aim: object, enough: object, most: int, look: object | None) -> tuple[int, int]:
+    """
+    Take Newton steps; return why they ended, and how many. `aim` chooses the next line and returns its slope, None if time ran out; `enough` what may be left; `look` whether to stop.
+    """
+
 def root_of_balance(balance: object, guess: float) -> float:
     """
     The best intercept, from a function of it: sum c beta, minus its slope, and sum c |beta|.

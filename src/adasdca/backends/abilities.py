@@ -108,8 +108,7 @@ class Rounds(NamedTuple):
 class Descent(NamedTuple):
     """Newton steps that were taken in one call, and where they have ended."""
 
-    #: 0 enough is gained, 1 rounding hides the rest, 2 as many as allowed, 3 the time is over.
-    ending: int
+    ending: int  #: Why, as a number in the order of `Ending` in `newton/newton.py`.
     steps: int  #: Those of the last round.
     taken: int  #: Those of all.
     length: float  #: Over which kinks were rounded in the last round.

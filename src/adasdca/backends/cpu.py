@@ -218,13 +218,19 @@ class LocalBackend:
             candidates = [balanced(beta, self._weight)]
             if self._careful:
                 candidates += [beta, self._even(beta)]
+        near = candidates[-1]
         if self.problem.regularizer.eta == 0:
             candidates = [self._feasible(each) for each in candidates]
             candidates.append(np.zeros_like(beta))  # is feasible, whatever rounding does to others
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
-        if self._careful and self.problem.regularizer.eta > 0:
+        if self._careful:
             best = min(range(len(found)), key=lambda k: found[k].gap)
-            found[best], candidates[best] = self._finer.near(w, b, candidates[best], found[best])
+            if self.problem.regularizer.eta > 0:
+                near = candidates[best]
+            finer = self._finer.near(w, b, near, found[best])
+            if finer is not None:
+                found.append(finer[0])
+                candidates.append(finer[1])
         if self._careful and all(each.gap > each.primal for each in found):
             # The losses are not negative, which is more than any of these say.
             candidates.append(np.zeros_like(beta))

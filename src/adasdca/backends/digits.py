@@ -1,6 +1,7 @@
-"""Duals of rows in this process, moved by units in the last place until u is close to w.
+"""Duals of rows in this process, moved by units in the last place until u is where w wants it.
 
-The method is that of `duality/lattice.py`.
+That is close to w, or within σ, where there is no L2 term. The method is that of
+`duality/lattice.py`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ SHARE, WORTH = 1e-3, 0.1
 LEAST, HIDDEN = 1e-13, 1e-12
 #: By this factor moves may cost more after a round without success.
 EASED = 100.0
+#: Without an L2 term, lattices that are reduced in vain, one after the other: seconds. (What rounds
+#: leave differs in its digits, and one of 180 had moves where all before had none.)
+VAIN = 256
 #: Rows that move: a number of them, and more for each coarse feature.
 ROWS, ROWS_EACH = 8, 4
 #: A feature is coarse if a move changes it by more than this fraction of the goal.
@@ -39,7 +43,7 @@ MOST_COARSE = 8
 class FinerDuals:
     """Finds the duals with the smallest gap for a given w.
 
-    The regulariser of the problem has an L2 term. `curvature` is c|x|²/(λN) of the rows.
+    `curvature` is c|x|²/(λN) of the rows.
     """
 
     def __init__(
@@ -58,43 +62,101 @@ class FinerDuals:
         flipped = problem.loss.kind == "classification" and problem.y < 0
         self.low = np.where(flipped, -upper, lower)
         self.high = np.where(flipped, -lower, upper)
+        self._vain = 0
 
     def near(
         self, w: Array, b: float, beta: Array, found: _core.Certified
-    ) -> tuple[_core.Certified, Array]:
-        """Return duals near those given with a smaller gap, if any, and their certificate.
+    ) -> tuple[_core.Certified, Array] | None:
+        """Return a better certificate than that found for w, b, and its duals near those given.
 
-        `found` is the certificate of the primal point w, b and the duals given.
+        Without an L2 term these need not be feasible.
         """
-        regularizer, eased = self.problem.regularizer, 1.0
+        if self.problem.regularizer.eta == 0:
+            return self._feasible(w, b, beta, found)
+        scale, eased, made = self.problem.regularizer.scale, 1.0, None
         for _ in range(ROUNDS):
             off, _ = self._off(w, beta)
-            part = 0.5 * regularizer.scale * float(off @ off)
-            far = MOST_DIGITS * float(np.spacing(np.abs(beta)) @ self.length)
+            part = 0.5 * scale * float(off @ off)
             worth = max(WORTH * found.gap, LEAST * found.primal)
-            if not worth < part <= 0.5 * regularizer.scale * far**2:
+            if not worth < part <= 0.5 * scale * self._far(beta) ** 2:
                 break
             rest = eased * max(found.gap - part, HIDDEN * found.gap, LEAST * found.primal)
             if rest > found.gap:
                 break
-            moved = self._moved(w, b, beta, math.sqrt(float(off @ off)), SHARE * rest)
+            share = SHARE * rest
+            moved = self._moved(w, b, beta, share, math.sqrt(2.0 * share / scale))
             better = None if moved is None else self.workspace.certify(w, b, moved, self.threads)
             if moved is not None and better is not None and better.gap < found.gap:
                 beta, found, eased = moved, better, 1.0
+                made = found, beta
             else:
                 eased *= EASED  # longer moves reach more
-        return found, beta
+        return made
 
-    def _off(self, w: Array, beta: Array) -> tuple[Array, float]:
-        """Return u less the nearest subgradient of the regulariser at w, and Σ c_iβ_i."""
+    def _feasible(
+        self, w: Array, b: float, beta: Array, found: _core.Certified
+    ) -> tuple[_core.Certified, Array] | None:
+        """Do it where u has to be within σ.
+
+        Duals whose u is beyond it for their digits are worth nothing: scaled until it is within,
+        little is left of them. A share of σ that u stays away from it costs at most that of P.
+        """
+        regularizer, primal = self.problem.regularizer, found.primal
+        lost = max(self._lost(w, b, beta), LEAST * primal)
+        for _ in range(ROUNDS):
+            room = SHARE * lost / primal if primal > 0 else math.inf
+            off, _ = self._off(w, beta, 2.0 * room)
+            far = float(np.sqrt(off @ off))
+            worth = lost <= WORTH * found.gap and self._vain < VAIN
+            if not (worth and room * regularizer.sigma < far <= self._far(beta)):
+                break
+            goal = room * regularizer.sigma
+            moved = self._moved(w, b, beta, SHARE * lost, goal, 2.0 * room)
+            if moved is not None:
+                better = self.workspace.certify(w, b, moved, self.threads)
+                if better.gap < found.gap:
+                    self._vain = 0
+                    return better, moved
+                self._vain += 1
+            lost *= EASED
+        return None
+
+    def _lost(self, w: Array, b: float, beta: Array) -> float:
+        """Return the gap without an L2 term, if u were within σ."""
+        problem, regularizer = self.problem, self.problem.regularizer
+        scores, u = _core.vector(self.workspace.n), np.empty(len(w))
+        self.workspace.scores(w, scores, self.threads, b)
+        self.workspace.combine_exactly(beta, u, self.threads)
+        excess = self.weight @ problem.loss.excess(beta, scores, problem.y) / problem.total
+        rest = np.maximum((regularizer.nearest_slope(w, u) - u) * w, 0.0).sum()
+        return float(excess + regularizer.scale * rest)
+
+    def _far(self, beta: Array) -> float:
+        """Return how far the last digits of all duals can move u."""
+        return MOST_DIGITS * float(np.spacing(np.abs(beta)) @ self.length)
+
+    def _off(self, w: Array, beta: Array, room: float = 0.0) -> tuple[Array, float]:
+        """Return how far u is from the subgradients of the regulariser at w, and Σ c_iβ_i.
+
+        Without an L2 term, from being within a smaller σ, by this share.
+        """
         u, regularizer = np.empty(len(w)), self.problem.regularizer
         balance = self.workspace.combine_exactly(beta, u, self.threads)
-        return (u - regularizer.nearest_slope(w, u)) / np.sqrt(regularizer.metric), balance
+        if regularizer.eta > 0:
+            nearest = regularizer.nearest_slope(w, u)
+        else:
+            nearest = regularizer.nearest_feasible(u, room)
+        return (u - nearest) / np.sqrt(regularizer.metric), balance
 
-    def _moved(self, w: Array, b: float, beta: Array, off: float, share: float) -> Array | None:
-        """Return duals for which ‖u − w‖² adds about `share` to the gap; None if none can move."""
+    def _moved(
+        self, w: Array, b: float, beta: Array, share: float, goal: float, room: float = 0.0
+    ) -> Array | None:
+        """Return duals with u about as near as the goal; None if none can move.
+
+        Each may cost this share of the gap in its loss.
+        """
         problem, weight = self.problem, self.weight
-        goal = math.sqrt(2.0 * share / problem.regularizer.scale)
+        off = math.sqrt(float(np.square(self._off(w, beta, room)[0]).sum()))
         reach = self._reach(w, b, beta, share)
         chosen = movable(beta, self.low, self.high, self.length, reach, off, goal)
         chosen = chosen.first(ROWS + ROWS_EACH * MOST_COARSE)
@@ -111,7 +173,7 @@ class FinerDuals:
         moves = rows[:count] * masses[:, None] / factor[coarse]
         moved = beta.copy()
         moved[chosen.rows] = chosen.start
-        rest, balance = self._off(w, moved)
+        rest, balance = self._off(w, moved, room)
         rest = problem.mu * rest[coarse]
         if problem.fit_intercept:  # Σ c_iβ_i must be 0 to the last digit
             dear = 4.0 * goal / masses.min()
@@ -122,7 +184,9 @@ class FinerDuals:
         k = nearest(moves, 4.0 * goal * chosen.unit / chosen.room, rest)
         moved[chosen.rows] = chosen.start + k * chosen.unit
         moved = np.clip(moved, self.low, self.high)
-        return evened(moved, weight, self._off(w, moved)[1]) if problem.fit_intercept else moved
+        if problem.fit_intercept:
+            moved = evened(moved, weight, self._off(w, moved)[1])
+        return moved
 
     def _coarse(self, rows: Index, masses: Array, enough: Array) -> tuple[Index, Array]:
         """Return the coarse features, and the columns of these rows."""

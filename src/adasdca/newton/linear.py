@@ -29,7 +29,7 @@ from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length
 from adasdca.newton.moreau import Penalty, Ridge
-from adasdca.newton.newton import Ending, Share
+from adasdca.newton.newton import ENDINGS, Ending, Share
 
 Array = NDArray[np.float64]
 
@@ -42,8 +42,6 @@ HIDDEN = 1e-13
 SETTLING = 3
 #: The share of what may be left to gain that the equations of a last step may leave, its root.
 LEAVING = 0.3
-#: Why steps that a term takes in one call have ended.
-ENDINGS = Ending.REACHED, Ending.EXHAUSTED, Ending.STEPS, Ending.TIME
 #: What rounding takes from a point that is not to be exact.
 NOTHING = np.zeros(0)
 #: How the equations of a step are solved. One that has `afford` and `pay` lets a term take as many

@@ -3,19 +3,20 @@
 It knows its function as an `Objective` only: a point that can be moved along a line, the line of
 the next step, the slope along it, and a bound on what is left to gain. The line search makes it
 converge from anywhere; it ends because enough is gained or because double precision shows no more.
+The loop itself is in core/newton/loop.hpp, for objectives of the core as well.
 """
 
 from __future__ import annotations
 
 import enum
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-#: Steps in a row, all lost in rounding, that bring the bound no further.
-IDLE = 3
+from adasdca import _core
+
 #: No convex function of floating-point numbers has been seen to need a tenth of these.
 MOST_STEPS = 2000
 
@@ -53,6 +54,10 @@ class Ending(enum.Enum):
     STEPS = "as many steps as allowed"
     STOPPED = "whoever looks on has seen enough"
     TIME = "the time is over"
+
+
+#: The same, by the numbers of the core.
+ENDINGS = tuple(Ending)
 
 
 @dataclass(frozen=True)
@@ -96,34 +101,10 @@ def minimise(
         found: tuple[Ending, int] | None = descend(enough, deadline, most)
         if found is not None:
             return found
-    best, idle, steps, sharp = math.inf, 0, 0, True
-    while True:
-        lost = objective.lost()
-        # In the noise half a digit is progress, and nothing less.
-        idle = 0 if sharp or lost < 0.5 * best else idle + 1
-        if sharp or lost < best:
-            # A step that is not lost in rounding has lowered the function, whatever the bound says.
-            best = lost
-            objective.keep()
-        if look is not None and look():
-            return Ending.STOPPED, steps
-        if lost <= (enough() if callable(enough) else enough):
-            return Ending.REACHED, steps
-        if idle >= IDLE:
-            ending = Ending.EXHAUSTED
-            break
-        if steps >= most:
-            ending = Ending.STEPS
-            break
-        start = objective.aim(deadline) if time.perf_counter() < deadline else None
-        if start is None:
-            ending = Ending.TIME
-            break
-        if not start < 0:
-            ending = Ending.EXHAUSTED
-            break
-        length, sharp = objective.search()
-        objective.move(length)
-        steps += 1
-    objective.recall()
-    return ending, steps
+
+    def aim() -> float | None:
+        return objective.aim(deadline) if time.perf_counter() < deadline else None
+
+    allowed = enough if callable(enough) else partial(float, enough)
+    ending, steps = _core.minimise(objective, aim, allowed, most, look)
+    return ENDINGS[ending], steps

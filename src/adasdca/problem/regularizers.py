@@ -115,6 +115,16 @@ class Regularizer:
         # Aimed a little lower than is asked for: the multiple of u is rounded.
         return 1.0 if most < self.sigma * (1.0 - 1e-12) else self.sigma * (1.0 - 2e-12) / most
 
+    def nearest_feasible(self, u: Array, room: float = 0.0) -> Array:
+        """Return the point nearest to u where g* is finite without an L2 term.
+
+        That of a σ smaller by a share.
+        """
+        threshold = (1.0 - room) * self.threshold
+        lower, upper = self.bounds or (-np.inf, np.inf)
+        low = np.where(np.isinf(lower), -threshold, -np.inf)
+        return np.clip(u, low, np.where(np.isinf(upper), threshold, np.inf))
+
     def nearest_slope(self, w: Array, u: Array) -> Array:
         """Return the point of ∂g(w) that is nearest to u."""
         inner, threshold = self.curvature * w, self.threshold
