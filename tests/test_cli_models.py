@@ -93,6 +93,13 @@ def test_names_in_the_wrong_order_are_told(command, fit, folder, capsys):
     assert "neither of `adasdca fit` nor a text file of LIBLINEAR" in done.stderr
 
 
+def test_three_names_are_in_the_order_of_liblinear(fit, folder, tmp_path, capsys):
+    model, out = fit("cancer.svm"), tmp_path / "out"
+    done = call(capsys, "predict", model, folder / "cancer.svm", out)
+    assert (done.returncode, out.exists()) == (2, False)
+    assert "DATA MODEL OUTPUT; ours is MODEL DATA -o OUT" in done.stderr
+
+
 def test_a_folder_is_neither_model_nor_output(fit, folder, tmp_path, capsys):
     rows = folder / "iris.csv"
     for arguments in ([tmp_path, rows], [fit("iris.csv"), rows, "--output", tmp_path]):

@@ -87,6 +87,26 @@ def test_text_is_named_in_later_rows_and_in_targets():
         AdaSDCARegressor().fit(frame[["age"]], ["stay", "go", "go", "stay"])
 
 
+@pytest.mark.parametrize("documents", [["a b", "c d"], pd.Series(["a b", "c d"])])
+def test_documents_are_pointed_to_what_makes_numbers_of_them(documents):
+    with pytest.raises(ValueError, match=r"X holds text such as 'a b'.*TfidfVectorizer"):
+        AdaSDCAClassifier().fit(documents, [0, 1])
+
+
+def test_dates_are_named():
+    frame = pd.DataFrame({"age": [1.0, 2.0], "seen": pd.to_datetime(["2020-01-01", "2021-01-01"])})
+    with pytest.raises(ValueError, match="dates in the column 'seen' of X; make numbers of them"):
+        AdaSDCAClassifier().fit(frame, [0, 1])
+
+
+@pytest.mark.parametrize("missing", [None, 0])
+@pytest.mark.parametrize("model", [AdaSDCAClassifier(), AdaSDCAClassifierCV(Cs=[1.0], cv=2)])
+def test_labels_of_several_kinds_are_told(model, missing):
+    y = np.array(["a", missing, "b", "a"], dtype=object)
+    with pytest.raises(ValueError, match=f"several kinds .{type(missing).__name__}, str."):
+        model.fit(np.eye(4), y)
+
+
 def test_a_search_for_a_quantile_is_judged_by_its_loss():
     X, y = diabetes()
     options = {"loss": "quantile", "quantile": 0.9, "Cs": [1e-4, 1.0], "cv": 3, "random_state": 0}

@@ -138,6 +138,7 @@ def fit(
     from adasdca.cli.training import Recipe, class_weights, train
 
     _check_outputs(model, model_format, picture, report)
+    search.check(search_wanted, Cs=cs, l1_ratios=l1_ratios, picture=picture)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     if model_format == "liblinear" and multi_class == "auto":
         multi_class = "ovr"  # the format knows no other
@@ -324,7 +325,7 @@ def _summary(recipe: Any, done: Any, fitted: Any, kept: Kept | None) -> list[str
 def _advice(status: Status, recipe: Any) -> str:
     words = {
         Status.EPOCH_LIMIT: f"raise --max-epochs (now {recipe.max_epochs}) or --tol",
-        Status.TIME_LIMIT: f"raise --max-time (now {recipe.max_time}) or --tol",
+        Status.TIME_LIMIT: f"raise --max-time (now {recipe.max_time:g}) or --tol",
         Status.STALLED: "the solve made no more progress: raise --tol, or scale the features",
         Status.INTERRUPTED: "it was interrupted",
     }[status]

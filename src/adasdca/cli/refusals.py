@@ -40,17 +40,18 @@ def refused(error: Exception, hint: str | None = None) -> Exception:
     if not isinstance(error, InputError):
         return refusal(str(error), hint)
     if error.argument is not None:
-        hint = _option(error.argument)
+        hint = option_named(error.argument)
     return refusal(error.worded(_named), hint)
 
 
-def _option(argument: str) -> str:
+def option_named(argument: str) -> str:
+    """Return the option that stands for an argument of the library."""
     return _OPTIONS.get(argument, "--" + argument.replace("_", "-"))
 
 
 def _named(argument: Argument) -> str:
     """Return an option as it is typed, with its value."""
-    option = _option(argument.name)
+    option = option_named(argument.name)
     if argument.value is False:
         return f"--no-{option.removeprefix('--')}"
     if argument.value in (None, True, ...):

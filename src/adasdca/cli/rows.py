@@ -26,7 +26,7 @@ IgnoreExtra = Annotated[
 ]
 
 
-def read_model(path: Path, data: str) -> Model:
+def read_model(path: Path, data: str, order: str = "the model comes first") -> Model:
     """Read a model of ours or of LIBLINEAR, and say so if it is the data's name that has one."""
     if not path.exists():
         raise refusal(f"{path} does not exist; check the name.", "MODEL")
@@ -38,10 +38,7 @@ def read_model(path: Path, data: str) -> Model:
         except models.ModelError:
             with contextlib.suppress(models.ModelError, OSError):
                 models.load(Path(data))
-                raise ValueError(
-                    f"{path} is no model, but {data} is: the model comes first. (LIBLINEAR's order "
-                    "has a third name: predict DATA MODEL OUTPUT.)"
-                ) from None
+                raise ValueError(f"{path} is no model, but {data} is: {order}.") from None
             raise
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search, constraints_of
-from adasdca.estimators._labels import encoded
+from adasdca.estimators._labels import encoded, naming_kinds
 from adasdca.methods import Method
 from adasdca.models._certify import balance
 from adasdca.problem.losses import Loss
@@ -22,7 +22,8 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
 
     In each fold C goes from small to large, and each solve starts from a prediction made from the
     solutions before it. Then all rows are fitted with the C and l1_ratio of the best mean score;
-    of equal scores the smallest C, which is the strongest regularisation, is taken. The objective is that of `AdaSDCAClassifier`.
+    of equal scores the smallest C, which is the strongest regularisation, is taken. The
+    objective is that of `AdaSDCAClassifier`.
 
     Parameters
     ----------
@@ -148,7 +149,8 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
 
     def _to_split(self, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = self._checked(X, y)
-        check_classification_targets(y)
+        with naming_kinds(y):
+            check_classification_targets(y)
         return X, y
 
     def _changes(self, y: Any, weight: Any) -> dict[str, Any]:

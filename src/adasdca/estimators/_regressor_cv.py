@@ -19,7 +19,8 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
 
     In each fold C goes from small to large, and each solve starts from a prediction made from the
     solutions before it. Then all rows are fitted with the C and l1_ratio of the best mean score;
-    of equal scores the smallest C, which is the strongest regularisation, is taken. The objective is that of `AdaSDCARegressor`.
+    of equal scores the smallest C, which is the strongest regularisation, is taken. The
+    objective is that of `AdaSDCARegressor`.
 
     Parameters
     ----------

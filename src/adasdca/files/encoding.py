@@ -147,8 +147,10 @@ def _check_numbers(path: Path, columns: Sequence[pl.Series], target: str | None)
     wrong = [s for s in columns if not (s.dtype.is_numeric() or s.dtype == pl.Boolean)]
     if wrong:
         shown = "; ".join(_describe(s) for s in wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
+        several = f"{len(wrong)} feature columns hold"
+        number = "a feature column holds" if len(wrong) == 1 else several
         raise FileError(
-            f"{path}: {len(wrong)} feature column(s) hold no numbers: {shown}. ",
+            f"{path}: {number} no numbers: {shown}. ",
             *(() if target is not None else ("Name the target (", Argument("target", ...), "), ")),
             f"{'Leave' if target is not None else 'leave'} them out (",
             Argument("drop", ...),
