@@ -135,14 +135,14 @@ def solve(
     backend : "cuda" or callable, optional
         Where the rows are. By default they stay in the memory of this process; `n_threads` and
         `pack` apply to that case only. ``"cuda"`` copies them to a CUDA device, unless X is an
-        array or CSR matrix of CuPy, or another array that is on the device and speaks DLPack: `coef` and
-        `dual_coef` are then arrays of the same library there. A callable makes a `Backend` of the
-        checked problem.
+        array or CSR matrix of CuPy, or another array that is on the device and speaks DLPack:
+        `coef` and `dual_coef` are then arrays of the same library there. A callable makes a
+        `Backend` of the checked problem.
     memory_limit : int or str, optional
         Memory that the solve may take in addition to what the process uses when it begins: bytes,
         or a text such as ``"2 GB"``. X stays on the disk then, and is read in blocks: an array of
-        ``numpy.load(path, mmap_mode="r")``, a CSR matrix of such arrays, or the rows of a packed file
-        (`adasdca.files.open_packed`). Only second-order steps are taken.
+        ``numpy.load(path, mmap_mode="r")``, a CSR matrix of such arrays, or the rows of a packed
+        file (`adasdca.files.open_packed`). Only second-order steps are taken.
     checkpoint : str or path, optional
         A file to which the state of the solve is written now and then, whole or not at all. A later
         solve of the same problem with the same options continues from it. With rows in memory the
