@@ -26,6 +26,18 @@ _OPTIONS = {
 }
 
 
+class _Offered:
+    """The options of the command that runs; none of a group of commands."""
+
+    options: frozenset[str] = frozenset()
+
+
+def offer(command: Any) -> None:
+    """Speak of these options from now on, and of others as those of another command."""
+    params = [] if hasattr(command, "commands") else command.params
+    _Offered.options = frozenset(name for each in params for name in each.opts)
+
+
 @contextmanager
 def blame(hint: str | None = None) -> Iterator[None]:
     """Turn a refusal of the library into an error about an argument or option."""
@@ -52,6 +64,8 @@ def option_named(argument: str) -> str:
 def _named(argument: Argument) -> str:
     """Return an option as it is typed, with its value."""
     option = option_named(argument.name)
+    if option.startswith("--") and _Offered.options and option not in _Offered.options:
+        return f"{option} of `adasdca fit`"
     if argument.value is False:
         return f"--no-{option.removeprefix('--')}"
     if argument.value in (None, True, ...):
