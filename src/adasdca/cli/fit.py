@@ -325,7 +325,7 @@ def _summary(recipe: Any, done: Any, fitted: Any, kept: Kept | None) -> list[str
 def _advice(status: Status, recipe: Any) -> str:
     words = {
         Status.EPOCH_LIMIT: f"raise --max-epochs (now {recipe.max_epochs}) or --tol",
-        Status.TIME_LIMIT: f"raise --max-time (now {recipe.max_time:g}) or --tol",
+        Status.TIME_LIMIT: f"raise --max-time (now {recipe.max_time}) or --tol",
         Status.STALLED: "the solve made no more progress: raise --tol, or scale the features",
         Status.INTERRUPTED: "it was interrupted",
     }[status]
