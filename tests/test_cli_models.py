@@ -146,6 +146,17 @@ def test_fewer_sparse_features_are_zeros_and_more_are_refused(fit, tmp_path, cap
     assert done.stdout.split() == [str(int(p)) for p in model.predict(X)]
 
 
+def test_columns_of_packed_rows_are_known_by_their_names(folder, tmp_path, capsys):
+    table = pl.read_csv(folder / "iris.csv").with_columns(label=pl.col("label") == "setosa")
+    table.write_csv(tmp_path / "a.csv")
+    names = [tmp_path / "a.packed", tmp_path / "m", tmp_path / "b.csv"]
+    assert call(capsys, "pack", tmp_path / "a.csv", names[0]).returncode == 0
+    assert call(capsys, "fit", names[0], "--model", names[1]).returncode == 0
+    table.select("x3", "x1", "x0", "x2").write_csv(names[2])
+    done = call(capsys, "predict", *names[1:])
+    assert done.stdout.split() == [str(k) for k in table["label"].cast(int)], done.stderr
+
+
 def test_dense_rows_must_have_the_features(fit, tmp_path, capsys):
     path = fit("iris.csv")
     X, _ = iris()
