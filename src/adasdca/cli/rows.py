@@ -63,7 +63,7 @@ def fitting_rows(table: Table, model: Model, ignore_extra: bool) -> Any:
     if found > d and not ignore_extra:
         raise refusal(
             f"{table.source} has {found} features, the model {d}; pass rows of the features that "
-            "the model was fitted on, or --ignore-extra to leave the others out, as LIBLINEAR does.",
+            "it was fitted on, or --ignore-extra to leave the others out, as LIBLINEAR does.",
             "DATA",
         )
     if found < d and not sp.issparse(X):
