@@ -309,6 +309,9 @@ def test_a_report_is_one_page(tmp_path):
     page = AdaSDCARegressorCV(Cs=[0.1, 1.0], random_state=0).fit(X, y).report(X, y)
     assert "<h2>Residuals</h2>" in page
     assert "2 of 10" not in page
+    assert "C chosen by cross-validation" in page
+    page = AdaSDCARegressorCV(Cs=[1.0], cv=3, random_state=0).fit(X, y).report(X, y)
+    assert "<td>cross-validation</td>" in page
     X, y = iris()
     page = AdaSDCAClassifier(loss="hinge", random_state=0).fit(X, y).report(X, y)
     assert page.count("<h3>class") == 3
