@@ -127,6 +127,8 @@ def test_text_in_features_is_named_with_its_place(path):
         "2 feature columns hold no numbers: 'b' ('two' in row 2); 'c' ('red' in row 1)" in message
     )
     assert "(one_hot=)" in message
+    write(path, FRAME.with_columns(pl.lit("red").alias("x" * 99)))
+    assert "x" * 31 not in refusal(path)
 
 
 def test_other_types_are_named(tmp_path):

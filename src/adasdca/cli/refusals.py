@@ -75,7 +75,8 @@ def _named(argument: Argument) -> str:
 
 def refusal(text: str, hint: str | None = None) -> Exception:
     """Return the error that ends a command with a usage line, the argument and the text."""
-    return typer.BadParameter(" ".join(text.split()), param_hint=hint)
+    words = " ".join(text.split()).replace("/dev/stdin", "standard input")
+    return typer.BadParameter(words, param_hint=hint)
 
 
 def above_0(option: str, value: float | None) -> None:

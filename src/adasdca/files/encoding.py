@@ -201,15 +201,15 @@ def missing_target(path: Path, name: str, row: int | None, what: str) -> FileErr
 
 
 def _describe(column: pl.Series) -> str:
-    pl = polars()
+    pl, name = polars(), shortened(column.name)
     if column.dtype != pl.String:
-        return f"{column.name!r} (of type {column.dtype})"
+        return f"{name} (of type {column.dtype})"
     # One stray word makes a column text: show that word.
     text = column.cast(pl.Float64, strict=False).is_null() & column.is_not_null()
     row = text.arg_max() if text.any() else column.is_not_null().arg_max()
     if row is None or column[row] is None:
-        return f"{column.name!r} (empty)"
-    return f"{column.name!r} ({shortened(column[row])} in row {row + 1})"
+        return f"{name} (empty)"
+    return f"{name} ({shortened(column[row])} in row {row + 1})"
 
 
 def shortened(text: str) -> str:
