@@ -259,6 +259,25 @@ def test_of_several_classes_one_stands_against_the_rest(tmp_path, capsys, monkey
     assert titles[2] == "three.svm, class 2 against the rest"
 
 
+def test_tables_are_compared_as_they_are_fitted(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compare, "METHODS", {"sdca": adasdca.SDCA()})
+    (tmp_path / "a.csv").write_text("id,age,town,y\n" + "1,2,Bern,0\n2,,Ulm,1\n3,4,Ulm,1\n" * 4)
+    refused = call(capsys, "compare", "a.csv", *QUICK)
+    assert "leave them out (--drop), make a feature" in refused.stderr.lower()
+    columns = ["--drop", "id", "--one-hot", "auto", "--missing", "mean"]
+    done = call(capsys, "compare", "a.csv", "--json", *columns, *QUICK)
+    assert json.loads(done.stdout)["problem"]["d"] == 3
+
+
+def test_options_of_another_command_are_told_as_such(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("age,town,y\n1,Bern,0\n2,Ulm,1\n")
+    done = call(capsys, "pack", "a.csv", "a.packed")
+    assert done.returncode == 2
+    assert "Leave them out (--drop of `adasdca fit`)" in done.stderr.replace("\n", " ")
+
+
 def test_a_plug_in_that_fails_in_a_solve_is_named(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.py").write_text(

@@ -93,6 +93,13 @@ def test_names_in_the_wrong_order_are_told(command, fit, folder, capsys):
     assert "neither of `adasdca fit` nor a text file of LIBLINEAR" in done.stderr
 
 
+def test_three_names_are_in_the_order_of_liblinear(fit, folder, tmp_path, capsys):
+    model, out = fit("cancer.svm"), tmp_path / "out"
+    done = call(capsys, "predict", model, folder / "cancer.svm", out)
+    assert (done.returncode, out.exists()) == (2, False)
+    assert "DATA MODEL OUTPUT; ours is MODEL DATA -o OUT" in done.stderr
+
+
 def test_a_folder_is_neither_model_nor_output(fit, folder, tmp_path, capsys):
     rows = folder / "iris.csv"
     for arguments in ([tmp_path, rows], [fit("iris.csv"), rows, "--output", tmp_path]):
@@ -137,6 +144,17 @@ def test_fewer_sparse_features_are_zeros_and_more_are_refused(fit, tmp_path, cap
     assert "--ignore-extra" in done.stderr
     done = call(capsys, "predict", path, tmp_path / "more.svm", "--ignore-extra")
     assert done.stdout.split() == [str(int(p)) for p in model.predict(X)]
+
+
+def test_columns_of_packed_rows_are_known_by_their_names(folder, tmp_path, capsys):
+    table = pl.read_csv(folder / "iris.csv").with_columns(label=pl.col("label") == "setosa")
+    table.write_csv(tmp_path / "a.csv")
+    names = [tmp_path / "a.packed", tmp_path / "m", tmp_path / "b.csv"]
+    assert call(capsys, "pack", tmp_path / "a.csv", names[0]).returncode == 0
+    assert call(capsys, "fit", names[0], "--model", names[1]).returncode == 0
+    table.select("x3", "x1", "x0", "x2").write_csv(names[2])
+    done = call(capsys, "predict", *names[1:])
+    assert done.stdout.split() == [str(k) for k in table["label"].cast(int)], done.stderr
 
 
 def test_dense_rows_must_have_the_features(fit, tmp_path, capsys):

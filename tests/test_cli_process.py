@@ -352,5 +352,10 @@ def test_what_is_piped_in_is_read_and_named(tmp_path):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert b"standard input: 50 rows, 3 features, 2 classes" in done.stderr
+    bad = subprocess.run(
+        [sys.executable, "-m", "adasdca", "fit"],
+        env=environment(), input=b"+1 1:x\n", capture_output=True,
+    )  # fmt: skip
+    assert b"standard input, line 1" in bad.stderr
     done = run("fit", "--quiet", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["data"]["source"] == "mushrooms"

@@ -87,6 +87,26 @@ def test_text_is_named_in_later_rows_and_in_targets():
         AdaSDCARegressor().fit(frame[["age"]], ["stay", "go", "go", "stay"])
 
 
+@pytest.mark.parametrize("documents", [["a b", "c d"], pd.Series(["a b", "c d"])])
+def test_documents_are_pointed_to_what_makes_numbers_of_them(documents):
+    with pytest.raises(ValueError, match=r"X holds text such as 'a b'.*TfidfVectorizer"):
+        AdaSDCAClassifier().fit(documents, [0, 1])
+
+
+def test_dates_are_named():
+    frame = pd.DataFrame({"age": [1.0, 2.0], "seen": pd.to_datetime(["2020-01-01", "2021-01-01"])})
+    with pytest.raises(ValueError, match="dates in the column 'seen' of X; make numbers of them"):
+        AdaSDCAClassifier().fit(frame, [0, 1])
+
+
+@pytest.mark.parametrize("missing", [None, 0])
+@pytest.mark.parametrize("model", [AdaSDCAClassifier(), AdaSDCAClassifierCV(Cs=[1.0], cv=2)])
+def test_labels_of_several_kinds_are_told(model, missing):
+    y = np.array(["a", missing, "b", "a"], dtype=object)
+    with pytest.raises(ValueError, match=f"several kinds .{type(missing).__name__}, str."):
+        model.fit(np.eye(4), y)
+
+
 def test_a_search_for_a_quantile_is_judged_by_its_loss():
     X, y = diabetes()
     options = {"loss": "quantile", "quantile": 0.9, "Cs": [1e-4, 1.0], "cv": 3, "random_state": 0}
@@ -185,7 +205,7 @@ def test_numbers_are_for_people():
     assert "(100 %)" in str(whole)
     wide = adasdca.Certificate(4000.0, 40.0, 3960.0, 12345.6)
     assert "within 3960 (99 %) of the best, and its coefficients within 12300 of" in str(wide)
-    with pytest.warns(ConvergenceWarning, match="At most 100 % of the objective can still be"):
+    with pytest.warns(ConvergenceWarning, match="objective is above its minimum is not known yet;"):
         AdaSDCAClassifier(loss="hinge", max_time=0.0).fit(*cancer())
     with pytest.raises(ValueError, match=r"one class only: 1\.0\."):
         AdaSDCAClassifier().fit(np.eye(3), np.ones(3))
@@ -289,6 +309,9 @@ def test_a_report_is_one_page(tmp_path):
     page = AdaSDCARegressorCV(Cs=[0.1, 1.0], random_state=0).fit(X, y).report(X, y)
     assert "<h2>Residuals</h2>" in page
     assert "2 of 10" not in page
+    assert "C chosen by cross-validation" in page
+    page = AdaSDCARegressorCV(Cs=[1.0], cv=3, random_state=0).fit(X, y).report(X, y)
+    assert "<td>cross-validation</td>" in page
     X, y = iris()
     page = AdaSDCAClassifier(loss="hinge", random_state=0).fit(X, y).report(X, y)
     assert page.count("<h3>class") == 3

@@ -124,9 +124,11 @@ def test_text_in_features_is_named_with_its_place(path):
     write(path, FRAME.with_columns(b=pl.Series(["1", "two", "2"]), c=pl.lit("red")))
     message = refusal(path)
     assert (
-        "2 feature column(s) hold no numbers: 'b' ('two' in row 2); 'c' ('red' in row 1)" in message
+        "2 feature columns hold no numbers: 'b' ('two' in row 2); 'c' ('red' in row 1)" in message
     )
     assert "(one_hot=)" in message
+    write(path, FRAME.with_columns(pl.lit("red").alias("x" * 99)))
+    assert "x" * 31 not in refusal(path)
 
 
 def test_other_types_are_named(tmp_path):
@@ -283,8 +285,8 @@ def test_many_categories_are_sparse(path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": ["age", "z"]}, "has no column 'z'"),
-        ({"drop": ["z"]}, "has no column 'z'"),
+        ({"columns": ["age", "z"]}, "has no feature column 'z'"),
+        ({"drop": ["z"]}, "has no feature column 'z'"),
         ({"one_hot": ["z"]}, "no feature column 'z'"),
         ({"columns": ["age"]}, "column 'age' is empty in row 2"),
         ({"columns": ["age", "town"], "one_hot": True, "missing": "mean", "n_features": 1},

@@ -95,3 +95,10 @@ def test_seconds_have_a_scale_whose_labels_have_room():
         assert figure.axes[1].get_xscale() == scale
         assert figure.axes[1].get_yscale() == "log"
     assert plotting.convergence([]).axes[1].get_xscale() == "linear"
+
+
+def test_no_epoch_has_a_fraction():
+    curve = plotting.Curve("sdca", [0, 1], [1e-4, 3e-4], [1, 1e-16])
+    epochs, seconds = plotting.convergence([curve]).axes
+    assert set(epochs.get_xticks() % 1) == {0}
+    assert len(seconds.get_xticks()) <= 6

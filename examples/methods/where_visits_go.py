@@ -36,21 +36,21 @@ print(
 # all. Middle: how many rows share 90 % of the probability. Right: what that gains.
 
 order = np.argsort(-probabilities.sum(axis=0))
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4))
+figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4))
 relative = np.maximum(probabilities[:, order].T * len(y), 1e-3)
 mesh = left.pcolormesh(
     np.arange(len(seen)), np.arange(1, len(y) + 1), relative, norm="log", cmap="viridis",
     vmin=1e-2, vmax=1e2, rasterized=True,
 )  # fmt: skip
-figure.colorbar(mesh, ax=left, label="probability, relative to uniform")
-left.set(xlabel="epoch", ylabel="row", yscale="log")
+figure.colorbar(mesh, ax=left, label="relative to uniform")
+left.set(xlabel="epoch", ylabel="row", yscale="log", title="probability of each row")
 left.grid(visible=False)
 ranked = np.sort(probabilities, axis=1)[:, ::-1].cumsum(axis=1)
 rows = (ranked < 0.9).sum(axis=1) + 1
 look = METHODS["adasdca+ (I)"]
 middle.semilogy(rows, **look.line, markevery=0.1, label=look.name)
 middle.axhline(0.9 * len(y), **{**METHODS["sdca"].line, "marker": ""}, label="uniform")
-middle.set(xlabel="epoch", ylabel="rows with 90 % of the probability")
+middle.set(xlabel="epoch", ylabel="rows", title="rows with 90 % of the probability")
 middle.legend()
 for key, solution in (("sdca", uniform), ("adasdca+ (I)", adaptive)):
     history = solution.history

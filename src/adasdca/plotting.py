@@ -170,6 +170,8 @@ def convergence(
         by_time.set_xscale("log")
     else:  # less than a decade has no room for the labels of a logarithmic scale
         by_time.set_xlim(left=0)
+        by_time.locator_params(axis="x", nbins=5)
+    by_epoch.locator_params(axis="x", integer=True)
     by_epoch.set_xlabel("epochs")
     by_epoch.set_ylabel("relative duality gap")
     by_time.set_xlabel("seconds")

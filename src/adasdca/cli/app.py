@@ -20,7 +20,15 @@ from adasdca.cli.output import complain, silence
 from adasdca.cli.pack import pack
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
-from adasdca.cli.refusals import name_value, point_to_model, point_to_train, refusal, refused, told
+from adasdca.cli.refusals import (
+    name_value,
+    offer,
+    point_to_model,
+    point_to_train,
+    refusal,
+    refused,
+    told,
+)
 from adasdca.cli.reproduce import reproduce
 from adasdca.duality.certificate import CertificateError
 from adasdca.errors import InputError
@@ -37,6 +45,12 @@ Exit codes:
 
 class Commands(typer.core.TyperGroup):
     """The group of all commands, which turns what they may raise into exit codes."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of these words."""
+        found = super().resolve_command(ctx, args)
+        offer(found[1])
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""

@@ -72,6 +72,10 @@ def compare(
         Path, typer.Option("--output", "-o", help="Picture: .png, .pdf or .svg.")
     ] = Path("compare.png"),
     target: options.Target = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    one_hot: options.OneHot = None,
+    missing: options.Missing = "refuse",
     file_format: options.Format = None,
     features: options.Features = None,
     zero_based: options.ZeroBased = False,
@@ -90,7 +94,7 @@ def compare(
     check_picture(output, "--output")
     above_0("--lam", lam)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
-    how = inputs.Reading(file_format, target, features, zero_based)
+    how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
     table = inputs.read_data(inputs.chosen_data(data), how).table
     labels = inputs.labels(table, chosen)
     classes = inputs.positives(table, labels, chosen, label)

@@ -138,6 +138,7 @@ def fit(
     from adasdca.cli.training import Recipe, class_weights, train
 
     _check_outputs(model, model_format, picture, report)
+    search.check(search_wanted, Cs=cs, l1_ratios=l1_ratios, picture=picture)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     if model_format == "liblinear" and multi_class == "auto":
         multi_class = "ovr"  # the format knows no other

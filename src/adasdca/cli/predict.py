@@ -66,16 +66,17 @@ def predict(
 
     LIBLINEAR's order of arguments works as well: predict [-b 1] [-q] DATA MODEL OUTPUT.
     """
-    theirs = liblinear_output is not None
-    if liblinear_output is not None:
+    order = "the model comes first"
+    if theirs := liblinear_output is not None:
         if output is not None:
             raise refusal("OUTPUT is named already; give one of them.", "--output")
         model, data, output = data, model, liblinear_output
+        order = "three names are in LIBLINEAR's order, DATA MODEL OUTPUT; ours is MODEL DATA -o OUT"
         liblinear = ignore_extra = True  # as LIBLINEAR does
     proba = proba or bool(b)
     if proba and scores:
         raise refusal("--proba and --scores are for the same place in a line; give one.", "--proba")
-    fitted = rows.read_model(Path(model), data)
+    fitted = rows.read_model(Path(model), data, order)
     if output is not None:
         check_output(output, "--output")
     how = inputs.Reading(file_format, target, None, zero_based)

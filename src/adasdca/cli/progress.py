@@ -10,14 +10,14 @@ import rich.console
 import rich.progress
 
 from adasdca.cli.output import bars
-from adasdca.duality.certificate import relative_gap
+from adasdca.duality.certificate import digits_done, relative_gap
 from adasdca.solution import Record
 
 
 class Progress:
     """A bar for each solve, full when the gap asked for is reached; silent unless on a terminal.
 
-    Its length is the share of the digits: log(first gap / gap) over log(first gap / goal).
+    Its length is the share of the digits that are there.
     """
 
     #: Seconds between two drawings, which take milliseconds inside the clock of a solve: one that
@@ -59,18 +59,10 @@ class Progress:
             if now < due:
                 return
             due = now + self.interval
-            share = self._share(start, gap)
+            share = digits_done(start, gap, self._tol)
             self._bars.update(task, completed=share, gap=gap, epoch=record.epoch, refresh=True)
 
         return look
-
-    def _share(self, start: float, gap: float) -> float:
-        if gap <= self._tol:
-            return 1.0
-        if not 0 < start < math.inf or math.isinf(gap):
-            return 0.0
-        way = math.log(start / self._tol)
-        return max(0.0, math.log(start / gap) / way) if way > 0 else 0.0
 
     def finish(self, label: str, relative_gap: float, epochs: int, converged: bool) -> None:
         """Show where the solve ended."""

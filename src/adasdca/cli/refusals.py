@@ -26,6 +26,18 @@ _OPTIONS = {
 }
 
 
+class _Offered:
+    """The options of the command that runs; none of a group of commands."""
+
+    options: frozenset[str] = frozenset()
+
+
+def offer(command: Any) -> None:
+    """Speak of these options from now on, and of others as those of another command."""
+    params = [] if hasattr(command, "commands") else command.params
+    _Offered.options = frozenset(name for each in params for name in each.opts)
+
+
 @contextmanager
 def blame(hint: str | None = None) -> Iterator[None]:
     """Turn a refusal of the library into an error about an argument or option."""
@@ -40,17 +52,20 @@ def refused(error: Exception, hint: str | None = None) -> Exception:
     if not isinstance(error, InputError):
         return refusal(str(error), hint)
     if error.argument is not None:
-        hint = _option(error.argument)
+        hint = option_named(error.argument)
     return refusal(error.worded(_named), hint)
 
 
-def _option(argument: str) -> str:
+def option_named(argument: str) -> str:
+    """Return the option that stands for an argument of the library."""
     return _OPTIONS.get(argument, "--" + argument.replace("_", "-"))
 
 
 def _named(argument: Argument) -> str:
     """Return an option as it is typed, with its value."""
-    option = _option(argument.name)
+    option = option_named(argument.name)
+    if option.startswith("--") and _Offered.options and option not in _Offered.options:
+        return f"{option} of `adasdca fit`"
     if argument.value is False:
         return f"--no-{option.removeprefix('--')}"
     if argument.value in (None, True, ...):
@@ -60,7 +75,8 @@ def _named(argument: Argument) -> str:
 
 def refusal(text: str, hint: str | None = None) -> Exception:
     """Return the error that ends a command with a usage line, the argument and the text."""
-    return typer.BadParameter(" ".join(text.split()), param_hint=hint)
+    words = " ".join(text.split()).replace("/dev/stdin", "standard input")
+    return typer.BadParameter(words, param_hint=hint)
 
 
 def above_0(option: str, value: float | None) -> None:

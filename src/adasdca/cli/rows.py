@@ -26,7 +26,7 @@ IgnoreExtra = Annotated[
 ]
 
 
-def read_model(path: Path, data: str) -> Model:
+def read_model(path: Path, data: str, order: str = "the model comes first") -> Model:
     """Read a model of ours or of LIBLINEAR, and say so if it is the data's name that has one."""
     if not path.exists():
         raise refusal(f"{path} does not exist; check the name.", "MODEL")
@@ -38,31 +38,34 @@ def read_model(path: Path, data: str) -> Model:
         except models.ModelError:
             with contextlib.suppress(models.ModelError, OSError):
                 models.load(Path(data))
-                raise ValueError(
-                    f"{path} is no model, but {data} is: the model comes first. (LIBLINEAR's order "
-                    "has a third name: predict DATA MODEL OUTPUT.)"
-                ) from None
+                raise ValueError(f"{path} is no model, but {data} is: {order}.") from None
             raise
 
 
 def read_rows(data: str, how: Reading, model: Model, ignore_extra: bool) -> Source:
     """Read data as the model's own were read: its columns, categories, fills and target."""
-    known = None if model.columns is None else Columns.of(model.columns)
+    known = None
+    if model.columns is not None:
+        known = Columns.of(model.columns)
+    elif model.feature_names:
+        known = Columns(None, model.feature_names)
     return read_data(data, replace(how, known=known, lenient=ignore_extra))
 
 
 def fitting_rows(table: Table, model: Model, ignore_extra: bool) -> Any:
     """Return the rows with exactly the features of the model.
 
-    Named columns are put into the model's order. Sparse rows may have fewer columns, as the last
-    features need not occur in a file; more are refused, unless they are to be ignored.
+    Sparse rows may have fewer columns, as the last features need not occur in a file; more are
+    refused, unless they are to be ignored.
     """
     X, d = table.X, model.n_features
-    if table.names and model.feature_names:
-        return _by_name(table, model.feature_names, ignore_extra)
     found = X.shape[1]
     if found > d and not ignore_extra:
-        raise _too_many(f"{table.source} has {found} features, the model {d}")
+        raise refusal(
+            f"{table.source} has {found} features, the model {d}; pass rows of the features that "
+            "it was fitted on, or --ignore-extra to leave the others out, as LIBLINEAR does.",
+            "DATA",
+        )
     if found < d and not sp.issparse(X):
         raise refusal(
             f"{table.source} has {found} features, the model {d}: some columns are missing; pass "
@@ -91,30 +94,3 @@ def probabilities(model: Model, X: Any) -> Any:
             "--proba",
         )
     return estimator.predict_proba(X)
-
-
-def _by_name(table: Table, names: list[str], ignore_extra: bool) -> Any:
-    place = {name: k for k, name in enumerate(table.names or [])}
-    missing = [name for name in names if name not in place]
-    if missing:
-        raise refusal(
-            f"{table.source} lacks the column {missing[0]!r} ({len(missing)} in all), which the "
-            "model was fitted on.",
-            "DATA",
-        )
-    extra = place.keys() - set(names)
-    if extra and not ignore_extra:
-        raise _too_many(
-            f"{table.source} has the column {min(extra)!r} ({len(extra)} in all), which the model "
-            "was not fitted on"
-        )
-    order = [place[name] for name in names]
-    return table.X if order == list(range(table.X.shape[1])) else table.X[:, order]
-
-
-def _too_many(words: str) -> Exception:
-    return refusal(
-        f"{words}; pass rows of the features that the model was fitted on, or --ignore-extra to "
-        "leave the others out, as LIBLINEAR does.",
-        "DATA",
-    )

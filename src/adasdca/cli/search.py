@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adasdca.cli.output import finite, print_rows
-from adasdca.cli.refusals import refusal
+from adasdca.cli.refusals import option_named, refusal
 
 #: Values of C that --search tries.
 GRID = [float(f"1e{k}") for k in range(-4, 5)]
@@ -27,18 +27,19 @@ class Search:
     scoring: str | None = None
 
 
+def check(wanted: bool, **others: object) -> None:
+    """Refuse options that a search alone has a use for."""
+    given = [option for option, value in others.items() if value is not None]
+    if given and not wanted:
+        raise refusal("this is for a search; ask for one with --search.", option_named(given[0]))
+
+
 def chosen_search(
     wanted: bool, folds: int | None, Cs: list[float] | None, l1_ratios: list[float] | None, n: int
 ) -> Search | None:
     """Return what the options ask for; None for no cross-validation."""
-    if not wanted:
-        if Cs is not None or l1_ratios is not None:
-            raise refusal(
-                "it is a list to choose from: ask for it with --search.",
-                "--Cs" if Cs is not None else "--l1-ratios",
-            )
-        if folds is None:
-            return None
+    if folds is None and not wanted:
+        return None
     folds = FOLDS if folds is None else folds
     if folds > n:
         raise refusal(f"{folds} folds of {n} rows leave some empty; choose fewer.", "--cv")

@@ -61,6 +61,15 @@ def evened(beta: Array, weight: Array, balance: float) -> Array:
     return beta
 
 
+def digits_done(first: float, gap: float, goal: float) -> float:
+    """Return the share of the digits between a first gap and the goal that are there."""
+    if gap <= goal:
+        return 1.0
+    if not goal < first < math.inf or math.isinf(gap):
+        return 0.0
+    return max(0.0, math.log(first / gap) / math.log(first / goal))
+
+
 def in_percent(share: float) -> str:
     """Say a share in percent, as people write it: 0.012 %, 100 %."""
     value = 100.0 * share

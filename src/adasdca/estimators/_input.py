@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,38 +41,48 @@ def _are_plain(X: Any, y: Any) -> bool:
     return y.dtype.kind in "iuf" and bool(np.isfinite(y).all())
 
 
-def _text_columns(X: Any) -> list[str]:
-    """Return the names of the columns of a data frame that hold text."""
-    found = []
-    for name in getattr(X, "columns", ()):
-        values = np.asarray(X[name])
-        text = values.dtype.kind in "US"
-        if values.dtype.kind == "O":
-            text = any(isinstance(value, str) for value in values)
-        if text:
-            found.append(str(name))
-    return found
+def _first_text(values: Any) -> str | None:
+    """Return the first text among values."""
+    found = np.asarray(values, dtype=object).ravel()
+    return next((str(value) for value in found if isinstance(value, str)), None)
+
+
+def _columns_of(X: Any, odd: Callable[[Any], bool]) -> str:
+    """Name the columns of a data frame that hold no numbers, empty if there are none."""
+    names = [str(name) for name in getattr(X, "columns", ()) if odd(np.asarray(X[name]))]
+    shown = ", ".join(map(repr, names[:5])) + ", …" * (len(names) > 5)
+    return f"the column{'s' * (len(names) > 1)} {shown} of X" if names else ""
 
 
 @contextmanager
 def naming_text(X: Any, y: Any = None) -> Iterator[None]:
-    """Say of text among numbers in which columns it is, or that the targets hold it."""
+    """Say of text or dates among numbers where they are, or that the targets hold text."""
     try:
         yield
+    except np.exceptions.DTypePromotionError as error:
+        if not (columns := _columns_of(X, lambda values: values.dtype.kind in "mM")):
+            raise
+        raise InputError(
+            f"dates in {columns}; make numbers of them first, e.g. days since the first one, or "
+            "leave them out."
+        ).about("X") from error
     except ValueError as error:
         if "could not convert string to float" not in str(error):
             raise
-        names = _text_columns(X)
-        if names:
-            shown = ", ".join(map(repr, names[:5])) + ", …" * (len(names) > 5)
+        if columns := _columns_of(X, lambda values: _first_text(values) is not None):
             raise InputError(
-                f"text in the column{'s' * (len(names) > 1)} {shown} of X; encode it as numbers "
-                "first, e.g. with sklearn.preprocessing.OneHotEncoder, or leave it out."
+                f"text in {columns}; encode it as numbers first, e.g. with "
+                "sklearn.preprocessing.OneHotEncoder, or leave it out."
             ).about("X") from error
-        text = [value for value in np.ravel(np.asarray(y, dtype=object)) if isinstance(value, str)]
-        if text:
+        if (text := _first_text(X)) is not None:
             raise InputError(
-                f"y holds text such as {text[0]!r}, but regression needs numbers; for labels take "
+                f"X holds text such as {text!r}; encode it as numbers first: documents with "
+                "sklearn.feature_extraction.text.TfidfVectorizer, categories with "
+                "sklearn.preprocessing.OneHotEncoder."
+            ).about("X") from error
+        if (text := _first_text(y)) is not None:
+            raise InputError(
+                f"y holds text such as {text!r}, but regression needs numbers; for labels take "
                 "a classifier."
             ).about("y") from error
         raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,26 @@ Array = NDArray[np.float64]
 RANGE = 1 << 16
 
 
+@contextmanager
+def naming_kinds(y: Any) -> Iterator[None]:
+    """Say of labels that cannot be sorted of which kinds they are."""
+    try:
+        yield
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise InputError(
+            f"y holds labels of several kinds ({kinds}); leave out rows without a label, and make "
+            "the others one kind, e.g. y.astype(str)."
+        ).about("y") from error
+
+
 def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
     """Return the sorted classes, and for each label its place among them."""
     kind = y.dtype.kind
     if kind not in "iub":  # integers are labels, whatever their values and their type
         if kind != "f" or not (y == np.trunc(y)).all():
-            check_classification_targets(y)
+            with naming_kinds(y):
+                check_classification_targets(y)
     elif kind != "u" or y.dtype.itemsize < 8:
         low, high = int(y.min()), int(y.max())
         if high - low < RANGE:  # counting them takes a tenth of the time of sorting

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from adasdca.duality.certificate import relative_gap
+from adasdca.duality.certificate import digits_done, relative_gap
 from adasdca.solution import Record
 
 try:  # scikit-learn 1.9 and later
@@ -137,10 +136,7 @@ def _bars(names: list[str], tol: float, listeners: dict[int, list[Listener]]) ->
         def show(record: Record, task: Any = task, first: list[float] = first) -> None:
             relative = relative_gap(record.gap, record.primal)
             first.append(relative)
-            goal = max(tol, 1e-16)
-            way = math.log(max(first[0], goal) / goal)
-            left = math.log(max(relative, goal) / goal)
-            done = 1.0 - min(left / way, 1.0) if 0 < way < math.inf else 1.0
+            done = digits_done(first[0], relative, max(tol, 1e-16))
             progress.update(task, completed=done, gap=f"gap {relative:.1e}, epoch {record.epoch}")
 
         listeners[k].append(show)

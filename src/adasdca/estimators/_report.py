@@ -135,7 +135,8 @@ def _head(model: Any, title: str, n: int, d: int, y: Any) -> str:
     ]
     if hasattr(model, "best_score_"):
         folds = f"{len(model.scores_)} folds, mean score {model.best_score_:.4g}"
-        facts.append(["C chosen by cross-validation", folds])
+        chosen = model.scores_[0].size > 1
+        facts.append(["C chosen by cross-validation" if chosen else "cross-validation", folds])
     heading = html.escape(title or type(model).__name__)
     return f"<h1>{heading}</h1><p class='soft'>{what} with a linear model</p>{_table(facts)}"
 

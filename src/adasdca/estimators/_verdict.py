@@ -52,14 +52,15 @@ def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_
     ended = (
         f"{owner} {ENDS[solution.status]}{which}: relative duality gap {gap:.2g}, asked {tol:.2g}."
     )
-    meaning = "How far the objective is above its minimum is not known"
-    if math.isfinite(gap):
+    # No objective here is below 0, so a larger share says nothing.
+    meaning = "How far the objective is above its minimum is not known yet"
+    if gap < 1.0:
         meaning = f"At most {in_percent(gap)} of the objective can still be gained"
     if math.isinf(solution.radius):
         meaning += "; nothing bounds how far the coefficients are from the exact ones."
     else:
         meaning += (
-            f", and the exact coefficients are within {in_figures(solution.radius, 2)} of these, "
+            f"; the exact coefficients are within {in_figures(solution.radius, 2)} of these, "
             f"whose length is {in_figures(float(np.linalg.norm(solution.coef)), 2)}."
         )
     words = [ended, meaning]

@@ -147,8 +147,10 @@ def _check_numbers(path: Path, columns: Sequence[pl.Series], target: str | None)
     wrong = [s for s in columns if not (s.dtype.is_numeric() or s.dtype == pl.Boolean)]
     if wrong:
         shown = "; ".join(_describe(s) for s in wrong[:3]) + ("; ..." if len(wrong) > 3 else "")
+        several = f"{len(wrong)} feature columns hold"
+        number = "a feature column holds" if len(wrong) == 1 else several
         raise FileError(
-            f"{path}: {len(wrong)} feature column(s) hold no numbers: {shown}. ",
+            f"{path}: {number} no numbers: {shown}. ",
             *(() if target is not None else ("Name the target (", Argument("target", ...), "), ")),
             f"{'Leave' if target is not None else 'leave'} them out (",
             Argument("drop", ...),
@@ -199,15 +201,15 @@ def missing_target(path: Path, name: str, row: int | None, what: str) -> FileErr
 
 
 def _describe(column: pl.Series) -> str:
-    pl = polars()
+    pl, name = polars(), shortened(column.name)
     if column.dtype != pl.String:
-        return f"{column.name!r} (of type {column.dtype})"
+        return f"{name} (of type {column.dtype})"
     # One stray word makes a column text: show that word.
     text = column.cast(pl.Float64, strict=False).is_null() & column.is_not_null()
     row = text.arg_max() if text.any() else column.is_not_null().arg_max()
     if row is None or column[row] is None:
-        return f"{column.name!r} (empty)"
-    return f"{column.name!r} ({shortened(column[row])} in row {row + 1})"
+        return f"{name} (empty)"
+    return f"{name} ({shortened(column[row])} in row {row + 1})"
 
 
 def shortened(text: str) -> str:

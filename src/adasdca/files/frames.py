@@ -218,7 +218,7 @@ def _features(path: Path, frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
     for name in [*(choice.columns or ()), *(choice.drop or ())]:
         if name not in frame.columns:
             raise FileError(
-                f"{path} has no column {name!r}; its columns are {_ends(frame.columns)}."
+                f"{path} has no feature column {name!r}; these are {_ends(frame.columns)}."
             )
     if choice.columns is not None:
         frame = frame.select(list(dict.fromkeys(choice.columns)))

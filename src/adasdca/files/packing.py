@@ -288,8 +288,8 @@ def _parquet(
 def _dense(source: Path, table: Any, position: int, before: int) -> _Piece:
     if table.y is not None and table.y.dtype == object:
         raise FileError(
-            f"{source}: the target holds text behind row {before}; number the classes, e.g. -1 "
-            "and +1."
+            f"{source}: the target holds text ({str(table.y[0])!r} in row {before + 1}); number "
+            "the classes, e.g. -1 and +1."
         )
     n, d = table.X.shape
     return _Piece(table.X, None, None, table.y, n, d, position, 0, table.names)

@@ -303,11 +303,11 @@ def split_classes(
     order = np.argsort(classes)
     codes = order[np.minimum(np.searchsorted(classes, y, sorter=order), len(classes) - 1)]
     if not (classes[codes] == y).all():
-        strange = y[classes[codes] != y].tolist()[0]
+        labels = [y[classes[codes] != y].tolist()[0], *classes.tolist()[:10]]
+        strange, *known = (f"{k:g}" if isinstance(k, float) else repr(k) for k in labels)
         raise ModelError(
-            f"The label {strange!r} is none of the model's classes "
-            f"({', '.join(repr(k) for k in classes.tolist()[:10])}); pass the labels that it was "
-            "fitted on."
+            f"The label {strange} is none of the model's classes ({', '.join(known)}); pass the "
+            "labels that it was fitted on."
         )
     if objective.multinomial and len(classes) > 2 and objective.l1_ratio > 0:
         raise UnknownObjectiveError(
