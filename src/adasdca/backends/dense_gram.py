@@ -55,7 +55,8 @@ def dense_gram(
         for side, f in zip(sides, factors, strict=True):
             side += (weight * f[part]) @ block
         if not even:
-            root = np.sqrt(weight)[:, None]
+            # (Of one kind: a product of two kinds takes three times as long.)
+            root = np.sqrt(weight).astype(block.dtype, copy=False)[:, None]
             block = np.multiply(block, root, out=weighted[:rows], casting="same_kind")
         elif block.dtype != kind:
             np.copyto(weighted[:rows], block, casting="same_kind")
