@@ -233,7 +233,8 @@ class LocalBackend:
         if self._careful and self.problem.regularizer.eta > 0:
             best = min(range(len(found)), key=lambda k: found[k].gap)
             found[best], candidates[best] = self._finer.near(w, b, candidates[best], found[best])
-        if all(not each.gap <= each.primal for each in found):
+        flat = self.problem.regularizer.eta == 0
+        if (self._careful or flat) and all(not each.gap <= each.primal for each in found):
             # The losses are not negative, which is more than any of these say. (No duals are
             # feasible, too, whatever rounding does to others.)
             candidates.append(np.zeros_like(beta))
