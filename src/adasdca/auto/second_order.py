@@ -122,8 +122,7 @@ class SecondOrder:
         self._jumped = False
         #: That of a squared loss, once it is known.
         self._matrix: list[Gram] | None = [] if self.quadratic else None
-        self._whole: Gram | None = None  # that of all features, where their kinks are minimised at once
-        self._whole_gap = math.inf  # where that began last
+        self._whole_gap = math.inf  # where all features were minimised at once the last time
         self._factor: Solve | None = None  # of Newton's steps, in few digits
         self._cut: Jump | None = None  # the one step of a squared loss, where it was cut
         self._path: CentralPath | None = None
@@ -345,15 +344,16 @@ class SecondOrder:
         w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
         ridge, kink = (np.full(d, self.problem.mu * each) for each in (g.curvature, g.threshold))
         lower, upper = g.bounds or (np.full(d, -math.inf), np.full(d, math.inf))
+        settled = False
         for _ in range(AGAIN):
             found = term.place(w, b)
-            if self._whole is None:
-                formed = term.gram(problem.fit_intercept, deadline, rough=True)
-                if formed is None:
-                    return False
-                lines = np.tril(to_host(formed.matrix).astype(np.float64))
-                self._whole = formed._replace(matrix=lines + np.tril(lines, -1).T)
-            matrix, column, mass = self._whole[:3]
+            # Where the penalty is weak, rounding of the step leaves duals that are not feasible.
+            if settled and g.feasible_share(to_host(found.u)) > 1.0 - tol:
+                break
+            formed = self._gram_of_all(term, deadline)
+            if formed is None:
+                return False
+            matrix, column, mass, rough = formed
             balance = found.balance if mass > 0 else 0.0
             slope = problem.mu * to_host(found.u) - column * (balance / mass if mass > 0 else 0.0)
             before, force = w, slope.copy()
@@ -368,11 +368,33 @@ class SecondOrder:
             gained = 0.5 * float((force + slope) @ step)
             gained -= problem.mu * (g.value(w) - g.value(before))
             value = max(value - gained, 0.0)
-            if self._whole.product is None or gained <= LEFT * tol * value:
+            settled = not rough or gained <= LEFT * tol * value
+            if settled and g.eta > 0:
                 break
         backend.place(None, w, b)
         self.exhausted = False
         return True
+
+    def _gram_of_all(
+        self, term: RowTerm, deadline: float
+    ) -> tuple[Array, Array, float, bool] | None:
+        """Return the matrix of a squared loss, Σ h_i x_i, Σ h_i, and whether they have few digits.
+
+        It is that of all solves with these rows and weights: those of a path, or other targets.
+        """
+        problem = self.problem
+        known: dict[bool, Any] = getattr(problem.rows, "known", {})
+        weight, found = known.get(problem.fit_intercept, (None, None))
+        if found is not None and weight is problem.weight:
+            return found  # type: ignore[no-any-return]
+        formed = term.gram(problem.fit_intercept, deadline, rough=True)
+        if formed is None:
+            return None
+        lines = np.tril(to_host(formed.matrix).astype(np.float64))
+        whole = lines + np.tril(lines, -1).T
+        found = whole, formed.column, formed.mass, formed.product is not None
+        known[problem.fit_intercept] = problem.weight, found
+        return found
 
     def _equations(self, combined: Array, balance: float, survey: Survey) -> Equations:
         """Return those of a squared loss at the point of a survey, where Σ c_iβ_i x_i is given."""

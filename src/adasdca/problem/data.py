@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -32,6 +32,8 @@ class DenseRows:
     """A C-ordered matrix of float32 or float64."""
 
     values: NDArray[Any]
+    #: What a solve has found of the rows for all that have the same, by name.
+    known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,6 +89,8 @@ class CsrRows:
     columns: NDArray[Any]
     start: NDArray[np.int64]
     shape: tuple[int, int]
+    #: As of `DenseRows`.
+    known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def n_stored(self) -> int:
