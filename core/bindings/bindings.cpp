@@ -109,8 +109,6 @@ void bind_squares(nb::module_& m) {
 
 }  // namespace
 
-void bind_separable(nb::module_& m);
-
 NB_MODULE(ADASDCA_MODULE, m) {
     m.doc() = "Kernels of adasdca.";
 #ifndef ADASDCA_WATCHED

@@ -5,7 +5,7 @@
 // It is all that is left of a squared loss once M is summed. Feature by feature, which finds those
 // that rest at 0 or at a bound, and then by steps to the minimum over the others, as far as the
 // first of them that comes to such a place: the function falls all the way, and few such sets come
-// before the last (20,000 x 100, lasso: 4 of them, 0.1 ms).
+// before the last (20,000 x 100, lasso: 0.02 to 0.3 ms in all).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What has to be known of a matrix before a kernel may trust it, in one pass; and rows whose columns
-// do not rise, sorted.
+// What has to be known of a matrix before a kernel may trust it, in one pass; and rows whose
+// columns do not rise, sorted.
 #pragma once
 
 #include <algorithm>
@@ -86,7 +86,8 @@ void sort_rows(std::span<const T> values, std::span<const Index> columns,
     constexpr int most_bits = 8;
     // Of fewer entries each finds its place from the end.
     constexpr std::int64_t few = 32;
-    const int bits = std::max(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(d - 1))), 1);
+    const int bits =
+        std::max(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(d - 1))), 1);
     const int passes = (bits + most_bits - 1) / most_bits, digit = (bits + passes - 1) / passes;
     const std::uint64_t mask = (std::uint64_t{1} << digit) - 1;
     // A column above the place of its entry in the row: both are below 2^31.

@@ -212,8 +212,10 @@ class SecondOrder:
                 solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
             goal = min(tol, self.policy.last_gap) if last else tol
-            if self.separable and not self.exact and self._separately(
-                backend, survey, goal, deadline
+            if (
+                self.separable
+                and not self.exact
+                and self._separately(backend, survey, goal, deadline)
             ):
                 pass
             elif not (jumps and self._jump(backend, survey, tol, deadline, solve)):

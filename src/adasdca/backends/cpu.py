@@ -247,8 +247,8 @@ class LocalBackend:
     ) -> tuple[Certificate, Array] | None:
         """Do that without an L2 term, where u must be feasible in spite of its rounding.
 
-        None where that rounding matters, and more than `enough` is left. Sums in twice the digits take ten times as long (20,000 x
-        100, lasso: 24 -> 9 ms a solve).
+        None where that rounding matters, and more than `enough` is left. Sums in twice the digits
+        take ten times as long (20,000 x 100, lasso: 24 -> 9 ms a solve).
         """
         problem, scores = self.problem, np.empty(self.workspace.n)
         self.workspace.scores(w, scores, self._threads)

@@ -55,8 +55,9 @@ def dense_gram(
         for side, f in zip(sides, factors, strict=True):
             side += (weight * f[part]) @ block
         if not even:
-            # (Of one kind: a product of two kinds takes three times as long.)
-            root = np.sqrt(weight).astype(block.dtype, copy=False)[:, None]
+            root = np.sqrt(weight)[:, None]
+            if block.dtype == kind:  # a product of two kinds takes three times as long
+                root = root.astype(kind, copy=False)
             block = np.multiply(block, root, out=weighted[:rows], casting="same_kind")
         elif block.dtype != kind:
             np.copyto(weighted[:rows], block, casting="same_kind")
