@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
@@ -35,7 +35,9 @@ from benchmarks.problems import signs
 from benchmarks.regret import data as load
 from benchmarks.regret import real
 
-LOSSES = ("squared", "logistic", "squared_hinge", "hinge")
+#: Squared losses with a penalty of their own.
+L1_RATIO = {"elastic_net": 0.5, "lasso": 1.0}
+LOSSES = ("squared", *L1_RATIO, "logistic", "squared_hinge", "hinge")
 DENSE = 3000  # no peer that factorises gets more features than this
 EXACT = 1e-9  # the relative gap of the least value
 # A ladder ends at a rung that takes so many times our time to the end, and at least these seconds.
@@ -59,10 +61,27 @@ class Cell(NamedTuple):
     C: float
     intercept: bool
 
+    @property
+    def numbers(self) -> bool:
+        """Whether targets are numbers."""
+        return self.loss == "squared" or self.loss in L1_RATIO
 
-def peers(cell: Cell, sparse: bool, d: int) -> list[Peer]:
+    @property
+    def l1_ratio(self) -> float:
+        return L1_RATIO.get(self.loss, 0.0)
+
+
+def peers(cell: Cell, sparse: bool, n: int, d: int) -> list[Peer]:
     """Return what scikit-learn offers for the same objective."""
     C, intercept = cell.C, cell.intercept
+    if cell.loss in L1_RATIO:
+
+        def net(tol: float) -> Any:
+            return ElasticNet(
+                1 / (C * n), l1_ratio=cell.l1_ratio, fit_intercept=intercept, tol=tol, max_iter=5000
+            )
+
+        return [Peer("ElasticNet", net)]
     if cell.loss == "squared":
 
         def ridge(solver: str, tol: float) -> Any:
@@ -91,16 +110,19 @@ def peers(cell: Cell, sparse: bool, d: int) -> list[Peer]:
 
 
 def ours(cell: Cell, tol: float) -> Any:
-    make = AdaSDCARegressor if cell.loss == "squared" else AdaSDCAClassifier
-    return make(loss=cell.loss, C=cell.C, fit_intercept=cell.intercept, tol=tol, random_state=0)
+    common = {"C": cell.C, "fit_intercept": cell.intercept, "tol": tol, "random_state": 0}
+    if cell.numbers:
+        return AdaSDCARegressor(loss="squared", l1_ratio=cell.l1_ratio, **common)
+    return AdaSDCAClassifier(loss=cell.loss, **common)
 
 
 def primal(cell: Cell, X: Any, y: Any, model: Any, penalised: bool) -> float:
     """Return N·P at a model; LIBLINEAR penalises its intercept like a coefficient."""
     coef = np.ravel(model.coef_).astype(np.float64)
     b = float(np.ravel(model.intercept_)[0]) if cell.intercept else 0.0
-    value = get_loss(cell.loss).value(X @ coef + b, y)
+    value = get_loss("squared" if cell.numbers else cell.loss).value(X @ coef + b, y)
     penalty = 0.5 * float(coef @ coef) + (0.5 * b * b if penalised else 0.0)
+    penalty = (1.0 - cell.l1_ratio) * penalty + cell.l1_ratio * float(np.abs(coef).sum())
     return math.fsum(value) + penalty / cell.C
 
 
@@ -125,7 +147,7 @@ def climb(
 def measure(cell: Cell, accuracies: list[float], repeats: int) -> list[dict[str, Any]]:
     """Return a row an accuracy."""
     X, y = load(cell.data)
-    if cell.loss != "squared":
+    if not cell.numbers:
         y = signs(y)
     n, d = X.shape
     mine = {tol: timed(ours(cell, tol), X, y) for tol in [*accuracies, EXACT]}
@@ -139,7 +161,7 @@ def measure(cell: Cell, accuracies: list[float], repeats: int) -> list[dict[str,
     limit = max(QUICK, BEHIND * mine[min(accuracies)][1])
     ladders = {
         peer: list(climb(cell, peer, X, y, penalised, goal, limit))
-        for peer in peers(cell, sp.issparse(X), d)
+        for peer in peers(cell, sp.issparse(X), n, d)
     }
     rows = []
     for accuracy in accuracies:
@@ -234,7 +256,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for data in args.data:
             for loss in args.loss:
-                if loss != "squared" and len(np.unique(load(data)[1])) > 20:
+                if not Cell(data, loss, 1.0, False).numbers and len(np.unique(load(data)[1])) > 20:
                     continue
                 for C in args.C:
                     for intercept in (False, True):

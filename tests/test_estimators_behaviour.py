@@ -291,3 +291,20 @@ def test_arrays_as_they_are_wanted():
     for rows, targets in ((X[:0], y[:0]), (X, y[:-1]), (X[0], y[:3]), (X, y.astype(complex))):
         with pytest.raises(ValueError):  # noqa: PT011
             AdaSDCARegressor().fit(rows, targets)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, np.int64, np.float16, ">f8"])
+def test_numbers_of_any_kind_are_read_without_other_checks(kind, sparse, monkeypatch):
+    """Slices of tables and counts are what they say, and scikit-learn's checks are not needed."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 2, size=(60, 9)).astype(kind)
+    y = rng.normal(size=60)
+    X = sp.csr_matrix(table[:, ::2].astype(np.float64)) if sparse else table[:, ::2]
+    given = X.astype(kind) if sparse and np.dtype(kind).kind in "biu" else X  # SciPy has no others
+    expected = AdaSDCARegressor(C=1.0, random_state=0).fit(table[:, ::2].astype(np.float64), y)
+    monkeypatch.delattr("adasdca.estimators._input.validate_data")
+    found = AdaSDCARegressor(C=1.0, random_state=0).fit(given, y)
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
+    np.testing.assert_allclose(found.predict(given), expected.predict(table[:, ::2].astype(float)))
+    assert found.n_features_in_ == 5

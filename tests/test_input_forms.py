@@ -1,12 +1,13 @@
 """What is accepted: every form of the same numbers gives the same result, without copies."""
 
+import itertools
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from adasdca import certify, solve
+from adasdca import _core, certify, solve
 from adasdca.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
@@ -244,3 +245,26 @@ def test_missing_values_of_nullable_columns_are_told_as_such(kind):
         solve(frame.mask(frame["a"] == 0), y, **options)
     with pytest.raises(ValueError, match="Input y contains NaN"):
         solve(np.eye(6), column.mask(column == 0), **options)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 200, 70_000])
+def test_rows_are_sorted_by_their_columns(d, dtype, index):
+    """Of any length; entries of the same column keep their order."""
+    rng = np.random.default_rng(d)
+    size = np.array([0, 1, 2, 31, 32, 33, 400, 0, 5])
+    start = np.concatenate([[0], np.cumsum(size)])
+    columns = rng.integers(d, size=start[-1]).astype(index)
+    values = np.arange(start[-1]).astype(dtype)
+    found, places = _core.sort_csr(values, columns, start, d)
+    assert (found.dtype, places.dtype) == (dtype, index)
+    for begin, end in itertools.pairwise(start):
+        order = np.argsort(columns[begin:end], kind="stable")
+        np.testing.assert_array_equal(places[begin:end], columns[begin:end][order])
+        np.testing.assert_array_equal(found[begin:end], values[begin:end][order])
+
+
+def test_more_entries_than_there_are_cannot_be_sorted():
+    with pytest.raises(ValueError, match="too many entries"):
+        _core.sort_csr(np.ones(2), np.zeros(2, np.int32), np.array([0, 3]), 1)

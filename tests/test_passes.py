@@ -82,17 +82,18 @@ def test_lengths_of_rows_and_distances(form, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [11, 40])
 @pytest.mark.parametrize("n", [1, 7, 8, 300, 4100])
-def test_scores_come_with_the_farthest_row(n, dtype):
+def test_scores_come_with_the_farthest_row(n, d, dtype):
     """Of dense rows; the bounds of a cloud are the same either way, and hold."""
     rng = np.random.default_rng(n)
     X, w, y = (
-        (3.0 + rng.normal(size=(n, 11))).astype(dtype),
-        rng.normal(size=11),
+        (3.0 + rng.normal(size=(n, d))).astype(dtype),
+        rng.normal(size=d),
         rng.normal(size=n),
     )
     X[n // 2] += 5.0
-    exact, centre = X.astype(np.float64), rng.normal(size=11)
+    exact, centre = X.astype(np.float64), rng.normal(size=d)
     scores, apart = RowProducts(X).scores_about(centre, w, 0.25)
     np.testing.assert_allclose(scores, exact @ w + 0.25, rtol=1e-12, atol=1e-12)
     assert apart == pytest.approx(np.linalg.norm(exact - centre, axis=1).max(), rel=1e-12)

@@ -32,6 +32,20 @@ void bind_inspect(nb::module_& m) {
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
         "Whether a CSR matrix is in range, finite, and sorted without duplicates.");
+    m.def(
+        "sort_csr",
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d) {
+            const auto count = static_cast<std::size_t>(start.data()[start.size() - 1]);
+            expect(count <= values.size() && count <= columns.size(), "start: too many entries");
+            Buffer<T> sorted(count);
+            Buffer<Index> order(count);
+            released(1e18, [&](StopToken&) {
+                sort_rows(view(values), view(columns), view(start), d, sorted.data(), order.data());
+            });
+            return std::tuple(own(std::move(sorted)), own(std::move(order)));
+        },
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
+        "The values and columns of a CSR matrix that is in range, the columns of a row sorted.");
 }
 
 constexpr const char* squares_doc = "Write |x|^2 and |x - m|^2 for every row, m the centre.";
@@ -229,6 +243,7 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "The sums of c beta, of c phi'' and of c |beta|, beta = -phi' at the scores plus b.");
 
     bind_classes(m);
+    bind_separable(m);
     bind_files(m);
     bind_workspace(m);
     bind_inspect<float, std::int32_t>(m);

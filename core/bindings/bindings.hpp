@@ -116,4 +116,5 @@ const char* interface_digest();
 // The parts of the module, a file each.
 void bind_classes(nb::module_& m);
 void bind_files(nb::module_& m);
+void bind_separable(nb::module_& m);
 void bind_workspace(nb::module_& m);

@@ -178,6 +178,12 @@ inline Survey survey_at_zero(Iterate& it, const SurveyArrays& out, StopToken& to
 // 30 -> 26 ns a row, n x 16: as before, n x 32: 36 -> 39).
 inline constexpr std::int64_t short_row = 16;
 
+// Without an L2 term duals have to be scaled before they certify anything: sums in twice the digits
+// of those that are not are for nothing (20,000 x 100, lasso: 2.2 of 2.8 ms).
+inline bool is_curved(const Problem& problem) {
+    return std::visit([](const auto& g) { return g.ridge > 0; }, problem.regularizer);
+}
+
 // Whether a survey of slopes has all scores and duals at hand before rows are read for their sum.
 inline bool surveyed_at_once(const Iterate& it) {
     const Problem& problem = *it.problem;
@@ -238,7 +244,7 @@ inline Survey survey_slopes(Iterate& it, const SurveyArrays& out, double enough,
     Certified& best = result.certificate;
     best = certified(problem, evidence.sums, w, u.data(), Chunks(problem).chain(), false);
     charge_imbalance(problem, w, evidence.skew, best);
-    if (doubtful(problem, best, enough)) {
+    if (is_curved(problem) && doubtful(problem, best, enough)) {
         const auto finer = certify_by(it, true, nullptr, b, w, beta, threads, token);
         if (finer.gap < best.gap) best = finer;
     }
@@ -387,7 +393,7 @@ inline Survey survey(Iterate& it, const SurveyArrays& out, double enough, int th
     } else {
         best = certified(problem, total_of(sums), w, fresh.data(), Chunks(problem).chain(), false);
         charge_imbalance(problem, w, skew_of(problem, out.beta, extents), best);
-        if (doubtful(problem, best, enough)) {
+        if (is_curved(problem) && doubtful(problem, best, enough)) {
             const auto finer = certify_by(it, true, nullptr, bias, w, out.beta, threads, token);
             if (finer.gap < best.gap) best = finer;
         }

@@ -33,13 +33,35 @@ bool squares_about(const DenseMatrix<T>& x, const double* centre, double* square
     return true;
 }
 
-// x_i.w + b for every row, and the largest |x_i - m|^2. Eight rows at a time: their sums need not
-// be added up row by row (45,730 x 9: 0.63 -> 0.2 ms, against lengths and scores on their own).
+// Rows of fewer entries are read side by side, for their sums need not be added up row by row then
+// (45,730 x 9: 0.63 -> 0.2 ms, against lengths and scores on their own); of longer ones the entries
+// are (20,000 x 100 in single precision: 1.9 -> 0.5 ms).
+inline constexpr std::int64_t side_by_side = 32;
+
+// x_i.w + b for every row, and the largest |x_i - m|^2.
 template <class T>
 double scores_about(const DenseMatrix<T>& x, const double* centre, const double* w, double b,
                     double* scores, StopToken& token) {
     constexpr std::int64_t lanes = 8;
     const std::int64_t d = x.d;
+    if (d >= side_by_side) {
+        double farthest = 0;
+        for (std::int64_t i = 0; i < x.n; ++i) {
+            if (i % rows_a_look == 0 && token.stop()) break;
+            const T* row = x.values + i * d;
+            double score = 0, distance = 0;
+#pragma omp simd reduction(+ : score, distance)
+            for (std::int64_t j = 0; j < d; ++j) {
+                const auto value = static_cast<double>(row[j]);
+                const double away = value - centre[j];
+                score += value * w[j];
+                distance += away * away;
+            }
+            scores[i] = score + b;
+            farthest = std::max(farthest, distance);
+        }
+        return farthest;
+    }
     double farthest[lanes] = {};
     for (std::int64_t first = 0; first < x.n; first += lanes) {
         if (first % rows_a_look == 0 && token.stop()) break;

@@ -73,8 +73,8 @@ class EquationChoice:
         self.iterated = False  # whether the last step was
         #: Whether the matrix of the features may have few digits, and one is for several steps.
         self._rough, self._smooth = tried and not exact, tried
-        #: Of a matrix in few digits, maybe that of an earlier step.
-        self._factor: Solve | None = None
+        #: Of a matrix in few digits, maybe that of an earlier step, or phase.
+        self.factor: Solve | None = None
         self._expected = costs.iterations
         #: Rows in whose unknowns a step was lost in rounding.
         self._lost = math.inf
@@ -97,7 +97,7 @@ class EquationChoice:
         # Where a step was lost in rounding among rows, one among half as many may not be (400 x 448
         # in raw units, squared hinge: 24 steps tried both ways, 10.9 -> 7 ms).
         ways = [way for way in self._prices if way != "rows" or 2 * term.curved <= self._lost]
-        if self._factor is not None or self.kept:
+        if self.factor is not None or self.kept:
             ways.sort(key=lambda way: way != "features")
         elif not self._tried:
             ways.sort(key=lambda way: way != "iterations")
@@ -209,13 +209,13 @@ class EquationChoice:
                 if not formed.single:
                     self._rough = False
                     return solve_formed(formed, equations, deadline)
-                self._factor = cholesky(formed.matrix, equations.diagonal)
-            if self._factor is not None:
+                self.factor = cholesky(formed.matrix, equations.diagonal)
+            if self.factor is not None:
                 most = max(int(rival), LOOKS)
-                found = finer.solve(term, equations, deadline, most, factor=self._factor)
+                found = finer.solve(term, equations, deadline, most, factor=self.factor)
                 self.budget.pay(finer.taken * costs.iteration)
                 if found is None or finer.done:
                     return found
-                self._factor = None
+                self.factor = None
         self._rough = False  # rows far from 0, without an intercept, have no digits in it
         return None

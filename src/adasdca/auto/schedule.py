@@ -82,7 +82,7 @@ class AutoSchedule:
 
     def _one_step_pays(self, n: int) -> bool:
         """Whether the one step of a quadratic function costs less than its epochs."""
-        if not self._second.quadratic:
+        if not (self._second.quadratic or self._second.separable):
             return False
         if self._dense:
             return True
@@ -150,7 +150,7 @@ class AutoSchedule:
         if self._last:
             left = policy.share_ahead * self._epochs_left()
         else:
-            left = policy.first_permutations(self._digits, self._gamma) if self._wide else 1.0
+            left = self._first_permutations() if self._wide else 1.0
         most = policy.wide_permutations if self._wide else policy.permutations
         if adaptive:
             most = policy.wide_draws
@@ -245,14 +245,17 @@ class AutoSchedule:
         need = math.log(max(relative / self._tol, 1.0))
         prior = policy.first_epochs(need / math.log(10.0), self._strain, survey.gamma > 0)
         if not self._last and not survey.moved:  # nothing is known but what such data took before
-            return policy.first_permutations(self._digits, self._gamma) if self._wide else prior
+            return self._first_permutations() if self._wide else prior
         if self._wide or need == 0:
             return self._epochs_left()
         return policy.blend(self._epochs_seen(), prior, self._epochs)
 
+    def _first_permutations(self) -> float:
+        return self._policy.first_permutations(self._digits, self._gamma, self._strain)
+
     def _steps(self, survey: Survey, relative: float) -> float:
         """Return the Newton steps predicted from a relative gap."""
-        if self._second.quadratic:
+        if self._second.quadratic or self._second.separable:
             return 1.0
         flat = self._second.flat and not survey.moved
         return self._policy.steps(relative, self._digits, self._strain, flat)

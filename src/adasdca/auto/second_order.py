@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
 from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.jump import CLOSE, Jump, Start, equations_at
 from adasdca.auto.policy import Policy
 from adasdca.backends.abilities import EquationIterator, able
-from adasdca.backends.base import Backend, Facts, Gram
+from adasdca.backends.base import Backend, Facts, Gram, RowTerm, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
-from adasdca.newton.equations import solve_formed
+from adasdca.newton.equations import Solve, solve_formed
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
@@ -34,6 +35,10 @@ Array = NDArray[np.float64]
 
 #: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
 LEFT = 0.5
+#: Most features of which a squared loss is minimised by its matrix where the penalty is not
+#: quadratic, times that is done where the matrix has few digits, and the share of the goal that is
+#: left: a sweep of coordinates shows no more than what it gains.
+TOGETHER, AGAIN, FOUND = 1000, 4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -81,10 +86,16 @@ class SecondOrder:
         # Kinks change the matrix from step to step, and ask for its digits.
         self.costs.rough = self.plain and self.smooth
         self.quadratic = problem.loss.is_quadratic and self.plain
+        facts = costs.facts
+        few = facts.d <= min(facts.n, TOGETHER) and facts.batch == 1
+        #: Whether it is minimised as a function of its features alone, though it has kinks.
+        self.separable = problem.loss.is_quadratic and not self.plain and few
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
         #: That of a squared loss, once it is known.
         self._matrix: list[Gram] | None = [] if self.quadratic else None
+        self._whole_gap = math.inf  # where all features were minimised at once the last time
+        self._factor: Solve | None = None  # of Newton's steps, in few digits
         self._cut: Jump | None = None  # the one step of a squared loss, where it was cut
         self._so_far: tuple[Any, ...] | None = None  # by which another one goes on with it
         self._path: CentralPath | None = None
@@ -170,13 +181,22 @@ class SecondOrder:
             solve = EquationChoice(
                 self.costs, self.kernel, steps, self.exact, budget, newton, self._matrix
             )
+            solve.factor = self._factor
             if self.quadratic and not self.exact:
                 solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
-            if not (jumps and self._jump(backend, survey, tol, deadline, solve)):
+            goal = min(tol, self.policy.last_gap) if last else tol
+            if (
+                self.separable
+                and not self.exact
+                and self._separately(backend, survey, goal, deadline)
+            ):
+                pass
+            elif not (jumps and self._jump(backend, survey, tol, deadline, solve)):
                 start: Survey | None = survey
                 if newton:
                     start = self._newton(backend, survey, tol, last, deadline, solve)
+                self._factor = solve.factor
                 if start is not None:
                     self._rounds(backend, start, tol, last, deadline, solve, budget)
             if self.quadratic and not solve.iterations.done:
@@ -285,6 +305,71 @@ class SecondOrder:
         self.exhausted = False
         return True
 
+    def _separately(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> bool:
+        """Minimise a squared loss and a separable penalty, by the matrix of the features.
+
+        False where that was done before, and what is left is rounding.
+        """
+        if survey.gap > 0.1 * self._whole_gap:
+            return False
+        self._whole_gap = survey.gap
+        problem, g = self.problem, self.problem.regularizer
+        term, d = backend.term(), self.costs.facts.d
+        w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
+        ridge, kink = (np.full(d, self.problem.mu * each) for each in (g.curvature, g.threshold))
+        lower, upper = g.bounds or (np.full(d, -math.inf), np.full(d, math.inf))
+        settled = False
+        for _ in range(AGAIN):
+            found = term.place(w, b)
+            # Where the penalty is weak, rounding of the step leaves duals that are not feasible.
+            if settled and g.feasible_share(to_host(found.u)) > 1.0 - tol:
+                break
+            formed = self._gram_of_all(term, deadline)
+            if formed is None:
+                return False
+            matrix, column, mass, rough = formed
+            balance = found.balance if mass > 0 else 0.0
+            slope = problem.mu * to_host(found.u) - column * (balance / mass if mass > 0 else 0.0)
+            before, force = w, slope.copy()
+            w = w.copy()
+            seconds = deadline - time.perf_counter()
+            if not _core.minimise_separable(
+                matrix, ridge, kink, lower, upper, w, slope, FOUND * tol * value, seconds
+            ):
+                return False
+            step = w - before
+            b += (balance - float(column @ step)) / mass if mass > 0 else 0.0
+            gained = 0.5 * float((force + slope) @ step)
+            gained -= problem.mu * (g.value(w) - g.value(before))
+            value = max(value - gained, 0.0)
+            settled = not rough or gained <= LEFT * tol * value
+            if settled and g.eta > 0:
+                break
+        backend.place(None, w, b)
+        self.exhausted = False
+        return True
+
+    def _gram_of_all(
+        self, term: RowTerm, deadline: float
+    ) -> tuple[Array, Array, float, bool] | None:
+        """Return the matrix of a squared loss, Σ h_i x_i, Σ h_i, and whether they have few digits.
+
+        It is that of all solves with these rows and weights: those of a path, or other targets.
+        """
+        problem = self.problem
+        known: dict[bool, Any] = getattr(problem.rows, "known", {})
+        weight, found = known.get(problem.fit_intercept, (None, None))
+        if found is not None and weight is problem.weight:
+            return found  # type: ignore[no-any-return]
+        formed = term.gram(problem.fit_intercept, deadline, rough=True)
+        if formed is None:
+            return None
+        lines = np.tril(to_host(formed.matrix).astype(np.float64))
+        whole = lines + np.tril(lines, -1).T
+        found = whole, formed.column, formed.mass, formed.product is not None
+        known[problem.fit_intercept] = problem.weight, found
+        return found
+
     def _newton(
         self,
         backend: Backend,
@@ -347,7 +432,8 @@ class SecondOrder:
         if self.smooth and self.plain:
             return self.costs.newton(steps, active)
         if self.smooth:
-            return self.policy.rounds * self.costs.newton(steps, active)
+            rounds = 1.0 if self.separable else self.policy.rounds
+            return rounds * self.costs.newton(steps, active)
         hard = self._rounds_are_hard(survey)
         return self._cost_of_path() if hard else self._cost_of_rounds(survey, relative)
 

@@ -31,6 +31,9 @@ Array = NDArray[np.float64]
 SHORT = 1 << 14
 #: See `ones`.
 ONE = np.ones(1)
+#: The share of a gap that may be rounding of plain sums.
+SEEN = 0.1
+EPS = float(np.finfo(np.float64).eps)
 #: Times that duals of a lasso are scaled until they are feasible; at the latest then they are 0.
 FEASIBLE = 60
 
@@ -144,7 +147,7 @@ class LocalBackend:
         if self.problem.regularizer.eta > 0:
             certificate = self._certificate(seen.certificate)
         else:
-            certificate = self.certify(coef, intercept, certified)
+            certificate, _ = self._proof(coef, intercept, certified, enough)
         others: list[float] = []
         if self._placed and certified is not beta:
             # With an intercept the core has taken slopes for duals, and the best b for these. Near
@@ -210,8 +213,14 @@ class LocalBackend:
         """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
         return self._proof(w, b, beta)[0]
 
-    def _proof(self, w: Array, b: float, beta: Array) -> tuple[Certificate, Array]:
+    def _proof(
+        self, w: Array, b: float, beta: Array, enough: float = 0.0
+    ) -> tuple[Certificate, Array]:
         """Return the best certificate of a point, and the duals near those given that prove it."""
+        if self.problem.regularizer.eta == 0 and not self._careful:
+            plain = self._proof_by_plain_sums(w, b, beta, enough)
+            if plain is not None:
+                return plain
         candidates = [beta]
         if self.problem.fit_intercept:
             # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
@@ -221,7 +230,6 @@ class LocalBackend:
         near = candidates[-1]
         if self.problem.regularizer.eta == 0:
             candidates = [self._feasible(each) for each in candidates]
-            candidates.append(np.zeros_like(beta))  # is feasible, whatever rounding does to others
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
         if self._careful:
             best = min(range(len(found)), key=lambda k: found[k].gap)
@@ -231,12 +239,45 @@ class LocalBackend:
             if finer is not None:
                 found.append(finer[0])
                 candidates.append(finer[1])
-        if self._careful and all(each.gap > each.primal for each in found):
-            # The losses are not negative, which is more than any of these say.
+        flat = self.problem.regularizer.eta == 0
+        if (self._careful or flat) and all(not each.gap <= each.primal for each in found):
+            # The losses are not negative, which is more than any of these say. (No duals are
+            # feasible, too, whatever rounding does to others.)
             candidates.append(np.zeros_like(beta))
             found.append(self.workspace.certify(w, b, candidates[-1], self._threads))
         best = min(range(len(found)), key=lambda k: found[k].gap)
         return self._certificate(found[best]), candidates[best]
+
+    def _proof_by_plain_sums(
+        self, w: Array, b: float, beta: Array, enough: float
+    ) -> tuple[Certificate, Array] | None:
+        """Do that without an L2 term, where u must be feasible in spite of its rounding.
+
+        None where that rounding matters, and more than `enough` is left. Sums in twice the digits
+        take ten times as long (20,000 x 100, lasso: 24 -> 9 ms a solve).
+        """
+        problem, scores = self.problem, np.empty(self.workspace.n)
+        self.workspace.scores(w, scores, self._threads)
+        links = self.workspace.chain
+        if problem.fit_intercept:
+            beta = balanced(beta, self._weight)
+        lost = 0.0
+        for _ in range(FEASIBLE):
+            u = self.combine(beta)
+            said = np.array(self.workspace.evidence(scores, w, b, beta, self._threads))
+            found = self.workspace.certify_by(said, w, u, links)
+            if found.gap < math.inf:
+                break
+            lost = 2.0 * EPS * (links + 12) * said[4] / problem.mu
+            wide = np.abs(u) + lost * np.sqrt(problem.regularizer.metric)
+            share = problem.regularizer.feasible_share(np.copysign(wide, u))
+            if not 0 < share < 1:
+                return None
+            beta = share * beta
+        # Duals that are smaller by a share make D smaller by twice that share of P, about.
+        hidden = found.rounding + 2.0 * lost * found.primal
+        clear = found.gap <= enough * found.primal or hidden <= SEEN * found.gap
+        return (self._certificate(found), beta) if clear and found.gap < math.inf else None
 
     @cached_property
     def _finer(self) -> FinerDuals:

@@ -258,7 +258,12 @@ class CpuTerm:
         rough = rough and isinstance(rows, DenseRows) and d > NARROW
         if isinstance(rows, DenseRows) and d > NARROW:
             kind = np.float32 if rough else np.float64
-            formed = dense_gram(rows.values, h, factors, centre, kind, deadline)
+            # Less a centre, rows are copied (20,000 x 100 in single precision: 5.4 -> 3.6 ms).
+            centre = centre if rows.is_far else None
+            beside = factors[:0] if centre is None else factors
+            formed = dense_gram(rows.values, h, beside, centre, kind, deadline)
+            if formed is not None and centre is None:
+                formed = formed[0], np.array([self._weighted_sum(h * f) for f in factors])
         else:
             formed = self._core_gram(h, factors, centre, deadline)
         if formed is None:

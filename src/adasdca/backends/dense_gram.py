@@ -56,6 +56,8 @@ def dense_gram(
             side += (weight * f[part]) @ block
         if not even:
             root = np.sqrt(weight)[:, None]
+            if block.dtype == kind:  # a product of two kinds takes three times as long
+                root = root.astype(kind, copy=False)
             block = np.multiply(block, root, out=weighted[:rows], casting="same_kind")
         elif block.dtype != kind:
             np.copyto(weighted[:rows], block, casting="same_kind")

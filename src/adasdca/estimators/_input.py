@@ -22,21 +22,28 @@ Array = NDArray[np.float64]
 FLOATS = [np.float64, np.float32]
 
 
-def _is_plain(X: Any) -> bool:
-    """Whether scikit-learn's checks, which take as long as a small solve, would change nothing.
+def _plain(X: Any) -> Any:
+    """Return a matrix of numbers as the solver reads it; None for all else.
 
-    That is so for plain arrays and CSR matrices of the right kinds. All else is left to them.
+    scikit-learn's checks, which take as long as a small solve, would change nothing but the kind
+    and the order of the entries (1797 x 64, a slice of a table: 1.5 -> 1.1 ms a fit).
     """
-    values = X.data if sp.issparse(X) and X.format == "csr" else X
+    sparse = sp.issparse(X) and X.format == "csr"
+    values = X.data if sparse else X
     if type(values) is not np.ndarray or X.ndim != 2 or min(X.shape) == 0:
-        return False
-    flags, dtype = values.flags, values.dtype
-    return dtype in FLOATS and dtype.isnative and flags.c_contiguous and flags.aligned
+        return None
+    if values.dtype.kind not in "biuf" or values.dtype.itemsize > 8:
+        return None
+    dtype = values.dtype.newbyteorder("=") if values.dtype in FLOATS else np.float64
+    ready = np.require(values, dtype, ["C", "A"])
+    if not sparse or ready is values:
+        return X if ready is values else ready
+    return type(X)((ready, X.indices, X.indptr), shape=X.shape)
 
 
-def _are_plain(X: Any, y: Any) -> bool:
-    """Whether they would change nothing about the rows, and accept the targets."""
-    if not _is_plain(X) or type(y) is not np.ndarray or y.shape != X.shape[:1]:
+def _accepted(X: Any, y: Any) -> bool:
+    """Whether they would accept the targets as they are."""
+    if type(y) is not np.ndarray or y.shape != X.shape[:1]:
         return False
     return y.dtype.kind in "iuf" and bool(np.isfinite(y).all())
 
@@ -101,10 +108,11 @@ class CheckedInput:
         """
         if is_on_device(X):
             return checked_on_device(self, X, y, **options)
-        if not finite and _are_plain(X, y):
+        plain = None if finite else _plain(X)
+        if plain is not None and _accepted(plain, y):
             self.n_features_in_: int = X.shape[1]
             vars(self).pop("feature_names_in_", None)
-            return X, y
+            return plain, y
         refuse_masked(X, "X")
         refuse_masked(y, "y")
         with naming_text(X, y), interruption() as around, around.opened():
@@ -137,10 +145,10 @@ class CheckedInput:
         check_is_fitted(self)
         if is_on_device(X):
             return products_with(device_rows(self, X, reset=False))
-        known = not hasattr(self, "feature_names_in_") and _is_plain(X)
-        known = known and X.shape[1] == self.n_features_in_
-        if known and np.isfinite(X.data if sp.issparse(X) else X).all():
-            return RowProducts(X)
+        plain = None if hasattr(self, "feature_names_in_") else _plain(X)
+        known = plain is not None and plain.shape[1] == self.n_features_in_
+        if known and np.isfinite(plain.data if sp.issparse(plain) else plain).all():
+            return RowProducts(plain)
         refuse_masked(X, "X")
         with naming_text(X):
             rows = validate_data(

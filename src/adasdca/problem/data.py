@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 
 #: Rows whose mean stands for that of all.
 MIDDLE = 256
+#: The square of the mean of a feature over its variance, from which on it is far from 0.
+FAR = 100.0
 #: Numbers of a vector that are compared at a time.
 COUNTED = 1 << 16
 
@@ -30,6 +32,8 @@ class DenseRows:
     """A C-ordered matrix of float32 or float64."""
 
     values: NDArray[Any]
+    #: What a solve has found of the rows for all that have the same, by name.
+    known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -45,8 +49,16 @@ class DenseRows:
     @cached_property
     def middle(self) -> Array:
         """About the mean of the rows."""
-        some = self.values[:: -(-len(self.values) // MIDDLE)]
-        return np.asarray(some.sum(axis=0, dtype=np.float64) / len(some))
+        return np.asarray(self._some.mean(axis=0))
+
+    @cached_property
+    def is_far(self) -> bool:
+        """Whether a feature is so far from 0 that sums of its squares have lost two digits."""
+        return bool((self.middle**2 > FAR * self._some.var(axis=0)).any())
+
+    @property
+    def _some(self) -> Array:
+        return self.values[:: -(-len(self.values) // MIDDLE)].astype(np.float64)
 
     def take_columns(self, chosen: NDArray[np.intp]) -> DenseRows:
         """Copy some of the columns."""
@@ -77,6 +89,8 @@ class CsrRows:
     columns: NDArray[Any]
     start: NDArray[np.int64]
     shape: tuple[int, int]
+    #: As of `DenseRows`.
+    known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def n_stored(self) -> int:
@@ -194,9 +208,11 @@ def _check_sparse(X: Any) -> CsrRows:
     if not finite:
         raise _not_finite("X")
     if not canonical:
-        fixed = sp.csr_matrix((values, columns, start), shape=shape, copy=True)
-        fixed.sum_duplicates()
-        return _check_sparse(fixed)
+        values, columns = _core.sort_csr(values, columns, start, shape[1])
+        if not _core.inspect_csr(values, columns, start, shape[1])[2]:
+            fixed = sp.csr_matrix((values, columns, start), shape=shape)
+            fixed.sum_duplicates()
+            return _check_sparse(fixed)
     return CsrRows(values, columns, start, shape)
 
 

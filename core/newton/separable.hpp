@@ -1,0 +1,119 @@
+// The minimum of a quadratic function of few features and a penalty that is separable:
+//
+//   w.Mw / 2 - r.w + sum_j (ridge_j w_j^2 / 2 + kink_j |w_j|),   lower <= w <= upper.
+//
+// It is all that is left of a squared loss once M is summed. Feature by feature, which finds those
+// that rest at 0 or at a bound, and then by steps to the minimum over the others, as far as the
+// first of them that comes to such a place: the function falls all the way, and few such sets come
+// before the last (20,000 x 100, lasso: 0.02 to 0.3 ms in all).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "newton/steps.hpp"
+
+namespace adasdca {
+
+struct SeparableQuadratic {
+    std::int64_t d;
+    const double* matrix;  // d x d, both triangles
+    const double *ridge, *kink, *lower, *upper;
+
+    // The best w_j, where the slope r - Mw is c_j.
+    double best(std::int64_t j, double w, double c) const {
+        const double own = matrix[j * d + j], stiff = own + ridge[j];
+        const double s = c + own * w, shrunk = std::max(std::abs(s) - kink[j], 0.0);
+        const double free = stiff > 0 ? std::copysign(shrunk, s) / stiff : 0.0;
+        return std::min(std::max(free, lower[j]), upper[j]);
+    }
+    // Whether w_j is at a kink or a bound, or nothing depends on it.
+    bool rests(std::int64_t j, double w) const {
+        return w == lower[j] || w == upper[j] || (w == 0 && kink[j] > 0) ||
+               !(matrix[j * d + j] + ridge[j] > 0);
+    }
+    // How far along a step w_j can go before it comes to a kink or a bound, at most 1.
+    double room(double w, double step, std::int64_t j) const {
+        double end = step > 0 ? upper[j] : lower[j];
+        if (kink[j] > 0 && w * step < 0) end = step > 0 ? std::min(end, 0.0) : std::max(end, 0.0);
+        return (end - w) / step < 1.0 ? (end - w) / step : 1.0;
+    }
+};
+
+// Sets at most, of which no problem has been seen to need a tenth, and steps from one to the next.
+inline constexpr int most_sets = 1000, most_drops = 3;
+
+// Minimise from w, with the slope r - Mw; both are kept up to date. It ends where a sweep over all
+// features gains no more than `enough` at the minimum over those that are free.
+inline void minimise_separable(const SeparableQuadratic& f, double* w, double* slope, double enough,
+                               StopToken& token) {
+    const std::int64_t d = f.d;
+    auto move = [&](std::int64_t j, double to) {
+        const double step = to - w[j], *line = f.matrix + j * d;
+        w[j] = to;
+#pragma omp simd
+        for (std::int64_t k = 0; k < d; ++k) slope[k] -= step * line[k];
+        return (line[j] + f.ridge[j]) * step * step;
+    };
+    auto sweep = [&](bool all) {
+        double gain = 0;
+        for (std::int64_t j = 0; j < d; ++j) {
+            if (!all && f.rests(j, w[j])) continue;
+            const double to = f.best(j, w[j], slope[j]);
+            if (to != w[j]) gain += move(j, to);
+        }
+        return gain;
+    };
+    std::vector<std::int64_t> free;
+    std::vector<double> matrix, factor, right, stiff, step;
+    bool whole = false;
+    for (int set = 0; set < most_sets && !token.stop(); ++set) {
+        if (sweep(true) <= enough && whole) return;
+        std::int64_t m = 0;
+        for (std::int64_t j = 0; j < d; ++j) m += f.rests(j, w[j]) ? 0 : 1;
+        // Sweeps that take as long as a factorisation show which features come to rest.
+        double gain = enough + 1;
+        for (std::int64_t k = 0; k < 2 + m * m / (6 * d) && gain > enough; ++k) gain = sweep(false);
+        whole = false;
+        for (int drop = 0; drop < most_drops && !whole && !token.stop(); ++drop) {
+            free.clear();
+            for (std::int64_t j = 0; j < d; ++j)
+                if (!f.rests(j, w[j])) free.push_back(j);
+            const std::size_t size = free.size();
+            if (size == 0) {
+                whole = true;
+                break;
+            }
+            matrix.resize(size * size);
+            right.resize(size);
+            stiff.resize(size);
+            step.resize(size);
+            for (std::size_t a = 0; a < size; ++a) {
+                const std::int64_t j = free[a];
+                for (std::size_t b = 0; b <= a; ++b)
+                    matrix[a * size + b] = f.matrix[j * d + free[b]];
+                const double sign = w[j] != 0 ? std::copysign(1.0, w[j]) : 0.0;
+                right[a] = slope[j] - f.ridge[j] * w[j] - f.kink[j] * sign;
+                stiff[a] = f.ridge[j];
+            }
+            damped_solve(matrix, stiff.data(), right, factor, step.data());
+            double length = 1;
+            for (std::size_t a = 0; a < size; ++a)
+                if (step[a] != 0) length = std::min(length, f.room(w[free[a]], step[a], free[a]));
+            whole = length == 1.0;
+            for (std::size_t a = 0; a < size; ++a) {
+                const std::int64_t j = free[a];
+                double to = w[j] + length * step[a];
+                if (!whole && step[a] != 0 && f.room(w[j], step[a], j) <= length) {
+                    const double bound = step[a] > 0 ? f.upper[j] : f.lower[j];
+                    to = f.kink[j] > 0 && w[j] * step[a] < 0 && bound * step[a] >= 0 ? 0.0 : bound;
+                }
+                if (to != w[j]) move(j, to);
+            }
+        }
+    }
+}
+
+}  // namespace adasdca
