@@ -15,7 +15,6 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
 #: Share of what the duals of a working set can balance that the others may ask for.
 ROOM = 0.9
@@ -82,14 +81,6 @@ class WorkingSet(CpuTerm):
         duals: Array = self._all.copy()
         duals[self._chosen] = self.beta
         return duals
-
-
-def free_duals(problem: Problem, beta: Array) -> Mask:
-    """Return which duals of a loss with kinks are strictly inside a piece."""
-    b = beta * problem.y if problem.loss.kind == "classification" else beta
-    lower, upper = problem.loss.domain
-    inside = (b > lower) & (b < upper)
-    return inside & (b != 0) if problem.loss.dead_zone > 0 else inside
 
 
 def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None, d: int) -> Index:

@@ -103,6 +103,12 @@ class Loss:
         """Return the β that maximises −φ*(−β) − score·(β − β₀) − q(β − β₀)²/2 from β₀ = `beta`."""
         return self._map(self.kernel.step, beta, score, y, q)
 
+    def is_free(self, beta: Array, y: Array) -> NDArray[np.bool_]:
+        """Return which duals are strictly inside a piece of the conjugate, where it is quadratic."""
+        own = beta * y if self.kind == "classification" else beta
+        lower, upper = self.domain
+        return (own > lower) & (own < upper) & ((own != 0) | (self.dead_zone == 0))
+
     @staticmethod
     def _map(function: Any, *arrays: ArrayLike) -> Array:
         inputs = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arrays))
