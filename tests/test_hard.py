@@ -161,14 +161,13 @@ def test_empty_texts_among_others(method):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("loss", ["absolute", "quantile", "epsilon_insensitive"])
-def test_a_lasso_of_columns_far_larger_than_its_penalty(loss, seed, intercept):
+def test_a_lasso_of_columns_far_larger_than_its_penalty(loss, intercept):
     """One last digit of a dual takes u a hundred times beyond σ, and a dual beyond it is worth 0.
 
     Duals whose digits cancel have their u within it.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     Z = np.exp(rng.normal(size=(200, 4)))
     y = 1e6 * (Z @ rng.normal(size=4) + rng.normal(size=200))
     X = Z * np.array([1e12, 1e9, 1e3, 1.0])

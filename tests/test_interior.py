@@ -298,7 +298,7 @@ def test_to_give_way_is_no_end(loss, regulariser, intercept, monkeypatch):
     problem = Problem.checked(X, y, **options)
     backend = LocalBackend(problem)
     seen = backend.survey(frozenset())
-    method = Multipliers(backend, problem, solver(), path=CentralPath.of(backend))
+    method = Multipliers(backend, problem, solver("features"), path=CentralPath.of(backend))
     best, ending = method.run(seen, 1e-13, FOREVER)
     assert handed
     assert ending in (Ending.REACHED, Ending.EXHAUSTED)

@@ -43,6 +43,8 @@ class Loss:
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
+    #: Whether models of several classes at once have it, the multinomial ones.
+    joins_classes: ClassVar[bool] = False
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -104,7 +106,7 @@ class Loss:
         return self._map(self.kernel.step, beta, score, y, q)
 
     def is_free(self, beta: Array, y: Array) -> NDArray[np.bool_]:
-        """Return which duals are strictly inside a piece of the conjugate, where it is quadratic."""
+        """Return which duals are strictly inside a quadratic piece of the conjugate."""
         own = beta * y if self.kind == "classification" else beta
         lower, upper = self.domain
         return (own > lower) & (own < upper) & ((own != 0) | (self.dead_zone == 0))
@@ -224,6 +226,7 @@ class Logistic(Loss):
 
     name = "logistic"
     kind = "classification"
+    joins_classes = True
     domain = (0.0, 1.0)
     smoothness = 4.0
     curvature_varies = True
