@@ -109,7 +109,8 @@ class Loss:
         """Return which duals are strictly inside a quadratic piece of the conjugate."""
         own = beta * y if self.kind == "classification" else beta
         lower, upper = self.domain
-        return (own > lower) & (own < upper) & ((own != 0) | (self.dead_zone == 0))
+        free: NDArray[np.bool_] = (own > lower) & (own < upper)
+        return free & (own != 0) if self.dead_zone > 0 else free
 
     @staticmethod
     def _map(function: Any, *arrays: ArrayLike) -> Array:
