@@ -9,8 +9,8 @@ data folder and its folder `more`, and on made-up data that are hard to compute 
 as they are ("raw") and with standardised columns ("std"). `--share` picks cases by a hash of their
 names, so that a larger share contains a smaller one. A second hash keeps a third of the grid apart:
 thresholds are chosen on `--part develop`, and failures are told of `--part report`. The whole grid
-takes hours: `--share 1 --only /seed0 --journal FILE` writes a line for each problem of one seed when
-it is solved, and begun again, goes on where it was.
+takes hours: `--share 1 --only /seed0 --journal FILE` writes a line for each problem of one seed
+when it is solved, and begun again, goes on where it was.
 
 A solve that has stalled has arrived if its gap is a few times what rounding hides of it: that of
 its sums or, where residuals of 0 are at a kink, what the last digits of coefficients make of them.

@@ -1,203 +1,139 @@
 """A backend in plain NumPy whose rows are in two parts: the contract, implemented once more.
 
-It cannot ascend. Row vectors are lists of two arrays, one for each part, and what leaves it is
-added over the parts.
+It cannot ascend. Vectors of rows are lists of two arrays, and what leaves it is added over them.
 """
 
-from dataclasses import replace
-
 import numpy as np
-from scipy.optimize import brentq
 
-from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Derivatives, Gram, RowSlope
+from adasdca.backends.base import Derivatives, Gram, PlainBackend, PlainTerm, RowSlope
 from adasdca.backends.facts import RowFacts
-from adasdca.duality.certificate import Certificate
+from adasdca.duality.certificate import Certificate, scaled_down, sides
 from adasdca.problem.data import DenseRows
 
 
-class TwoParts:
+class TwoParts(PlainBackend):
     def __init__(self, problem):
         rows = problem.rows
         X = rows.values if isinstance(rows, DenseRows) else rows.matrix.toarray()
-        c = np.ones(len(problem.y)) if problem.weight is None else problem.weight
-        self.cut = [slice(0, len(c) // 3), slice(len(c) // 3, None)]
-        self.X, self.y, self.c = ([a[s] for s in self.cut] for a in (X.astype(float), problem.y, c))
-        self.problem, self.loss, self.mu = problem, problem.loss, problem.mu
-        self.f = np.ones(X.shape[1]) if problem.penalty_factors is None else problem.penalty_factors
-        self.facts = RowFacts(DenseRows(X))
+        c = np.ones(len(X)) if problem.weight is None else problem.weight
+        self.problem, self.loss, self.facts = problem, problem.loss, RowFacts(DenseRows(X))
         self.facts.ascends = self.facts.central = False
-        self.multiplier, self.b = 0.0, 0.0
-        self.w, self.beta = np.zeros(X.shape[1]), self.scatter(np.zeros(len(c)))
+        self.X, self.y, self.c = map(self.scatter, (X.astype(float), problem.y, c))
+        self.place(self.scatter(np.zeros(len(X))), np.zeros(X.shape[1]), 0.0)
 
     def scatter(self, vector):
-        return [vector[s] for s in self.cut]
+        return np.split(vector, [len(vector) // 3])
 
     def gather(self, duals):
         return np.concatenate(duals)
 
-    kept = gather
+    def each(self, f, *vectors):
+        return [f(*part) for part in zip(self.c, self.y, *vectors, strict=True)]
 
     def total(self, f, *vectors):
-        return sum(f(*part) for part in zip(self.c, self.y, *vectors, strict=True))
-
-    def restart(self, beta, multiplier):
-        self.place(self.scatter(beta), self.primal(self.combine(self.scatter(beta))), multiplier)
-
-    def place(self, duals, w, b):
-        slopes = [-self.loss.slope(z, y) for z, y in zip(self.scores(w, b), self.y, strict=True)]
-        self.beta, self.w, self.b = slopes if duals is None else duals, w, b
+        return sum(self.each(f, *vectors))
 
     def scores(self, w, b):
         return [X @ w + b for X in self.X]
 
+    def place(self, duals, w, b):
+        slopes = self.each(lambda c, y, z: -self.loss.slope(z, y), self.scores(w, b))
+        self.point = w, b, slopes if duals is None else duals
+
     def combine(self, duals):
-        return self.total(lambda c, y, X, beta: X.T @ (c * beta), self.X, duals) / self.mu
+        return self.total(lambda c, y, X, t: X.T @ (c * t), self.X, duals) / self.problem.mu
 
     def restrict(self, features):
-        bounds = self.problem.bounds
-        part = replace(
-            self.problem, rows=DenseRows(np.concatenate(self.X)[:, features]),
-            bounds=bounds and (bounds[0][features], bounds[1][features]),
-            penalty_factors=self.f[features],
-        )  # fmt: skip
-        return TwoParts(part)
+        return TwoParts(self.problem.restrict(features))
 
     def column_squares(self):
         return self.total(lambda c, y, X: c @ X**2, self.X)
 
-    def primal(self, u):
-        sigma = self.problem.l1_ratio / (1 - self.problem.l1_ratio)
-        lower, upper = self.problem.bounds or (-np.inf, np.inf)
-        return np.clip(np.sign(u) * np.maximum(np.abs(u) / self.f - sigma, 0), lower, upper)
+    def freedom(self, w, b, duals):
+        free = self.total(lambda c, y, t: c @ self.loss.is_free(t, y), duals)
+        away = self.total(lambda c, y, z: c @ abs(self.loss.residual(z, y)), self.scores(w, b))
+        return free, away / self.problem.total
 
     def certify(self, w, b, duals):
-        if self.problem.fit_intercept:
-            up = self.total(lambda c, y, t: c @ np.maximum(t, 0), duals)
-            down = self.total(lambda c, y, t: c @ np.maximum(-t, 0), duals)
-            low = min(up, down)
-            duals = [t * np.where(t > 0, low / (up or 1), low / (down or 1)) for t in duals]
-        problem, z, u = self.problem, self.scores(w, b), self.combine(duals)
-        sigma = problem.l1_ratio / (1 - problem.l1_ratio)
-        risk = self.total(lambda c, y, a: c @ self.loss.value(a, y), z)
-        excess = self.total(lambda c, y, a, t: c @ self.loss.excess(t, a, y), z, duals)
-        v = self.primal(u)
-        g, at_v = (self.f @ (0.5 * x**2 + sigma * np.abs(x)) for x in (w, v))
-        gap = (excess + self.mu * max(g - at_v - u @ (w - v), 0.0)) / problem.total
-        primal = (risk + self.mu * g) / problem.total
+        problem, g, loss = self.problem, self.problem.regularizer, self.loss
+        if problem.fit_intercept:
+            heavy = self.total(lambda c, y, t: np.array(sides(t, c)), duals)
+            duals = [scaled_down(t, *heavy) for t in duals]
+        z, u = self.scores(w, b), self.combine(duals)
+        v = g.primal(u)
+        excess = self.total(lambda c, y, a, t: c @ loss.excess(t, a, y), z, duals)
+        excess += problem.mu * max(g.value(w) - g.value(v) - u @ (w - v), 0.0)
+        risk = self.total(lambda c, y, a: c @ loss.value(a, y), z)
+        primal = (risk + problem.mu * g.value(w)) / problem.total
         rounding = 1e-14 * primal
-        return Certificate.of(primal, gap + rounding, rounding, rounding, problem.strength)
-
-    def survey(self, needs, seconds, enough=0.0):
-        b, duals = self.b, self.beta
-        if self.problem.fit_intercept:
-            z, far = self.scores(self.w, 0.0), 1.0 + 2 * max(abs(y).max() for y in self.y)
-
-            def balance(b):
-                return self.total(lambda c, y, a: c @ -self.loss.slope(a + b, y), z)
-
-            far += 2 * max(abs(a).max(initial=0.0) for a in z)
-            b = brentq(balance, -far, far, xtol=1e-15) if balance(-far) * balance(far) < 0 else b
-            if self.loss.smoothness > 0:
-                duals = [-self.loss.slope(a + b, y) for a, y in zip(z, self.y, strict=True)]
-        return Survey(
-            certificate=self.certify(self.w, b, duals), n=self.facts.n, intercept=b,
-            active=self.facts.n, moved=self.facts.n, coef=self.w, beta=self.beta, certified=duals,
-            gamma=self.loss.smoothness, curvature=None, weight=None,
-        )  # fmt: skip
-
-    def interior(self):
-        return None
-
-    def freedom(self, w, b, duals):
-        lower, upper = self.loss.domain
-        sign = [y if self.loss.kind == "classification" else 1.0 for y in self.y]
-        free = [(s * t > lower) & (s * t < upper) for s, t in zip(sign, duals, strict=True)]
-        scatter = self.total(lambda c, y, a: c @ abs(self.loss.residual(a, y)), self.scores(w, b))
-        return self.total(lambda c, y, f: c @ f, free), scatter / self.problem.total
+        gap = excess / problem.total + rounding
+        return Certificate.of(primal, gap, rounding, rounding, problem.strength)
 
     def term(self, length=0.0, centre=None, point=None, reach=None, exact=False):
-        return TwoPartsTerm(self, length, centre or [np.zeros(len(y)) for y in self.y])
+        return TwoPartsTerm(self, length, centre or [0.0 * y for y in self.y])
 
 
-class TwoPartsTerm:
-    known = 0
-
+class TwoPartsTerm(PlainTerm):
     def __init__(self, rows, length, centre):
-        self.rows, self.length, self.centre = rows, length, centre
+        self.rows, self.loss, self.length, self.centre = rows, rows.loss, length, centre
 
-    def beta(self, z):
-        loss, q = self.rows.loss, self.length
-        return [loss.step(t, a, y, q) for t, a, y in zip(self.centre, z, self.rows.y, strict=True)]
+    def at(self, z):
+        """Return the duals and the curvature of the rows at these scores."""
+        beta = self.rows.each(self.beta, self.centre, z)
+        return z, beta, self.rows.each(self.curvature, z, beta)
 
-    def curvatures(self, z, beta):
-        loss, rows, (lower, upper) = self.rows.loss, self.rows, self.rows.loss.domain
+    def beta(self, c, y, centre, z):
+        return self.loss.step(centre, z, y, self.length)
+
+    def curvature(self, c, y, z, beta):
         if self.length == 0:
-            return [c * loss.curvature(a, y) for c, a, y in zip(rows.c, z, rows.y, strict=True)]
-        own = [
-            t * y if loss.kind == "classification" else t for t, y in zip(beta, rows.y, strict=True)
-        ]
-        inside = [(t > lower) & (t < upper) & ((t != 0) | (loss.dead_zone == 0)) for t in own]
-        return [
-            c * i / (loss.smoothness + self.length) for c, i in zip(rows.c, inside, strict=True)
-        ]
+            return c * self.loss.curvature(z, y)
+        return c * self.loss.is_free(beta, y) / (self.loss.smoothness + self.length)
 
-    def go(self, v, b):
-        self.place(v, b)
+    def ahead(self, length):
+        return self.at([z + length * dz for z, dz in zip(self.z, self.dz, strict=True)])
 
     def place(self, v, b):
-        self.z = self.rows.scores(v, b)
-        return self.derive()
+        return self.go_to(*self.at(self.rows.scores(v, b)))
 
-    def derive(self):
-        self.t = self.beta(self.z)
-        self.h = self.curvatures(self.z, self.t)
-        self.balance = self.rows.total(lambda c, y, t: c @ t, self.t)
-        u = self.rows.combine(self.t)
-        return Derivatives(u, self.balance, sum(h.sum() for h in self.h))
+    def move(self, length):
+        return self.go_to(*self.ahead(length))
+
+    def go_to(self, z, beta, h):
+        self.z, self.t, self.h = z, beta, h
+        self.balance = self.rows.total(lambda c, y, t: c @ t, beta)
+        far = self.rows.total(lambda c, y, z: abs(self.loss.residual(z, y)).sum(), z)
+        self.residual = far / self.rows.facts.n
+        self.curved = sum(map(np.count_nonzero, h))
+        return Derivatives(self.rows.combine(beta), self.balance, sum(map(np.sum, h)))
 
     def duals(self):
         return self.t
-
-    curved = property(lambda self: sum(np.count_nonzero(h) for h in self.h))
-    travel = property(lambda self: 0.0)
-
-    @property
-    def residual(self):
-        far = self.rows.total(lambda c, y, a: abs(self.rows.loss.residual(a, y)).sum(), self.z)
-        return far / self.rows.facts.n
 
     def aim(self, dv, db):
         self.dz = self.rows.scores(dv, db)
 
     def slope(self, length):
-        z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]
-        t = self.beta(z)
-        terms = [c * s * da for c, s, da in zip(self.rows.c, t, self.dz, strict=True)]
-        curvature = sum(h @ da**2 for h, da in zip(self.curvatures(z, t), self.dz, strict=True))
-        return RowSlope(-sum(s.sum() for s in terms), curvature, sum(abs(s).sum() for s in terms))
-
-    def move(self, length):
-        self.z = [a + length * da for a, da in zip(self.z, self.dz, strict=True)]
-        return self.derive()
+        _, beta, h = self.ahead(length)
+        terms = self.rows.each(lambda c, y, t, dz: -c * t * dz, beta, self.dz)
+        curvature = sum(h @ dz**2 for h, dz in zip(h, self.dz, strict=True))
+        return RowSlope(sum(map(np.sum, terms)), curvature, sum(abs(s).sum() for s in terms))
 
     def gram(self, intercept, deadline, sample=None, combined=False, rough=False):
-        pairs = list(zip(self.rows.X, self.h, strict=True))
-        mass = sum(h.sum() for h in self.h) if intercept else 0.0
-        column = sum(X.T @ h for X, h in pairs) if mass > 0 else np.zeros(self.rows.facts.d)
+        column, mass = self.curve(np.zeros(self.rows.facts.d), float(intercept))
         mean = column / mass if mass > 0 else column
+        pairs = zip(self.rows.X, self.h, strict=True)
         matrix = sum((X - mean).T @ (h[:, None] * (X - mean)) for X, h in pairs)
-        sums = self.rows.mu * self.rows.combine(self.t) if combined else None
+        sums = self.rows.problem.mu * self.rows.combine(self.t) if combined else None
         return Gram(matrix, column, mass, sums)
 
     def curve(self, p, q):
-        images = [h * a for h, a in zip(self.h, self.rows.scores(p, q), strict=True)]
-        pairs = zip(self.rows.X, images, strict=True)
-        return sum(X.T @ a for X, a in pairs), sum(a.sum() for a in images)
+        images = [h * z for h, z in zip(self.h, self.rows.scores(p, q), strict=True)]
+        return self.across(images, lambda X: X), sum(map(np.sum, images))
 
     def diagonal(self, intercept):
-        powers = (2, 1) if intercept else (2,)
-        lines = [
-            sum(h @ X**power for X, h in zip(self.rows.X, self.h, strict=True)) for power in powers
-        ]
-        return np.stack(lines), sum(h.sum() for h in self.h)
+        powers = (np.square, np.positive) if intercept else (np.square,)
+        return np.stack([self.across(self.h, f) for f in powers]), sum(map(np.sum, self.h))
+
+    def across(self, images, f):
+        return sum(f(X).T @ a for X, a in zip(self.rows.X, images, strict=True))

@@ -158,3 +158,17 @@ def test_empty_texts_among_others(method):
         options = {"loss": "hinge", "lam": 1 / (C * n), "fit_intercept": True, "method": method}
         sol = solve(X, y, **options, random_state=0, max_epochs=100)
         assert sol.relative_gap < 0.05
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["absolute", "quantile", "epsilon_insensitive"])
+def test_a_lasso_of_columns_far_larger_than_its_penalty(loss, intercept):
+    """One last digit of a dual takes u a hundred times beyond σ, and a dual beyond it is worth 0.
+
+    Duals whose digits cancel have their u within it.
+    """
+    rng = np.random.default_rng(0)
+    Z = np.exp(rng.normal(size=(200, 4)))
+    y = 1e6 * (Z @ rng.normal(size=4) + rng.normal(size=200))
+    X = Z * np.array([1e12, 1e9, 1e3, 1.0])
+    arrives(X, y, loss, 1e6, l1_ratio=1.0, fit_intercept=intercept)

@@ -15,7 +15,7 @@ from adasdca.backends.interior import CpuInterior, _factorise
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
-from adasdca.newton.multipliers import Multipliers
+from adasdca.newton.multipliers import Handover, Multipliers
 from adasdca.newton.newton import Ending, minimise
 from adasdca.problem.problem import Problem
 from second_order import solver
@@ -284,6 +284,25 @@ def test_hard_problems_take_few_steps(loss, options, monkeypatch):
     y = np.where(X @ rng.normal(size=600) + rng.normal(size=300) > 0, 1.0, -1.0)
     options = {"loss": loss, "lam": 1 / (1e6 * 300), "fit_intercept": True, **options}
     assert counted_steps(monkeypatch, X, y, **options) <= 150
+
+
+@INTERCEPT
+@pytest.mark.parametrize("regulariser", ["l2", "elastic net", "non-negative"])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_insensitive"])
+def test_to_give_way_is_no_end(loss, regulariser, intercept, monkeypatch):
+    """Rounds hand over to the path at once, and after it go on until nothing is left."""
+    handed = []
+    monkeypatch.setattr(Handover, "due", lambda self: handed.append(self) or True)
+    X, y = data(loss, False)
+    options = {"loss": loss, "lam": 1e-4, "fit_intercept": intercept, **REGULARISERS[regulariser]}
+    problem = Problem.checked(X, y, **options)
+    backend = LocalBackend(problem)
+    seen = backend.survey(frozenset())
+    method = Multipliers(backend, problem, solver("features"), path=CentralPath.of(backend))
+    best, ending = method.run(seen, 1e-13, FOREVER)
+    assert handed
+    assert ending in (Ending.REACHED, Ending.EXHAUSTED)
+    assert best.certificate.relative_gap <= 1e-10
 
 
 def test_rounds_that_come_to_nothing_give_way(monkeypatch):

@@ -256,3 +256,19 @@ def test_the_checker_sees_a_cycle_through_a_package():
     }
     assert cycles(edges_of(sources)) == []
     assert len(cycles(edges_of(sources, around=True))) == 1
+
+
+def names_asked_for(source: str) -> list[int]:
+    """Return the lines that compare the name of a loss."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        sides = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        found += [node.lineno for side in sides if re.search(r"loss\.name$", ast.unparse(side))]
+    return found
+
+
+def test_nothing_asks_a_loss_for_its_name():
+    """What a loss can do it says itself."""
+    assert names_asked_for('if self.loss.name == "logistic":\n    pass') == [1]
+    asked = {name: names_asked_for(text) for name, text in read_sources().items()}
+    assert not {name: lines for name, lines in asked.items() if lines}

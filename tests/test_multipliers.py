@@ -333,7 +333,7 @@ def test_the_first_round_after_epochs_fits_their_coefficients(loss, intercept):
 
 @pytest.mark.parametrize("seed", [0, 5, 6, 8, 11])
 def test_small_problems_are_left_to_rounds(seed, monkeypatch):
-    """Steps of one call are cheap: they do not cost the patience for which the path is there."""
+    """Steps of one call are cheap: they do not cost so much that the path is gone."""
     monkeypatch.setattr(CentralPath, "follow", lambda *_: pytest.fail("along the central path"))
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 30))

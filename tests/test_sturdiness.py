@@ -57,6 +57,17 @@ def test_what_was_slow_tells_its_phases():
     assert "1 Newton" in text
 
 
+def test_a_journal_is_gone_on_from(tmp_path, monkeypatch):
+    """What was solved is not solved again; a line is there when its problem is solved."""
+    path, tasks = tmp_path / "journal.jsonl", [(NAMES[name], 1e-6, 20.0) for name in CHEAP[:3]]
+    first = run_all(tasks[:2], 1, path)
+    assert len(path.read_text().splitlines()) == 2
+    assert [r.case for r in run_all(tasks, 1, path)] == [task[0] for task in tasks]
+    assert len(path.read_text().splitlines()) == 3
+    monkeypatch.setattr("benchmarks.sturdiness._run", lambda task: pytest.fail("solved again"))
+    assert run_all(tasks, 1, path)[:2] == first
+
+
 def test_a_stalled_solve_has_arrived_only_where_rounding_hides_the_rest(monkeypatch):
     solve = adasdca.solve
 

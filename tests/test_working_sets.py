@@ -10,7 +10,7 @@ import cases
 from adasdca import solve
 from adasdca.auto.second_order import SecondOrder
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.working_set import WorkingSet, free_duals, near_kinks
+from adasdca.backends.working_set import WorkingSet, near_kinks
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import Ending, minimise
@@ -110,7 +110,7 @@ def test_which_rows_are_near_their_kinks(loss):
         assert len(chosen) >= 40
         if reach is not None:
             assert set(np.flatnonzero(away <= reach)) <= set(chosen) or len(chosen) >= 500
-    assert free_duals(problem.loss, y, beta)[wrong].all()
+    assert problem.loss.is_free(beta, problem.y)[wrong].all()
 
 
 @INTERCEPT

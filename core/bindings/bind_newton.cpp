@@ -15,6 +15,12 @@ void expect_rows(const Workspace& ws, const Vector<double>& x, const char* name)
         throw std::invalid_argument(std::string(name) + ": one entry per row");
 }
 
+bool truth(const nb::object& x) {  // of NumPy as well
+    const int found = PyObject_IsTrue(x.ptr());
+    if (found < 0) throw nb::python_error();
+    return found != 0;
+}
+
 // An objective of Python, and the two functions that a caller gives beside it.
 struct PythonObjective {
     nb::object self, aims, allows, looks;
@@ -23,11 +29,11 @@ struct PythonObjective {
     double enough() { return nb::cast<double>(allows()); }
     void keep() { self.attr("keep")(); }
     void recall() { self.attr("recall")(); }
-    bool stopped() { return !looks.is_none() && nb::cast<bool>(looks()); }
+    bool stopped() { return !looks.is_none() && truth(looks()); }
     std::optional<double> aim() { return nb::cast<std::optional<double>>(aims()); }
     std::optional<StepLength> search() {
-        const auto [length, sharp] = nb::cast<std::pair<double, bool>>(self.attr("search")());
-        return StepLength{length, sharp};
+        const auto [length, sharp] = nb::cast<std::pair<double, nb::object>>(self.attr("search")());
+        return StepLength{length, truth(sharp)};
     }
     void move(double length) { self.attr("move")(length); }
 };

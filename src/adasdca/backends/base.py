@@ -397,6 +397,52 @@ class Backend(Protocol):
         """Return Σ_i c_i x_ij² for every feature."""
 
 
+#: The curvature and the weights of rows, for coordinate ascent alone.
+NO_ASCENT: Any = None, None
+
+
+class PlainBackend:
+    """What a backend says in the same words as others: a base class, where these will do.
+
+    Beside the contract it asks for `scatter(beta)`, which makes a dual point of n numbers, and for
+    the point in `point`: w, b and the duals.
+    """
+
+    multiplier = 0.0
+
+    def restart(self: Any, beta: Array, multiplier: float) -> None:
+        """Go to a dual point given by n numbers, and to the w that belongs to it."""
+        duals = self.scatter(beta)
+        self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
+
+    def kept(self: Any, duals: RowVector) -> Array | Callable[[], Array]:
+        """Return a dual point as n numbers."""
+        return np.asarray(self.gather(duals))
+
+    def interior(self) -> InteriorTerm | None:
+        """Return None: there is no interior-point method."""
+        return None
+
+    def survey(
+        self: Any, needs: frozenset[str], seconds: float, enough: float = 0.0
+    ) -> Survey | None:
+        """Certify the point as it is."""
+        (w, b, duals), n, gamma = self.point, self.facts.n, self.problem.loss.smoothness
+        certificate = self.certify(w, b, duals)
+        return Survey(certificate, n, b, n, n, w, duals, duals, gamma, *NO_ASCENT)
+
+
+class PlainTerm:
+    """The same for a term: all rows take part, and no inner products are known."""
+
+    known = 0
+    travel = 0.0
+
+    def go(self: Any, v: Array, b: float) -> None:
+        """Go to a point, for its second derivatives alone."""
+        self.place(v, b)
+
+
 def centred_product(term: RowTerm, column: Array, mass: float) -> Callable[[Array], Array]:
     """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
     mean = column / mass if mass > 0 else column

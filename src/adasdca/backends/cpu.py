@@ -20,7 +20,7 @@ from adasdca.backends.exact_term import ExactCpuTerm
 from adasdca.backends.facts import RowFacts
 from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
 from adasdca.backends.kernel_matrix import KernelMatrix
-from adasdca.backends.working_set import WorkingSet, can_balance, free_duals, near_kinks
+from adasdca.backends.working_set import WorkingSet, can_balance, near_kinks
 from adasdca.backends.workspace import make_workspace
 from adasdca.duality.certificate import Certificate, balanced, evened
 from adasdca.problem.problem import Problem
@@ -354,7 +354,7 @@ class LocalBackend:
         """Return the weight of the rows whose duals are free, and the mean residual."""
         scores = _core.vector(self.workspace.n)
         self.workspace.scores(w, scores, self._threads, b)
-        free = free_duals(self.problem.loss, self.problem.y, beta)
+        free = self.problem.loss.is_free(beta, self.problem.y)
         residual = np.abs(self.problem.loss.residual(scores, self.problem.y))
         total = self.problem.total
         return float(self._weight @ free), float(self._weight @ residual) / total

@@ -171,7 +171,7 @@ class FinerDuals:
         count = min(max(count, chosen.free), ROWS + count, len(chosen.rows))
         chosen, masses = chosen.first(count), masses[:count]
         moves = rows[:count] * masses[:, None] / factor[coarse]
-        moved = beta.copy()
+        moved: Array = beta.copy()
         moved[chosen.rows] = chosen.start
         rest, balance = self._off(w, moved, room)
         rest = problem.mu * rest[coarse]
@@ -183,7 +183,7 @@ class FinerDuals:
             return None
         k = nearest(moves, 4.0 * goal * chosen.unit / chosen.room, rest)
         moved[chosen.rows] = chosen.start + k * chosen.unit
-        moved = np.clip(moved, self.low, self.high)
+        moved = np.minimum(np.maximum(moved, self.low), self.high)
         if problem.fit_intercept:
             moved = evened(moved, weight, self._off(w, moved)[1])
         return moved

@@ -21,7 +21,7 @@ from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.abilities import Watcher
-from adasdca.backends.base import FOREVER, without_rows
+from adasdca.backends.base import FOREVER, PlainBackend, without_rows
 from adasdca.backends.part import PartFacts
 from adasdca.backends.parts_term import PartsTerm
 from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
@@ -62,7 +62,7 @@ class PartsFacts:
         return total
 
 
-class PartsBackend:
+class PartsBackend(PlainBackend):
     """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at."""
 
     watcher: Watcher | None = None
@@ -81,11 +81,11 @@ class PartsBackend:
         w = problem.regularizer.primal(np.zeros(self.facts.d))
         self.point: tuple[Handle | None, Array, float] = start, w, 0.0
 
-    def restart(self, beta: Array, multiplier: float) -> None:
-        """Continue from these dual variables."""
+    def scatter(self, beta: Array) -> Handle:
+        """Return n numbers as a dual point."""
         duals, ends = Handle(self.parts), np.cumsum([part.n for part in self.facts.parts])
         self.parts.ask("scatter", duals.number, each=np.split(beta, ends[:-1]))
-        self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
+        return duals
 
     def place(self, duals: Handle | None, w: Array, b: float) -> None:
         """Go to a dual point, or −φ', and to a primal one that need not belong together."""
@@ -115,9 +115,6 @@ class PartsBackend:
     def gather(self, duals: Handle) -> Array:
         return np.concatenate(self.parts.ask("gather", duals.number))
 
-    def kept(self, duals: Handle) -> Array:
-        return self.gather(duals)
-
     def combine(self, duals: Handle) -> Array:
         return vector_of(self.parts.stream("combine", self.space, duals.number))
 
@@ -129,10 +126,6 @@ class PartsBackend:
             *self.parts.ask("freedom", self.space, w, b, duals.number), strict=True
         )
         return math.fsum(free), math.fsum(residual)
-
-    def interior(self) -> None:
-        """Return None: the equations of an interior-point method are not a sum over parts."""
-        return
 
     # -- certificates
 

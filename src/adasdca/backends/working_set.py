@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.backends.workspace import make_workspace
-from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -82,14 +81,6 @@ class WorkingSet(CpuTerm):
         duals: Array = self._all.copy()
         duals[self._chosen] = self.beta
         return duals
-
-
-def free_duals(loss: Loss, y: Any, beta: Any) -> Any:
-    """Return which duals of a loss are strictly inside a piece, where these and the targets are."""
-    b = beta * y if loss.kind == "classification" else beta
-    lower, upper = loss.domain
-    inside = (b > lower) & (b < upper)
-    return inside & (b != 0) if loss.dead_zone > 0 else inside
 
 
 def near_kinks(problem: Problem, scores: Array, beta: Array, reach: float | None, d: int) -> Index:

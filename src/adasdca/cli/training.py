@@ -69,7 +69,7 @@ class Recipe:
                 f"{self.multi_class!r} is unknown; choose one of {', '.join(MULTI_CLASS)}.",
                 "--multi-class",
             )
-        joint = self.loss.name == "logistic" and self.l1_ratio == 0 and not self.positive
+        joint = self.loss.joins_classes and self.l1_ratio == 0 and not self.positive
         if self.multi_class == "multinomial" and not joint:
             raise refusal(
                 "a multinomial model has the loss logistic, --l1-ratio 0 and no --positive; choose "

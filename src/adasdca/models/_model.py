@@ -161,7 +161,7 @@ class Model:
         for name in ("positive", "multinomial"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ModelError(f"{name} = {getattr(self, name)!r} must be True or False.")
-        if self.multinomial and (self.loss.name != "logistic" or len(self.coef) == 1):
+        if self.multinomial and (not self.loss.joins_classes or len(self.coef) == 1):
             raise ModelError(
                 f"A multinomial model has the logistic loss and more than two classes, not "
                 f"{self.loss.name!r} and {len(self.coef)} row(s) of coefficients."

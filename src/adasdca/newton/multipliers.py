@@ -58,7 +58,7 @@ HARD, BLUNTER, SHARPER = 40, 10.0, 0.3
 HIDDEN_SHARE, EPSILON = 1e-3, 2.0**-52
 #: Steps along the central path that rounds may cost before they give way to it: half of what that
 #: takes. It is good for about seven digits: rounds that have these go on.
-PATIENCE, DIGITS = 0.5 * EXPECTED, 1e-7
+GIVEN, DIGITS = 0.5 * EXPECTED, 1e-7
 #: How much stiffer than at first the regulariser's kinks become; v − w must keep digits.
 STIFFER = 1e6
 #: Without an L2 term duals of which u is beyond σ are worth nothing, and u has the rounding of the
@@ -80,10 +80,11 @@ def best_point(
     return min(certified, key=lambda pair: pair[1].gap)
 
 
-class Patience:
-    """What rounds may cost: half of what the central path does.
+class Handover:
+    """When rounds give way to the central path: once they have cost half of what that does.
 
-    Nor may they spend all that is left, where the path would be gone beyond that.
+    Nor may they spend all that is left, where the path would be gone beyond that. No solve ends
+    here: the path is gone on, and what it leaves, rounds mend without any such limit.
 
     Parameters
     ----------
@@ -92,12 +93,12 @@ class Patience:
     """
 
     def __init__(self, budget: Budget) -> None:
-        most = PATIENCE * budget.path
+        most = GIVEN * budget.path
         if affordable(EXPECTED, budget):
             most = min(most, 0.5 * budget.left)
         self._budget, self._until = budget, budget.spent + most
 
-    def lost(self) -> bool:
+    def due(self) -> bool:
         """Whether they have cost that."""
         return self._budget.spent >= self._until
 
@@ -162,8 +163,8 @@ class Multipliers:
             return self.rounds(best, survey.beta, target, deadline)
         ending = Ending.STEPS
         if not self.hard:
-            patience = Patience(self.budget)
-            best, ending = self.rounds(best, survey.beta, target, deadline, patience)
+            handover = Handover(self.budget)
+            best, ending = self.rounds(best, survey.beta, target, deadline, handover)
         vain = ending is Ending.EXHAUSTED and best.certificate.relative_gap > DIGITS
         if ending is Ending.STEPS or vain:
             self.hard = True
@@ -178,7 +179,7 @@ class Multipliers:
         centre: Any,
         target: float,
         deadline: float,
-        patience: Patience | None = None,
+        handover: Handover | None = None,
     ) -> tuple[Best, Ending]:
         """Improve a point round by round.
 
@@ -192,8 +193,8 @@ class Multipliers:
             The relative gap to reach.
         deadline : float
             When to stop, on the clock of `time.perf_counter`.
-        patience : Patience, optional
-            When it is lost, rounds end for the number of their steps.
+        handover : Handover, optional
+            When it is due, rounds end for the number of their steps.
         """
         backend, problem = self.backend, self.problem
         v, b, u = best.w, best.b, backend.combine(centre)
@@ -223,8 +224,8 @@ class Multipliers:
             if self.swift and self.kinked:
                 objective.rounds = Rounds(gap, target, share, floor, SWIFT_FACTORS)
             far = known.relative_gap > DIGITS
-            lost = patience.lost if patience is not None and far else None
-            ending, steps = minimise(objective, enough, deadline, most, lost)
+            due = handover.due if handover is not None and far else None
+            ending, steps = minimise(objective, enough, deadline, most, due)
             if ending is Ending.STOPPED:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b

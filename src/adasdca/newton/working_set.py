@@ -19,7 +19,7 @@ from adasdca.backends.base import FOREVER, Backend, Facts
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best, Solver
-from adasdca.newton.multipliers import Multipliers, Patience
+from adasdca.newton.multipliers import Handover, Multipliers
 from adasdca.newton.newton import Ending
 from adasdca.problem.problem import Problem
 from adasdca.problem.regularizers import Regularizer
@@ -79,7 +79,7 @@ def solve_on_features(
     squares = backend.column_squares()
     size, idle = FIRST, 0
     features = np.empty(0, dtype=np.intp)
-    patience = Patience(budget)
+    handover = Handover(budget)
     hard, own_paths = path is not None and (hard or path.begun), path is None
     while True:
         before, again = best.certificate.gap, False
@@ -98,7 +98,7 @@ def solve_on_features(
                 found, ending = method.run(seen, relative, deadline)
             else:
                 start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
-                found, ending = method.rounds(start, seen.beta, relative, deadline, patience)
+                found, ending = method.rounds(start, seen.beta, relative, deadline, handover)
             w = rest.copy()
             w[features] = found.w
             b, duals = found.b, found.duals

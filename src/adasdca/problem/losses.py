@@ -43,6 +43,8 @@ class Loss:
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
+    #: Whether models of several classes at once have it, the multinomial ones.
+    joins_classes: ClassVar[bool] = False
 
     @property
     def domain(self) -> tuple[float, float]:
@@ -102,6 +104,13 @@ class Loss:
     def step(self, beta: ArrayLike, score: ArrayLike, y: ArrayLike, q: ArrayLike) -> Array:
         """Return the β that maximises −φ*(−β) − score·(β − β₀) − q(β − β₀)²/2 from β₀ = `beta`."""
         return self._map(self.kernel.step, beta, score, y, q)
+
+    def is_free(self, beta: Array, y: Array) -> NDArray[np.bool_]:
+        """Return which duals are strictly inside a quadratic piece of the conjugate."""
+        own = beta * y if self.kind == "classification" else beta
+        lower, upper = self.domain
+        free: NDArray[np.bool_] = (own > lower) & (own < upper)
+        return free & (own != 0) if self.dead_zone > 0 else free
 
     @staticmethod
     def _map(function: Any, *arrays: ArrayLike) -> Array:
@@ -218,6 +227,7 @@ class Logistic(Loss):
 
     name = "logistic"
     kind = "classification"
+    joins_classes = True
     domain = (0.0, 1.0)
     smoothness = 4.0
     curvature_varies = True

@@ -19,13 +19,13 @@ from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.abilities import Watcher
-from adasdca.backends.base import Facts, ScaleError, to_host, without_rows
+from adasdca.backends.base import Facts, PlainBackend, ScaleError, to_host, without_rows
 from adasdca.backends.cuda.certificate import Certifier
 from adasdca.backends.cuda.epochs import DeviceEpochs
 from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.products import BatchProducts, Passes, Products
 from adasdca.backends.cuda.term import DeviceTerm, Others, WeightedRows
-from adasdca.backends.working_set import free_duals, has_room, within_reach
+from adasdca.backends.working_set import has_room, within_reach
 from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
 
@@ -37,7 +37,7 @@ FEW = 0.3
 FEASIBLE = 60
 
 
-class DeviceBackend:
+class DeviceBackend(PlainBackend):
     """The `Backend` of rows on a device, or wherever their products and passes are made.
 
     Of the rows of the problem only the shape is asked for.
@@ -83,11 +83,6 @@ class DeviceBackend:
         self._known: tuple[Array, Any] = self.w, self.xp.zeros(n)
 
     # -- the point
-
-    def restart(self, beta: Array, multiplier: float) -> None:
-        """Continue from these dual variables."""
-        duals = self.products.to_device(beta)
-        self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
 
     def place(self, duals: Any, w: Array, b: float) -> None:
         """Go to a dual point, or −φ', and to a primal one that need not belong together."""
@@ -140,7 +135,7 @@ class DeviceBackend:
         return np.asarray(to_host(self.products.squares(self._weight)))
 
     def freedom(self, w: Array, b: float, duals: Any) -> tuple[float, float]:
-        free = free_duals(self.problem.loss, self.passes.y, duals)
+        free = self.problem.loss.is_free(duals, self.passes.y)
         away, total = self._away(self._scores(w) + b), self.problem.total
         return float((self._weight * free).sum()), float((self._weight * away).sum()) / total
 
@@ -192,9 +187,6 @@ class DeviceBackend:
         y = self.passes.y
         margin = self.problem.loss.kind == "classification"
         return self.xp.abs(1.0 - y * scores if margin else y - scores)
-
-    def interior(self) -> None:
-        """Return None: there is no interior-point method here."""
 
     # -- certificates
 
