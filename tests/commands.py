@@ -36,7 +36,11 @@ def environment(**more):
     return clean | more
 
 
-def start(*arguments, cwd, warnings="error", stdin=None, **more):
+#: Of processes: errors, unless the caller of the tests says something else.
+WARNINGS = os.environ.get("PYTHONWARNINGS") or "error"
+
+
+def start(*arguments, cwd, warnings=WARNINGS, stdin=None, **more):
     """Start a process that runs a command."""
     return subprocess.Popen(
         [sys.executable, "-W", warnings, "-m", "adasdca", *map(str, arguments)],

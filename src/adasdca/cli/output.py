@@ -172,6 +172,13 @@ def keep(contents: bytes, path: Path) -> Kept:
     )
 
 
+class _Bars(rich.progress.Progress):
+    def stop(self) -> None:
+        """Stop; rich before 14.3 ends those that are hidden, too, with an empty line."""
+        if not self.disable:
+            super().stop()
+
+
 def bars(
     *columns: rich.progress.ProgressColumn,
     console: rich.console.Console | None = None,
@@ -180,7 +187,7 @@ def bars(
     """Return bars on stderr that are seen on a terminal only, and not with --quiet."""
     console = console or rich.console.Console(stderr=True)
     hidden = not console.is_terminal or _Voice.quiet
-    return rich.progress.Progress(*columns, console=console, disable=hidden, **settings)
+    return _Bars(*columns, console=console, disable=hidden, **settings)
 
 
 @contextlib.contextmanager
