@@ -8,6 +8,7 @@ import adasdca
 import cases
 import reference as ref
 from adasdca import Auto, Status, solve
+from adasdca.auto.policy import Policy
 from adasdca.auto.schedule import AutoSchedule
 from adasdca.auto.second_order import SecondOrder
 from adasdca.backends.cpu import LocalBackend
@@ -213,3 +214,13 @@ def test_one_epoch_comes_before_steps_where_every_row_has_curvature():
         ("permutation", 1),
         ("Newton", 1),
     ]
+
+
+@pytest.mark.parametrize("gamma", [1.0, 4.0])
+def test_fewer_epochs_come_first_where_the_penalty_is_strong(gamma):
+    """Squares of rows in units of λN, weaker and weaker penalties; rows of zeros, too."""
+    squares = (0.0, 0.01, 0.1, 0.5, 1.0, 100.0)
+    first = [Policy().first_permutations(3.0, gamma, square / gamma) for square in squares]
+    assert first == sorted(first)
+    assert first[0] < first[2] < first[4] == first[5]
+    assert Policy().first_permutations(6.0, gamma, 0.01) > first[1]

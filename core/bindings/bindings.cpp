@@ -42,7 +42,9 @@ void bind_inspect(nb::module_& m) {
             released(1e18, [&](StopToken&) {
                 sort_rows(view(values), view(columns), view(start), d, sorted.data(), order.data());
             });
-            return std::tuple(own(std::move(sorted)), own(std::move(order)));
+            // Of any kind to type checkers, for whom arrays of all kinds are alike.
+            return nb::typed<nb::tuple, nb::any, nb::any>(
+                nb::make_tuple(own(std::move(sorted)), own(std::move(order))));
         },
         "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
         "The values and columns of a CSR matrix that is in range, the columns of a row sorted.");

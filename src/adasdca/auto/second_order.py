@@ -186,13 +186,9 @@ class SecondOrder:
                 solve.iterations.share = LEFT * tol
             jumps = self.quadratic and not (last or self.exact)
             goal = min(tol, self.policy.last_gap) if last else tol
-            if (
-                self.separable
-                and not self.exact
-                and self._separately(backend, survey, goal, deadline)
-            ):
-                pass
-            elif not (jumps and self._jump(backend, survey, tol, deadline, solve)):
+            separate = self.separable and not self.exact
+            found = separate and self._separately(backend, survey, goal, deadline)
+            if not (found or (jumps and self._jump(backend, survey, tol, deadline, solve))):
                 start: Survey | None = survey
                 if newton:
                     start = self._newton(backend, survey, tol, last, deadline, solve)

@@ -146,8 +146,9 @@ class CheckedInput:
         if is_on_device(X):
             return products_with(device_rows(self, X, reset=False))
         plain = None if hasattr(self, "feature_names_in_") else _plain(X)
-        known = plain is not None and plain.shape[1] == self.n_features_in_
-        if known and np.isfinite(plain.data if sp.issparse(plain) else plain).all():
+        if plain is not None and plain.shape[1] != self.n_features_in_:
+            plain = None
+        if plain is not None and np.isfinite(plain.data if sp.issparse(plain) else plain).all():
             return RowProducts(plain)
         refuse_masked(X, "X")
         with naming_text(X):
