@@ -329,6 +329,19 @@ def test_options_are_judged_by_their_epochs():
     assert "seeds; commit abc, abd" in text
 
 
+def test_where_residues_saturate_steps_say_so():
+    """On long rows of ones a visit carries a row beyond its margin."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix((rng.random((120, 2000)) < rng.uniform(0.02, 0.4, (120, 1))).astype(float))
+    y = np.where(rng.random(120) < 0.2, 1.0, -1.0)
+    for gains, probability, ratio in options.saturation(X, y, "squared", 3):
+        assert max(gains, probability) < 1e-12  # rows whose step is done, but for rounding
+        assert ratio == pytest.approx(1, rel=1e-9)
+    seen = options.saturation(X, y, "smoothed_hinge", 6)
+    assert seen[0][:2] == (0, 0)  # no row is beyond its margin
+    assert all(gains > 0.5 > probability and ratio > 2 for gains, probability, ratio in seen[3:])
+
+
 def test_options_read_a_folder(tmp_path):
     X = sp.csr_matrix(np.eye(4))
     parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape}

@@ -71,7 +71,7 @@ def _ahead(
         found[f"{head}, {'best' if m == 'best' else words}"] = First(
             f"option-{option}{name}-{measure.replace(' ', '-')}{f'-m-{m}' * (m != '2')}",
             "methods" if m == "2" else "m",
-            f"Option {option} with {words} needs fewer {measure} than {whom}.",
+            f"With {words}, option {option} needs fewer {measure} than {whom}.",
             _runs(option, m),
             others,
             measure,
