@@ -1,3 +1,3 @@
 """The interface of the core that these sources are for; written by `make stubs`."""
 
-DIGEST = "cd4ddbcc"
+DIGEST = "f15f527b"
