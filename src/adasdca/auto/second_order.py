@@ -350,11 +350,12 @@ class SecondOrder:
     ) -> tuple[Array, Array, float, bool] | None:
         """Return the matrix of a squared loss, Σ h_i x_i, Σ h_i, and whether they have few digits.
 
-        It is that of all solves with these rows and weights: those of a path, or other targets.
+        It is that of all solves with these rows, weights and loss, as those of a path are.
         """
         problem = self.problem
-        known: dict[bool, Any] = getattr(problem.rows, "known", {})
-        weight, found = known.get(problem.fit_intercept, (None, None))
+        known: dict[Any, Any] = getattr(problem.rows, "known", {})
+        key = problem.fit_intercept, problem.loss
+        weight, found = known.get(key, (None, None))
         if found is not None and weight is problem.weight:
             return found  # type: ignore[no-any-return]
         formed = term.gram(problem.fit_intercept, deadline, rough=True)
@@ -363,7 +364,7 @@ class SecondOrder:
         lines = np.tril(to_host(formed.matrix).astype(np.float64))
         whole = lines + np.tril(lines, -1).T
         found = whole, formed.column, formed.mass, formed.product is not None
-        known[problem.fit_intercept] = problem.weight, found
+        known[key] = problem.weight, found
         return found
 
     def _newton(
