@@ -199,7 +199,10 @@ def test_rows_sure_of_their_class_in_raw_units(seed):
         w, beta = ([Decimal(float(x)) for x in v] for v in (found.coef, y * found.dual_coef))
         lam = Decimal(problem["lam"])
         margins = [sum(x * c for x, c in zip(row, w, strict=True)) for row in exact]
-        u = [sum(b * row[j] for b, row in zip(beta, exact, strict=True)) / (n * lam) for j in range(d)]
+        u = [
+            sum(b * row[j] for b, row in zip(beta, exact, strict=True)) / (n * lam)
+            for j in range(d)
+        ]
         gap = lam / 2 * sum((a - b) ** 2 for a, b in zip(w, u, strict=True))
         for z, b in zip(margins, beta, strict=True):
             conjugate = b * b.ln() + (1 - b) * (1 - b).ln()

@@ -361,11 +361,12 @@ class CpuTerm:
 
             (I + S X D⁻¹ Xᵀ S) z = S X D⁻¹ r + Δb √h,    √hᵀ z = t,    Δv = D⁻¹ (r − Xᵀ S z),
 
-        whose Schur complement has no difference in it. From afar the duals Σ_i S_i z_i x_i are nearly
-        r, and D Δv is a rounding of both. With r = p + Xᵀβ, β the duals of these rows, the unknowns
-        are then those duals themselves where the step ends, β − S z = S q:
+        whose Schur complement has no difference in it. From afar Xᵀ S z is nearly r, and D Δv next
+        to nothing beside both. With r = p + Xᵀβ, β the duals of these rows, the unknowns are then
+        the duals where the step ends, S q = β − S z:
 
-            (I + S X D⁻¹ Xᵀ S) q = S⁻¹β − S X D⁻¹ p − Δb √h,   √hᵀ q = Σβ − t,   Δv = D⁻¹ (p + Xᵀ S q).
+            (I + S X D⁻¹ Xᵀ S) q = S⁻¹β − S X D⁻¹ p − Δb √h,    √hᵀ q = Σβ − t,
+            Δv = D⁻¹ (p + Xᵀ S q).
 
         None if that failed, if Δv has no digits left (μ is rounding of the largest of K), or if
         time ran out.
