@@ -388,8 +388,7 @@ class CpuTerm:
         if solve is None:
             return None
         fixed, side, total = right, np.zeros(len(root)), balance
-        ends = gradient is not None and _length(gradient, diagonal) < _length(right, diagonal)
-        if ends:
+        if gradient is not None and _length(gradient, diagonal) < _length(right, diagonal):
             others = self.beta if self.problem.weight is None else self.problem.weight * self.beta
             side, others = others[active] / root, np.where(self.curvature > 0, 0.0, others)
             fixed = -gradient
