@@ -202,6 +202,38 @@ def test_iterations_end_where_the_last_step_has_enough():
     assert taken[0.0] > taken[0.03] > taken[1e9] > 0
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize("loss", cases.SMOOTH)
+def test_by_rows_in_the_duals_where_a_step_ends(loss, intercept, weighted):
+    rng = np.random.default_rng(2)
+    *_, problem = make_problem(loss, "dense", intercept, weighted, d=90)
+    term = LocalBackend(problem).term()
+    u, balance, _ = term.place(0.3 * rng.normal(size=90), 0.1)
+    curved = term.curved
+    assert curved > 0
+    mu, gradient = problem.mu, 1e-3 * rng.normal(size=90)
+    right = mu * u - gradient
+    plain = term.solve_by_rows(mu, right, balance, intercept, FOREVER)
+    ends = term.solve_by_rows(mu, right, balance, intercept, FOREVER, gradient)
+    np.testing.assert_allclose(ends[0], plain[0], rtol=1e-7, atol=1e-9 * np.abs(plain[0]).max())
+    assert ends[1] == pytest.approx(plain[1], rel=1e-7, abs=1e-12)
+
+
+def test_by_rows_from_afar_in_raw_units():
+    """Of the duals' sum and the right-hand side, 1e24 times their difference, no digit is left."""
+    rng = np.random.default_rng(0)
+    n, d = 10, 400
+    X, y = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-8, 12, d), 1e7 * rng.normal(size=n)
+    problem = Problem.checked(X, y, loss="squared", lam=1 / n)
+    term = LocalBackend(problem).term()
+    right = problem.mu * term.place(np.zeros(d), 0.0).u
+    assert term.solve_by_rows(problem.mu, right, 0.0, False, FOREVER) is None
+    w, _ = term.solve_by_rows(problem.mu, right, 0.0, False, FOREVER, np.zeros(d))
+    exact = X.T @ np.linalg.solve(X @ X.T + problem.mu * np.eye(n), y)
+    np.testing.assert_allclose(w, exact, rtol=1e-9, atol=1e-9 * np.abs(exact).max())
+
+
 def test_by_rows_where_they_are_almost_fitted():
     """There the Schur complement in the features is a difference of nearly equal numbers."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,6 @@
 """Sums in twice the digits: what they add up to, and what can be certified by them."""
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -180,3 +181,30 @@ def test_rounding_is_no_part_of_the_gap_where_rows_are_at_their_kinks(loss, scal
     found = adasdca.solve(X, y, loss=loss, lam=1e-8 / scale, tol=1e-6, random_state=0)
     assert found.converged
     assert found.certificate.rounding < 1e-12 * found.primal
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_rows_sure_of_their_class_in_raw_units(seed):
+    """Objectives of 1e-23: scores are rounded by more, which a loss so flat does not feel."""
+    rng = np.random.default_rng(seed)
+    n, d = 24, 200
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-8, 12, d)
+    y = np.where(np.arange(n) % 3 > 0, 1.0, -1.0)
+    problem = {"loss": "logistic", "lam": 1e-3 / n}
+    found = adasdca.solve(X, y, **problem, tol=1e-6, random_state=0)
+    assert found.converged
+    with localcontext() as context:
+        context.prec = 60
+        exact = [[Decimal(float(x)) for x in row] for row in X * y[:, None]]
+        w, beta = ([Decimal(float(x)) for x in v] for v in (found.coef, y * found.dual_coef))
+        lam = Decimal(problem["lam"])
+        margins = [sum(x * c for x, c in zip(row, w, strict=True)) for row in exact]
+        u = [
+            sum(b * row[j] for b, row in zip(beta, exact, strict=True)) / (n * lam)
+            for j in range(d)
+        ]
+        gap = lam / 2 * sum((a - b) ** 2 for a, b in zip(w, u, strict=True))
+        for z, b in zip(margins, beta, strict=True):
+            conjugate = b * b.ln() + (1 - b) * (1 - b).ln()
+            gap += ((1 + (-z).exp()).ln() + conjugate + b * z) / n
+        assert 0 <= gap <= found.gap

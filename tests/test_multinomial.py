@@ -17,7 +17,7 @@ import adasdca.problem.products
 from adasdca import Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
 from adasdca.multinomial.intercept import solve_laplacian
-from adasdca.multinomial.margins import ROUNDOFF, Multinomial
+from adasdca.multinomial.margins import ROUNDOFF, Multinomial, bend
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
 from adasdca.multinomial.rows import LocalRows
@@ -582,3 +582,29 @@ def test_telephone_numbers_beside_categories(fit_intercept, form):
     X = np.column_stack([1e10 * rng.random(n), categories])
     problem = {"n_classes": k, "lam": 1e-5 / n, "fit_intercept": fit_intercept}
     assert solve_multinomial(form(X), codes, **problem, tol=1e-6).converged
+
+
+def test_curvature_near_scores_is_bounded():
+    """What a loss rises above its tangent, over changes of any length and rows however sure."""
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        k, sure = rng.integers(2, 6), 10.0 ** rng.uniform(-9, 0.5)
+        scores = rng.normal(size=k) - np.log(sure) * (np.arange(k) == 0)
+        change = 10.0 ** rng.uniform(-3, 0.5) * rng.normal(size=k)
+        p = np.exp(scores - logsumexp(scores))
+        centred = change - change[0]
+        rise = np.log1p(p[1:] @ np.expm1(centred[1:])) - p[1:] @ centred[1:]
+        e = np.array([np.linalg.norm(change)])
+        bound = 0.5 * e**2 * bend(np, np.array([p[1:].sum()]), e)
+        assert rise <= bound + 1e-15
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("C", [1.0, 1e3])
+def test_wide_rows_in_raw_units(seed, C):
+    """All rows are sure of their class: bounds of rounding that know no curvature were 10 gaps."""
+    rng = np.random.default_rng(seed)
+    n, d = 24, 200
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-8, 12, d)
+    problem = {"n_classes": 3, "lam": 1 / (C * n), "fit_intercept": True}
+    assert solve_multinomial(X, np.arange(n) % 3, **problem, tol=1e-5).converged

@@ -153,7 +153,11 @@ struct Logistic {
         return b >= 0 && b <= 1 ? value : std::numeric_limits<double>::infinity();
     }
 
-    ADASDCA_INLINE double variation(double, double, double delta) const { return 0.5 * delta; }
+    // |phi'''| <= phi'': this grows by exp(delta) at most, which is below 1 + 2 delta up to 1.
+    ADASDCA_INLINE double variation(double z, double t, double delta) const {
+        const double steepest = delta < 1.0 ? curvature(z, t) * (1.0 + 2.0 * delta) : 0.25;
+        return 2.0 * delta * std::min(steepest, 0.25);
+    }
 
     ADASDCA_INLINE double from_kink(double, double) const {
         return std::numeric_limits<double>::infinity();

@@ -154,7 +154,7 @@ class EquationChoice:
             once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
             self.budget.pay(once.get(way, 0.0))
         if by_rows is not None:
-            found = by_rows(*equations[:4], deadline)
+            found = by_rows(*equations[:4], deadline, equations.gradient)
             if found is None:
                 self._lost = term.curved
             return found

@@ -163,6 +163,7 @@ class RowEquations(Protocol):
         balance: float,
         intercept: bool,
         deadline: float,
+        gradient: Array | None = None,
     ) -> tuple[Array, float] | None:
         """Solve a step's equations in unknowns of the rows; None if rounding forbids it."""
 

@@ -360,6 +360,7 @@ class CpuTerm:
         balance: float,
         intercept: bool,
         deadline: float,
+        gradient: Array | None = None,
     ) -> tuple[Array, float] | None:
         """Solve a step's equations in as many unknowns as rows have curvature.
 
@@ -367,8 +368,15 @@ class CpuTerm:
 
             (I + S X D⁻¹ Xᵀ S) z = S X D⁻¹ r + Δb √h,    √hᵀ z = t,    Δv = D⁻¹ (r − Xᵀ S z),
 
-        whose Schur complement has no difference in it. None if that failed, if Δv has no digits
-        left (μ is rounding of the largest of K), or if time ran out.
+        whose Schur complement has no difference in it. From afar Xᵀ S z is nearly r, and D Δv next
+        to nothing beside both. With r = p + Xᵀβ, β the duals of these rows, the unknowns are then
+        the duals where the step ends, S q = β − S z:
+
+            (I + S X D⁻¹ Xᵀ S) q = S⁻¹β − S X D⁻¹ p − Δb √h,    √hᵀ q = Σβ − t,
+            Δv = D⁻¹ (p + Xᵀ S q).
+
+        None if that failed, if Δv has no digits left (μ is rounding of the largest of K), or if
+        time ran out.
         """
         curved = np.flatnonzero(self.curvature)
         if not len(curved):
@@ -386,18 +394,29 @@ class CpuTerm:
         solve = cholesky(matrix, 1.0, deadline)
         if solve is None:
             return None
+        fixed, side, total = right, np.zeros(len(root)), balance
+        if gradient is not None and _length(gradient, diagonal) < _length(right, diagonal):
+            others = self.beta if self.problem.weight is None else self.problem.weight * self.beta
+            side, others = others[active] / root, np.where(self.curvature > 0, 0.0, others)
+            fixed = -gradient
+            if others.any():
+                fixed += self._weighted_sum(others)
+            if self.fixed is not None:
+                fixed += self.mu * self.fixed
+            total = float(others.sum()) + self.held
         image = _core.vector(self.workspace.n)
-        self.workspace.scores(right / diagonal, image, self.threads)
-        z = solve(root * image[active])
+        self.workspace.scores(fixed / diagonal, image, self.threads)
+        z = solve(root * image[active] - side)  # −q from there on, if that is the unknown
         db = 0.0
         if intercept:
             across = solve(root)
-            db = float(balance - root @ z) / float(root @ across)
+            db = float(total - root @ z) / float(root @ across)
             z += db * across
         scattered = np.zeros(self.workspace.n)
         scattered[active] = root * z
-        dv = (right - self._weighted_sum(scattered)) / diagonal
+        dv = (fixed - self._weighted_sum(scattered)) / diagonal
         self.workspace.scores(dv, image, self.threads)
+        z += side
         off = root * (image[active] + db) - z
         return None if np.linalg.norm(off) > WRONG * np.linalg.norm(z) else (dv, db)
 
@@ -428,3 +447,8 @@ class CpuTerm:
         out = np.empty(self.workspace.d)
         self.workspace.combine(beta, out, self.threads)
         return out * self.mu
+
+
+def _length(force: Array, diagonal: float | Array) -> float:
+    """Return the length of a force in the metric of D⁻¹."""
+    return float(np.linalg.norm(force / np.sqrt(diagonal)))

@@ -51,6 +51,7 @@ class Feasible(NamedTuple):
     #: What rounding may add to the cost, and to `moved`.
     slip: float = 0.0
     drift: float = 0.0
+    tilted: bool = True  #: Whether it is p_i + (diag p_i − p_i p_iᵀ) δ, |δ| ≤ ½.
 
 
 def feasible(
@@ -85,7 +86,7 @@ def feasible(
     longest = problem.longest / problem.mu
     moved = longest * float(np.abs(sums).sum())
     slip, drift = fallback_cost(losses, left), longest * float(left.sum())
-    return Feasible(dual, combined, cost, moved, slip, drift)
+    return Feasible(dual, combined, cost, moved, slip, drift, False)
 
 
 @dataclass(frozen=True)
@@ -164,8 +165,10 @@ def _certified(
     # |U − truth|.
     chain = 2.0 * ROUNDOFF * (problem.rows.chain + problem.n_classes + 8.0)
     drift = dual.drift + chain * off_by.mass / mu
-    # Half the square, for the slope of the loss varies by half of what the scores do.
-    slip = dual.slip + math.sqrt(2.0 * off_by.square * dual.cost) + 0.5 * off_by.square
+    # Half the square, for the slope of the loss varies by half of what the scores do. Probabilities
+    # that an intercept has moved, by their own share at most, differ as the curvature says.
+    square = off_by.bent if dual.tilted else off_by.square
+    slip = dual.slip + math.sqrt(2.0 * square * dual.cost) + 0.5 * off_by.bent
     if exact:
         chain = 4.0 * ROUNDOFF * (problem.rows.shape[0] + problem.n_classes)
         drift = dual.drift + 4.0 * ROUNDOFF * float(np.linalg.norm(u)) + chain**2 * off_by.mass / mu
@@ -176,7 +179,7 @@ def _certified(
     relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
     rounding = 1.001 * (slip + off + relative * lost)
     value += penalty
-    blur = 1.001 * (off_by.reach + 0.5 * off_by.square + relative * value)
+    blur = 1.001 * (off_by.reach + 0.5 * off_by.bent + relative * value)
     certificate = Certificate.of(
         value / total, (lost + rounding) / total, rounding / total, blur / total, problem.lam
     )

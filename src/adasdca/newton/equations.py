@@ -81,6 +81,8 @@ class Equations(NamedTuple):
         The share of the right-hand side that may be left, where a step is the last one then.
     value : float
         The value of the function where the step begins, about.
+    gradient : (d,) array, optional
+        The part of −r that is not the rows'.
     """
 
     diagonal: float | Array
@@ -90,6 +92,7 @@ class Equations(NamedTuple):
     sample: int | None = None
     enough: float = 0.0
     value: float = 0.0
+    gradient: Any = None
 
 
 Step = tuple[Array, float]

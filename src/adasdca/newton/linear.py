@@ -226,8 +226,9 @@ class LinearObjective:
         # What is left to gain goes with the square of what is left of the right-hand side.
         enough = LEAVING * math.sqrt(self.enough / lost) if lost > 0 else 0.0
         stiff = self.mu * self.penalty.secant(self._penalty, self._dual_residual)
+        numbers = self.intercept, self.sample, enough, self.value
         equations = Equations(
-            stiff, right, balance, self.intercept, self.sample, enough, self.value
+            stiff, right, balance, *numbers, gradient=self.mu * self._penalty.gradient
         )
         found = self._solve(self.term, equations, deadline)
         if found is None:
