@@ -46,7 +46,11 @@ from test_backends import REGULARISERS, agree, both, data, weights
 
 
 def check_certificates(loss, intercept, regulariser, backend, there=np.asarray):
-    """At any point the gaps are the same but for what either bounds of its rounding."""
+    """At any point the gaps are the same but for what either bounds of its rounding.
+
+    Without an L2 term duals are scaled until they are feasible, on either side by what its own sums
+    of them show.
+    """
     X, y = data(loss)
     problem = Problem.checked(
         X, y, loss=loss, lam=1e-3, fit_intercept=intercept, sample_weight=weights(len(y)),
@@ -60,7 +64,7 @@ def check_certificates(loss, intercept, regulariser, backend, there=np.asarray):
     assert one.primal == pytest.approx(two.primal, rel=1e-13)
     assert np.isfinite(one.gap) == np.isfinite(two.gap)
     if np.isfinite(one.gap):
-        assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
+        assert abs(one.gap - two.gap) <= 1e-11 * one.gap + 2 * (one.rounding + two.rounding)
 
 
 @pytest.mark.parametrize("regulariser", REGULARISERS)
@@ -80,7 +84,7 @@ def test_certificates_with_a_penalised_intercept(loss):
         one = LocalBackend(problem).certify(w, 0.0, 0.4 * y)
         two = host_backend(problem).certify(w, 0.0, 0.4 * y)
         assert one.primal == pytest.approx(two.primal, rel=1e-13)
-        assert abs(one.gap - two.gap) <= 1e-12 * one.gap + 2 * (one.rounding + two.rounding)
+        assert abs(one.gap - two.gap) <= 1e-11 * one.gap + 2 * (one.rounding + two.rounding)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -88,6 +88,7 @@ def kernels():
     start = csr.indptr.astype(np.int64)
     picks = np.arange(N, dtype=np.int32)
     rows, square = np.arange(200), np.empty((200, 200))
+    tall = np.full(200, np.inf)
     gram, side = np.empty((D, D)), np.empty((1, D))
     sparse = _core.Workspace.csr(csr.data, csr.indices, start, D, *plain, True, False)
     classes, own = _core.ClassRows.dense(x, None), np.zeros(N, dtype=np.int64)
@@ -170,6 +171,11 @@ def kernels():
         "squares_about": lambda: _core.squares_about(x, w, out, other),
         "scores_about": lambda: _core.scores_about(x, w, w, 0.0, out),
         "inspect_csr": lambda: _core.inspect_csr(csr.data, csr.indices, start, D),
+        "sort_csr": lambda: _core.sort_csr(csr.data, csr.indices, start, D),
+        "minimise_separable": lambda: _core.minimise_separable(
+            *(np.eye(200) + 1.0, ones[:200], ones[:200], -tall, tall),
+            *(np.zeros(200), rng.standard_normal(200) * 10, 0.0, FOREVER),
+        ),
         "draw_tree": lambda: _core.draw_tree(ones, 2.0, N, 0),
         "draw_uniform": lambda: _core.draw_uniform(N, N, 0),
         "draw_permutation": lambda: _core.draw_permutation(N, 0),
