@@ -135,3 +135,19 @@ def test_weights_have_a_matrix_of_their_own():
         kept = adasdca.solve(rows, y, sample_weight=weight, **options)
         fresh = adasdca.solve(X, y, sample_weight=weight, **options)
         np.testing.assert_array_equal(kept.coef, fresh.coef)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize("l1_ratio", [0.1, 0.5, 1.0])
+def test_columns_that_add_up_to_nothing(l1_ratio, kind):
+    """A matrix of few digits has negative eigenvalues there, and no minimum."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(4, size=(600, 30))
+    X = (codes[:, :, None] == np.arange(4)).reshape(600, 120).astype(kind)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    y = np.sign(X[:, 0] + X[:, 5] + rng.normal(size=600))
+    for lam in (1e-7, 1e-9):
+        options = {"lam": lam, "l1_ratio": l1_ratio, "tol": 1e-6, "random_state": 0}
+        found = adasdca.solve(X, y, loss="squared", **options)
+        assert found.converged
+        assert found.phases[0].rounds == 1

@@ -29,6 +29,7 @@ from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
 from adasdca.newton.working_set import solve_on_features
+from adasdca.problem.data import FAR
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -36,9 +37,9 @@ Array = NDArray[np.float64]
 #: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
 LEFT = 0.5
 #: Most features of which a squared loss is minimised by its matrix where the penalty is not
-#: quadratic, times that is done where the matrix has few digits, and the share of the goal that is
-#: left: a sweep of coordinates shows no more than what it gains.
-TOGETHER, AGAIN, FOUND = 1000, 4, 1e-3
+#: quadratic, times that is done, the first of them with a matrix of few digits, and the share of
+#: the goal that is left: a sweep of coordinates shows no more than what it gains.
+TOGETHER, AGAIN, ROUGH, FOUND = 1000, 4, 2, 1e-3
 
 
 @dataclass(frozen=True)
@@ -315,12 +316,12 @@ class SecondOrder:
         ridge, kink = (np.full(d, self.problem.mu * each) for each in (g.curvature, g.threshold))
         lower, upper = g.bounds or (np.full(d, -math.inf), np.full(d, math.inf))
         settled = False
-        for _ in range(AGAIN):
+        for attempt in range(AGAIN):
             found = term.place(w, b)
             # Where the penalty is weak, rounding of the step leaves duals that are not feasible.
             if settled and g.feasible_share(to_host(found.u)) > 1.0 - tol:
                 break
-            formed = self._gram_of_all(term, deadline)
+            formed = self._gram_of_all(term, deadline, attempt < ROUGH)
             if formed is None:
                 return False
             matrix, column, mass, rough = formed
@@ -346,23 +347,33 @@ class SecondOrder:
         return True
 
     def _gram_of_all(
-        self, term: RowTerm, deadline: float
+        self, term: RowTerm, deadline: float, rough: bool
     ) -> tuple[Array, Array, float, bool] | None:
         """Return the matrix of a squared loss, Σ h_i x_i, Σ h_i, and whether they have few digits.
+
+        What rounding may hide of the curvature is added to the matrix. So the quadratic function is
+        nowhere below the one that is meant, which falls with it, whatever the penalty is worth.
 
         It is that of all solves with these rows, weights and loss, as those of a path are.
         """
         problem = self.problem
         known: dict[Any, Any] = getattr(problem.rows, "known", {})
-        key = problem.fit_intercept, problem.loss
+        key = problem.fit_intercept, problem.loss, rough
         weight, found = known.get(key, (None, None))
         if found is not None and weight is problem.weight:
             return found  # type: ignore[no-any-return]
-        formed = term.gram(problem.fit_intercept, deadline, rough=True)
+        formed = term.gram(problem.fit_intercept, deadline, rough=rough)
         if formed is None:
             return None
-        lines = np.tril(to_host(formed.matrix).astype(np.float64))
-        whole = lines + np.tril(lines, -1).T
+        lines = np.tril(to_host(formed.matrix))
+        epsilon = float(np.finfo(lines.dtype).eps)
+        whole = lines.astype(np.float64) + np.tril(lines, -1).T
+        own = whole.diagonal()
+        if formed.mass > 0:  # less a mean that is not far, digits are those of the squares
+            own = own + np.minimum(formed.column**2 / formed.mass, FAR * own)
+        if not np.isfinite(own).all():
+            return self._gram_of_all(term, deadline, False) if rough else None
+        np.fill_diagonal(whole, whole.diagonal() + len(own) * epsilon * own)
         found = whole, formed.column, formed.mass, formed.product is not None
         known[key] = problem.weight, found
         return found
