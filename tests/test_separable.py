@@ -151,3 +151,25 @@ def test_columns_that_add_up_to_nothing(l1_ratio, kind):
         found = adasdca.solve(X, y, loss="squared", **options)
         assert found.converged
         assert found.phases[0].rounds == 1
+
+
+def test_a_matrix_without_a_minimum_is_noticed(monkeypatch):
+    """Where rounding takes more of the curvature than is added, the digits of doubles are asked."""
+    X, y = table("floats")
+    kinds = []
+    inner = adasdca.backends.cpu_term.dense_gram
+
+    def worse(*args):
+        kinds.append(args[4])
+        matrix, sides = inner(*args)
+        return (
+            (matrix - 1e3 * np.eye(len(matrix), dtype=args[4]), sides)
+            if (args[4] is np.float32)
+            else (matrix, sides)
+        )
+
+    monkeypatch.setattr("adasdca.backends.cpu_term.dense_gram", worse)
+    found = adasdca.solve(X, y, loss="squared", lam=0.1, l1_ratio=0.5, tol=1e-9, random_state=0)
+    assert found.converged
+    assert found.phases[0].rounds == 1
+    assert kinds == [np.float32, np.float64]

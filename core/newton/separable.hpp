@@ -70,7 +70,8 @@ inline void minimise_separable(const SeparableQuadratic& f, double* w, double* s
     std::vector<double> matrix, factor, right, stiff, step;
     bool whole = false;
     for (int set = 0; set < most_sets && !token.stop(); ++set) {
-        if (sweep(true) <= enough && whole) return;
+        const double swept = sweep(true);
+        if ((swept <= enough && whole) || !std::isfinite(swept)) return;
         std::int64_t m = 0;
         for (std::int64_t j = 0; j < d; ++j) m += f.rests(j, w[j]) ? 0 : 1;
         // Sweeps that take as long as a factorisation show which features come to rest.

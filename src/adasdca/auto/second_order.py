@@ -40,6 +40,8 @@ LEFT = 0.5
 #: quadratic, times that is done, the first of them with a matrix of few digits, and the share of
 #: the goal that is left: a sweep of coordinates shows no more than what it gains.
 TOGETHER, AGAIN, ROUGH, FOUND = 1000, 4, 2, 1e-3
+#: What can be gained at most, in units of the objective, which is never below 0; and rounding.
+MOST_GAIN = 1.01
 
 
 @dataclass(frozen=True)
@@ -315,13 +317,13 @@ class SecondOrder:
         w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
         ridge, kink = (np.full(d, self.problem.mu * each) for each in (g.curvature, g.threshold))
         lower, upper = g.bounds or (np.full(d, -math.inf), np.full(d, math.inf))
-        settled = False
+        most, settled, wrong = MOST_GAIN * value, False, False
         for attempt in range(AGAIN):
             found = term.place(w, b)
             # Where the penalty is weak, rounding of the step leaves duals that are not feasible.
             if settled and g.feasible_share(to_host(found.u)) > 1.0 - tol:
                 break
-            formed = self._gram_of_all(term, deadline, attempt < ROUGH)
+            formed = self._gram_of_all(term, deadline, attempt < ROUGH and not wrong)
             if formed is None:
                 return False
             matrix, column, mass, rough = formed
@@ -335,9 +337,14 @@ class SecondOrder:
             ):
                 return False
             step = w - before
-            b += (balance - float(column @ step)) / mass if mass > 0 else 0.0
             gained = 0.5 * float((force + slope) @ step)
             gained -= problem.mu * (g.value(w) - g.value(before))
+            if not gained <= most:  # rounding has left the matrix no minimum
+                if not rough:
+                    return False
+                w, wrong = before, True
+                continue
+            b += (balance - float(column @ step)) / mass if mass > 0 else 0.0
             value = max(value - gained, 0.0)
             settled = not rough or gained <= LEFT * tol * value
             if settled and g.eta > 0:
