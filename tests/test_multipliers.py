@@ -222,7 +222,7 @@ def test_which_penalty():
         method = Multipliers(LocalBackend(problem), problem, solver("features"))
         penalty = method._penalty(np.zeros(7), method._stiffness(0.1))
         assert isinstance(penalty, Ridge if name == "l2" else ElasticBox)
-        assert method.plain == (name == "l2")
+        assert method.quadratic_penalty == (name == "l2")
 
 
 def test_the_end_is_told_in_few_steps_where_rounding_hides_the_rest(monkeypatch):

@@ -120,7 +120,7 @@ MUTATIONS = (
     Mutation("adasdca/newton/equations.py", "        if damping >= 1.0 or ", "        if True or ",
              "multinomial"),
     Mutation("adasdca/newton/multipliers.py",
-             "if stalled and last and share < FINEST:", "if False:", "certificates_exactly"),
+             "if at.stalled and sharpest and at.share < FINEST:", "if False:", "certificates_exactly"),
     Mutation("adasdca/problem/problem.py", "constant = float(dtype.type(value))",
              "constant = float(value)", "intercept_scaling"),
     Mutation("adasdca/storage/writing.py", "    if _is_special(path):\n        with open",
