@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.base import HERE
-from adasdca.problem.data import DenseRows, Rows
+from adasdca.problem.data import Rows
 
 #: Rows that are looked at for their lengths, for common columns, and for what pairs share.
 LENGTHS, COLUMNS, PAIRS = 1024, 256, 64
@@ -43,23 +43,17 @@ class RowFacts:
         self._rows = rows
         self.n, self.d = rows.shape
         self.stored = rows.n_stored
-        self.dense = isinstance(rows, DenseRows)
-        index = 0 if isinstance(rows, DenseRows) else rows.columns.itemsize
-        self.entry_bytes = rows.values.itemsize + index
+        self.dense, self.entry_bytes = rows.dense, rows.entry_bytes
 
     @cached_property
     def squared_length(self) -> float:
         """Mean square of the number of entries of a row."""
-        rows = self._rows
-        if isinstance(rows, DenseRows):
-            return float(self.d) ** 2
-        some = np.arange(0, self.n, -(-self.n // LENGTHS))
-        return float(((rows.start[some + 1] - rows.start[some]) ** 2.0).mean())
+        return float((self._rows.lengths(-(-self.n // LENGTHS)) ** 2.0).mean())
 
     @cached_property
     def column_shares(self) -> NDArray[np.float64]:
         """Share of the rows that have an entry in a column, the commonest first."""
-        counts, m = self._counts(COLUMNS)
+        counts, m = self._rows.occurrences(COLUMNS)
         return np.sort(counts / m)[::-1]
 
     @cached_property
@@ -69,20 +63,7 @@ class RowFacts:
             return float(self.d)
         # Long rows share many features, and fewer of them tell as much.
         few = max(PAIRS * PAIRS * self.n // max(self.stored, 1), 16)
-        counts, m = self._counts(min(PAIRS, few))
+        counts, m = self._rows.occurrences(min(PAIRS, few))
         if m < 2:
             return self.stored / self.n
         return float(counts @ counts - counts.sum()) / (m * (m - 1))
-
-    def _counts(self, most: int) -> tuple[NDArray[np.int64], int]:
-        """How often features occur in about so many sparse rows, and in how many it was."""
-        rows = self._rows
-        assert not isinstance(rows, DenseRows)
-        if self.n <= most:
-            return np.bincount(rows.columns[: self.stored], minlength=1), self.n
-        # Rows in runs of eight: slices of single rows would take longer than all they tell.
-        begins = np.arange(0, self.n, max(8, -(-8 * self.n // most)))
-        ends = np.minimum(begins + 8, self.n)
-        runs = zip(rows.start[begins].tolist(), rows.start[ends].tolist(), strict=True)
-        parts = [rows.columns[first:last] for first, last in runs]
-        return np.bincount(np.concatenate(parts), minlength=1), int((ends - begins).sum())

@@ -116,8 +116,7 @@ def as_mapped(X: Any) -> Rows:
             "array of numpy.load(path, mmap_mode='r'), a CSR matrix of such arrays, or the rows of "
             "a packed file (adasdca.files.open_packed)."
         )
-    arrays = [rows.values] if isinstance(rows, DenseRows) else [rows.values, rows.columns]
-    if any(array.size and _mapping_of(array) is None for array in arrays):
+    if any(array.size and _mapping_of(array) is None for array in rows.arrays[:2]):
         raise InputError(
             "X is in memory as a whole; with memory_limit pass an array of numpy.load(path, "
             "mmap_mode='r'), a CSR matrix of such arrays, or the rows of a packed file "
@@ -130,17 +129,6 @@ def as_mapped(X: Any) -> Rows:
             "float32 or float64."
         )
     return rows
-
-
-def _some_rows(rows: Rows, begin: int, end: int) -> tuple[Rows, MappedPages]:
-    if isinstance(rows, DenseRows):
-        part = DenseRows(rows.values[begin:end])
-        return part, MappedPages([part.values])
-    first, last = int(rows.start[begin]), int(rows.start[end])
-    values, columns = rows.values[first:last], rows.columns[first:last]
-    start = np.asarray(rows.start[begin : end + 1]) - first
-    pages = MappedPages([values, columns])
-    return CsrRows(values, columns, start, (end - begin, rows.shape[1])), pages
 
 
 def _matrix(rows: Rows) -> Any:
@@ -157,8 +145,6 @@ def _matrix(rows: Rows) -> Any:
 def block_bounds(rows: Rows, limit: int) -> list[int]:
     """Return where blocks begin, and the end of the last, such that a solve keeps the limit."""
     n, d = rows.shape
-    index = 0 if isinstance(rows, DenseRows) else rows.columns.itemsize
-    entry = rows.values.itemsize + index
     square = MATRICES * d * d if d <= MOST_UNKNOWNS else 0
     kept = ROW_BYTES * n + 8 * (FEATURE_VECTORS * d + square)
     left = limit - kept
@@ -169,15 +155,7 @@ def block_bounds(rows: Rows, limit: int) -> list[int]:
             f"memory_limit = {limit} is too little: the vectors of {n} rows and {d} features take "
             f"{kept} bytes beside the blocks; choose {kept + least} or more."
         ).about("memory_limit")
-    most = left // (shares * entry)  # entries of a block
-    if isinstance(rows, DenseRows):
-        height = max(1, most // d)
-        return [*range(0, n, height), n]
-    bounds = [0]
-    while bounds[-1] < n:
-        last = int(np.searchsorted(rows.start, rows.start[bounds[-1]] + most, side="right")) - 1
-        bounds.append(min(n, max(last, bounds[-1] + 1)))
-    return bounds
+    return rows.bounds(left // (shares * rows.entry_bytes))
 
 
 def map_rows(
@@ -189,7 +167,8 @@ def map_rows(
     if 0 in rows.shape:
         check_rows(_matrix(rows))  # raises
     bounds = block_bounds(rows, limit)
-    blocks = [_some_rows(rows, begin, end) for begin, end in pairwise(bounds)]
+    parts = [rows.part(begin, end) for begin, end in pairwise(bounds)]
+    blocks = [(part, MappedPages([*part.arrays[:2]])) for part in parts]
     for k, (part, pages) in enumerate(blocks):
         pages.read_ahead()
         given = _matrix(part)

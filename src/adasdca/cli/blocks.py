@@ -15,7 +15,6 @@ from adasdca.files import Table, open_packed, pack
 from adasdca.files.packed import HEADER
 from adasdca.files.reading import guess_format
 from adasdca.files.streams import strip_compression
-from adasdca.problem.data import DenseRows
 from adasdca.storage import file_sha256
 
 #: Bytes of memory that a byte of a file becomes while it is read, and of a compressed one.
@@ -80,7 +79,7 @@ def packed_table(
         found = pack(
             data, folder, format=kind, target=target, n_features=features, zero_based=zero_based
         )
-    if found.X.n_stored >= MOST and not isinstance(found.X, DenseRows):
+    if found.X.n_stored >= MOST and not found.X.dense:
         raise refusal(
             f"{data} has {found.X.n_stored} stored values; from {MOST} on use adasdca.solve with "
             "the rows of adasdca.files.open_packed.",

@@ -29,7 +29,6 @@ from adasdca.backends.saving import restore, saved
 from adasdca.duality.certificate import Certificate
 from adasdca.engine.loop import Loop
 from adasdca.engine.stop import Callback, StopRule
-from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 from adasdca.solution import Record
 from adasdca.storage import FileError, check_writable, read_arrays, replacing
@@ -48,9 +47,7 @@ def fingerprint(problem: Problem, options: tuple[Any, ...]) -> str:
     """Return a text that two solves have in common only if they are of the same problem."""
     rows = problem.rows
     arrays = [rows.values, problem.y, problem.weight, problem.penalty_factors]
-    if not isinstance(rows, DenseRows):
-        arrays += [rows.columns, rows.start]
-    arrays += problem.bounds or ()
+    arrays += [*rows.arrays[1:], *(problem.bounds or ())]
     sums = [checksum(array) for array in arrays]
     words = (rows.shape, problem.loss, problem.lam, problem.l1_ratio, problem.fit_intercept)
     text = repr((FORMAT, words, problem.constant, problem.whole, sums, options))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adasdca.files.streams import first_bytes, seekable
 from adasdca.files.table import Table, Target, other_width
-from adasdca.problem.data import CsrRows, check_rows
+from adasdca.problem.data import check_rows
 from adasdca.storage import FileError, check_size, read_arrays
 
 _LAYOUTS = (
@@ -58,9 +58,7 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], n_features: int | No
         raise FileError(f"{path} (it holds {found}): {error}") from error
     if n_features is not None and rows.shape[1] != n_features:
         raise FileError(f"{path} has {rows.shape[1]} features where ", *other_width(n_features))
-    if isinstance(rows, CsrRows):
-        return sp.csr_matrix((rows.values, rows.columns, rows.start), shape=rows.shape)
-    return rows.values
+    return rows.matrix
 
 
 def _sparse(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Any:

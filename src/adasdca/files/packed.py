@@ -60,7 +60,7 @@ class Packed:
 
     def __repr__(self) -> str:
         n, d = self.X.shape
-        kind = "dense" if isinstance(self.X, DenseRows) else f"sparse, {self.X.n_stored} stored"
+        kind = "dense" if self.X.dense else f"sparse, {self.X.n_stored} stored"
         return f"Packed({n} x {d} {self.X.values.dtype}, {kind}, from {self.source!r})"
 
 

@@ -7,7 +7,7 @@ import numbers
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +31,7 @@ COUNTED = 1 << 16
 class DenseRows:
     """A C-ordered matrix of float32 or float64."""
 
+    dense: ClassVar[bool] = True
     values: NDArray[Any]
     #: What a solve has found of the rows for all that have the same, by name.
     known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
@@ -45,6 +46,29 @@ class DenseRows:
     def n_stored(self) -> int:
         """Number of entries in memory."""
         return self.values.size
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that is stored."""
+        return (self.values,)
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of an entry, its index included."""
+        return self.values.itemsize
+
+    def lengths(self, every: int = 1) -> NDArray[np.int64]:
+        """Return the number of entries of every so manyth row, one where all are alike."""
+        return np.array([self.values.shape[1]])
+
+    def occurrences(self, most: int) -> tuple[NDArray[np.int64], int]:
+        """Return how often features occur in about so many rows, and in how many it was."""
+        return np.full(self.values.shape[1], most), most
+
+    def bounds(self, most: int) -> list[int]:
+        """Return where parts of at most so many entries begin, and the end of the last."""
+        n, d = self.shape
+        return [*range(0, n, max(1, most // d)), n]
 
     @cached_property
     def middle(self) -> Array:
@@ -73,6 +97,10 @@ class DenseRows:
         """Copy some of the rows."""
         return DenseRows(self.values[chosen])
 
+    def part(self, first: int, last: int) -> DenseRows:
+        """Return neighbouring rows, not copied."""
+        return DenseRows(self.values[first:last])
+
     def with_constant(self, value: float) -> DenseRows:
         """Copy the rows with one more column, of that value."""
         n, d = self.shape
@@ -85,6 +113,8 @@ class DenseRows:
 class CsrRows:
     """The three arrays of a CSR matrix, sorted and without duplicates."""
 
+    dense: ClassVar[bool] = False
+    middle: ClassVar[None] = None  # they are not centred
     values: NDArray[Any]
     columns: NDArray[Any]
     start: NDArray[np.int64]
@@ -96,6 +126,42 @@ class CsrRows:
     def n_stored(self) -> int:
         """Number of entries in memory."""
         return int(self.start[-1])
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All that is stored."""
+        return self.values, self.columns, self.start
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of an entry, its index included."""
+        return self.values.itemsize + self.columns.itemsize
+
+    def lengths(self, every: int = 1) -> NDArray[np.int64]:
+        """Return the number of entries of every so manyth row."""
+        some = np.arange(0, self.shape[0], every)
+        return self.start[some + 1] - self.start[some]
+
+    def occurrences(self, most: int) -> tuple[NDArray[np.int64], int]:
+        """Return how often features occur in about so many rows, and in how many it was."""
+        n = self.shape[0]
+        if n <= most:
+            return np.bincount(self.columns[: self.n_stored], minlength=1), n
+        # Rows in runs of eight: slices of single rows would take longer than all they tell.
+        begins = np.arange(0, n, max(8, -(-8 * n // most)))
+        ends = np.minimum(begins + 8, n)
+        runs = zip(self.start[begins].tolist(), self.start[ends].tolist(), strict=True)
+        parts = [self.columns[first:last] for first, last in runs]
+        return np.bincount(np.concatenate(parts), minlength=1), int((ends - begins).sum())
+
+    def bounds(self, most: int) -> list[int]:
+        """Return where parts of at most so many entries begin, and the end of the last."""
+        n, bounds = self.shape[0], [0]
+        while bounds[-1] < n:
+            end = self.start[bounds[-1]] + most
+            last = int(np.searchsorted(self.start, end, side="right")) - 1
+            bounds.append(min(n, max(last, bounds[-1] + 1)))
+        return bounds
 
     @property
     def matrix(self) -> sp.csr_matrix:
@@ -114,6 +180,13 @@ class CsrRows:
         """Copy some of the rows."""
         part = self.matrix[chosen]
         return CsrRows(part.data, part.indices, part.indptr.astype(np.int64), part.shape)
+
+    def part(self, first: int, last: int) -> CsrRows:
+        """Return neighbouring rows, not copied."""
+        begin, end = int(self.start[first]), int(self.start[last])
+        start = np.asarray(self.start[first : last + 1]) - begin
+        shape = last - first, self.shape[1]
+        return CsrRows(self.values[begin:end], self.columns[begin:end], start, shape)
 
     def with_constant(self, value: float) -> CsrRows:
         """Copy the rows with one more column, of that value."""

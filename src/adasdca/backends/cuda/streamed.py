@@ -11,21 +11,11 @@ from numpy.typing import NDArray
 from adasdca.backends.base import Facts, to_host
 from adasdca.backends.cuda.products import Few, Products, RowChoice, System
 from adasdca.backends.facts import RowFacts
-from adasdca.problem.data import CsrRows, DenseRows, Rows
+from adasdca.problem.data import Rows
 
 Array = NDArray[np.float64]
 #: Copies some rows to the device.
 Copy = Callable[[Rows], Products]
-
-
-def row_slice(rows: Rows, first: int, last: int) -> Rows:
-    """Return neighbouring rows, not copied."""
-    if isinstance(rows, DenseRows):
-        return DenseRows(rows.values[first:last])
-    begin, end = int(rows.start[first]), int(rows.start[last])
-    start = rows.start[first : last + 1] - begin
-    shape = last - first, rows.shape[1]
-    return CsrRows(rows.values[begin:end], rows.columns[begin:end], start, shape)
 
 
 class StreamedRows:
@@ -39,8 +29,8 @@ class StreamedRows:
         self._rows, self._height, self._copy, self._xp = rows, height, copy, xp
         self.shape = n, d = rows.shape
         self.sizes: Any = float(d)
-        if isinstance(rows, CsrRows):
-            self.sizes = xp.asarray(np.diff(rows.start).astype(np.float64))
+        if not rows.dense:
+            self.sizes = xp.asarray(rows.lengths().astype(np.float64))
         facts = RowFacts(rows)
         facts.ascends = facts.central = False
         self.facts: Facts = facts
@@ -51,7 +41,7 @@ class StreamedRows:
         n = self.shape[0]
         for first in range(0, n, self._height):
             last = min(n, first + self._height)
-            yield slice(first, last), self._copy(row_slice(self._rows, first, last))
+            yield slice(first, last), self._copy(self._rows.part(first, last))
 
     def to_device(self, x: Array) -> Any:
         """Return a vector of this process on the device."""
