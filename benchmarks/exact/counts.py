@@ -15,28 +15,15 @@ COLUMNS = ("problems", "violations", "early", "undecided")
 
 @dataclass
 class Verdict:
-    """What was found of a case.
+    """What was found of a case."""
 
-    Attributes
-    ----------
-    number, kind
-        The case.
-    decided : bool
-        Whether its optimum is known to all digits.
-    status : str
-        How the solve ended.
-    violations : list of str
-        What does not hold.
-    early : list of str
-        Solves that stalled although their optimum can be certified far better: the bounds hold, but
-        the method left off too early.
-    """
-
-    number: tuple[int, int]
+    number: tuple[int, int]  #: The case.
     kind: dict[str, str]
-    decided: bool = True
-    status: str = ""
-    violations: list[str] = field(default_factory=list)
+    decided: bool = True  #: Whether its optimum is known to all digits.
+    status: str = ""  #: How the solve ended.
+    violations: list[str] = field(default_factory=list)  #: What does not hold.
+    #: Solves that stalled although their optimum can be certified far better: the bounds hold, but
+    #: the method left off too early.
     early: list[str] = field(default_factory=list)
 
 
@@ -86,30 +73,17 @@ class Tally:
 
 @dataclass
 class Run:
-    """The problems first … past − 1 of a seed, judged by the code of one commit.
+    """The problems first … past − 1 of a seed, judged by the code of one commit."""
 
-    Attributes
-    ----------
-    seed, small, first, past
-        Which problems.
-    commit, date : str
-        The code, and when it began.
-    seconds : float
-        Processor time.
-    counts : dict
-        Those of a `Tally`.
-    findings : list of str
-        Violations and early stalls, each with the numbers that make its problem again.
-    """
-
-    seed: int
+    seed: int  #: Which problems.
     small: bool
     first: int
     past: int
-    commit: str
+    commit: str  #: The code, and when it began.
     date: str
-    seconds: float = 0.0
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    seconds: float = 0.0  #: Processor time.
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)  #: Those of a `Tally`.
+    #: Violations and early stalls, each with the numbers that make its problem again.
     findings: list[str] = field(default_factory=list)
 
     def meets(self, other: Run) -> bool:

@@ -40,23 +40,13 @@ def equations_at(problem: Problem, start: Start, combined: Any, balance: float) 
 
 @dataclass
 class Jump:
-    """The step as it goes on.
+    """The step as it goes on."""
 
-    Attributes
-    ----------
-    iterations, term, equations : ConjugateGradients, RowTerm, Equations
-        Of the step.
-    start : Start
-        Where it begins.
-    left : float
-        The gap where it was cut.
-    """
-
-    iterations: ConjugateGradients
+    iterations: ConjugateGradients  #: Of the step.
     term: RowTerm
     equations: Equations
-    start: Start
-    left: float = math.inf
+    start: Start  #: Where it begins.
+    left: float = math.inf  #: The gap where it was cut.
 
     @classmethod
     def begin(cls, problem: Problem, term: RowTerm, start: Start, share: float) -> Jump:

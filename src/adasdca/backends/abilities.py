@@ -29,55 +29,27 @@ def able(term: Any, protocol: Any) -> Any:
 
 
 class Preconditioned(NamedTuple):
-    """The numbers of a step's equations for conjugate gradients, vectors where the rows are.
+    """The numbers of a step's equations for conjugate gradients, vectors where the rows are."""
 
-    Attributes
-    ----------
-    own, scale : (d,) array
-        The diagonal that is not the rows', or a number, and the diagonal of the whole matrix.
-    right : (d,) array
-        The right-hand side.
-    mean : (d,) array, optional
-        m = Σ_i h_i x_i/Σ_i h_i, where an intercept is eliminated: the rows are x_i − m.
-    gain : float
-        Iterations end where the last has gained no more than this share of the mean of all.
-    """
-
+    #: The diagonal that is not the rows', or a number, and the diagonal of the whole matrix.
     own: Any
     scale: Any
-    right: Any
-    mean: Any
+    right: Any  #: The right-hand side.
+    mean: Any  #: m = Σ_i h_i x_i/Σ_i h_i, where an intercept is eliminated: the rows are x_i − m.
+    #: Iterations end where the last has gained no more than this share of the mean of all.
     gain: float
 
 
 class RowSystem(NamedTuple):
-    """The equations of a step in unknowns of the rows, as `solve_by_rows` has them.
+    """The equations of a step in unknowns of the rows, as `solve_by_rows` has them."""
 
-    Attributes
-    ----------
-    root : (n,) array
-        √h.
-    scale : (n,) array
-        The diagonal of I + S X D⁻¹ Xᵀ S, about.
-    right : (n,) array
-        S X D⁻¹ r.
-    product : callable
-        z ↦ (I + S X D⁻¹ Xᵀ S) z.
-    step : callable
-        z ↦ Δv.
-    duals : callable
-        z ↦ the dual point after the step.
-    unknowns : callable
-        Its inverse.
-    """
-
-    root: Array
-    scale: Array
-    right: Array
-    product: Callable[[Array], Array]
-    step: Callable[[Array], Array]
-    duals: Callable[[Array], Array]
-    unknowns: Callable[[Array], Array]
+    root: Array  #: √h.
+    scale: Array  #: The diagonal of I + S X D⁻¹ Xᵀ S, about.
+    right: Array  #: S X D⁻¹ r.
+    product: Callable[[Array], Array]  #: z ↦ (I + S X D⁻¹ Xᵀ S) z.
+    step: Callable[[Array], Array]  #: z ↦ Δv.
+    duals: Callable[[Array], Array]  #: z ↦ the dual point after the step.
+    unknowns: Callable[[Array], Array]  #: Its inverse.
 
 
 class LineSearcher(Protocol):

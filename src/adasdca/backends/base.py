@@ -230,28 +230,18 @@ class InteriorTerm(Protocol):
 
 
 class Distance(NamedTuple):
-    """What it costs that rows are elsewhere, in several places.
+    """What it costs that rows are elsewhere, in several places."""
 
-    Attributes
-    ----------
-    command : float
-        Nanoseconds until a command is there and its answer here.
-    number : float
-        Nanoseconds of a number that travels between here and all places.
-    share : float
-        Share of the rows that are worked on one after the other.
-    """
-
-    command: float = 0.0
-    number: float = 0.0
-    share: float = 1.0
+    command: float = 0.0  #: Nanoseconds until a command is there and its answer here.
+    number: float = 0.0  #: Nanoseconds of a number that travels between here and all places.
+    share: float = 1.0  #: Share of the rows that are worked on one after the other.
 
 
 HERE = Distance()
 
 
 class Facts(Protocol):
-    """What the cost model asks; `backends.facts.RowFacts` says what each is."""
+    """What the cost model asks; `backends.facts.RowFacts` are those of rows in memory."""
 
     @property
     def n(self) -> int:

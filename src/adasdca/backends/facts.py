@@ -15,27 +15,7 @@ LENGTHS, COLUMNS, PAIRS = 1024, 256, 64
 
 
 class RowFacts:
-    """Facts about rows in memory; what needs a look at them is found out when it is asked for.
-
-    Attributes
-    ----------
-    n, d : int
-        Numbers of rows and features.
-    stored : int
-        Number of entries in memory.
-    dense : bool
-        Whether every entry is stored.
-    entry_bytes : int
-        Bytes of an entry, its index included.
-    ascends : bool
-        Whether coordinate ascent is possible.
-    batch : int
-        Rows that it takes steps on at a time.
-    central : bool
-        Whether there may be a central path.
-    distance : Distance
-        What it costs that rows are elsewhere.
-    """
+    """Facts about rows in memory; what needs a look at them is found out when it is asked for."""
 
     ascends, batch, central, distance = True, 1, True, HERE
 

@@ -76,6 +76,11 @@ class Search:
     _weights: Any
     _init_callback_context: Any
 
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Set the arguments of `__init__`, given as its `locals()`, under their own names."""
+        own = {k: v for k, v in arguments.items() if k not in ("self", "__class__")}
+        vars(self).update(own)
+
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     @guarded

@@ -120,29 +120,7 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
         delta: float = 1.35,
         device: str | None = None,
     ) -> None:
-        self.Cs = Cs
-        self.l1_ratios = l1_ratios
-        self.cv = cv
-        self.scoring = scoring
-        self.loss = loss
-        self.positive = positive
-        self.bounds = bounds
-        self.penalty_factors = penalty_factors
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.delta = delta
-        self.device = device
+        self._keep(locals())
 
     def _to_split(self, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = self._checked(X, y, multi_output=True, y_numeric=True)

@@ -8,21 +8,11 @@ from dataclasses import dataclass
 
 @dataclass
 class Budget:
-    """Work done and work allowed, in nanoseconds by the prices in force.
+    """Work done and work allowed, in nanoseconds by the prices in force."""
 
-    Attributes
-    ----------
-    most : float
-        What may be spent.
-    path : float
-        What a step along the central path costs.
-    spent : float
-        What was spent.
-    """
-
-    most: float = math.inf
-    path: float = math.inf
-    spent: float = 0.0
+    most: float = math.inf  #: What may be spent.
+    path: float = math.inf  #: What a step along the central path costs.
+    spent: float = 0.0  #: What was spent.
 
     def pay(self, price: float) -> None:
         """Take note of work."""

@@ -63,36 +63,17 @@ DAMPING = 1e-14
 
 
 class Equations(NamedTuple):
-    """The numbers of the equations that are not the rows'.
+    """The numbers of the equations that are not the rows'."""
 
-    Attributes
-    ----------
-    diagonal : float or (d,) array
-        μe.
-    right : (d,) array
-        r, of NumPy or where the rows are; iterations leave their step there.
-    balance : float
-        t.
-    intercept : bool
-        Whether the second line is there.
-    sample : int, optional
-        So many rows may stand for all.
-    enough : float
-        The share of the right-hand side that may be left, where a step is the last one then.
-    value : float
-        The value of the function where the step begins, about.
-    gradient : (d,) array, optional
-        The part of −r that is not the rows'.
-    """
-
-    diagonal: float | Array
-    right: Any
-    balance: float
-    intercept: bool
-    sample: int | None = None
+    diagonal: float | Array  #: μe.
+    right: Any  #: r, of NumPy or where the rows are; iterations leave their step there.
+    balance: float  #: t.
+    intercept: bool  #: Whether the second line is there.
+    sample: int | None = None  #: So many rows may stand for all.
+    #: The share of the right-hand side that may be left, where a step is the last one then.
     enough: float = 0.0
-    value: float = 0.0
-    gradient: Any = None
+    value: float = 0.0  #: The value of the function where the step begins, about.
+    gradient: Any = None  #: The part of −r that is not the rows'.
 
 
 Step = tuple[Array, float]
@@ -409,25 +390,17 @@ class ConjugateGradients:
     objective smaller are followed by finer ones: after two of them, and then after twice as many
     each time, since kinks that are crossed one by one do the same, and finer steps do not help
     there (hinge, 4e6 x 200,000: 2000 iterations a step where 40 do).
-
-    Attributes
-    ----------
-    accuracy : float
-        The share of the right-hand side to leave, in the norm of the preconditioner.
-    share : float
-        Of a quadratic function, the share of its value that may be left to gain: what is left of
-        the right-hand side tells it, so that one step is enough, and no iteration is taken twice.
-        Those that were not enough go on where the same equations come again.
-    gain : float
-        They end, too, where the last one has gained no more than this share of the mean of all.
-    start : (n,) array, optional
-        Duals to begin at, where the unknowns are those of the rows.
     """
 
+    #: The share of the right-hand side to leave, in the norm of the preconditioner.
     accuracy: float = LOOSEST
+    #: Of a quadratic function, the share of its value that may be left to gain: what is left of the
+    #: right-hand side tells it, so that one step is enough, and no iteration is taken twice. Those
+    #: that were not enough go on where the same equations come again.
     share: float = 0.0
+    #: They end, too, where the last one has gained no more than this share of the mean of all.
     gain: float = 0.0
-    start: Any = None
+    start: Any = None  #: Duals to begin at, where the unknowns are those of the rows.
     #: Iterations of the last solve, and whether they were enough.
     taken: int = 0
     done: bool = True

@@ -10,21 +10,11 @@ from adasdca import _core
 
 
 class Slope(NamedTuple):
-    """The derivative of a convex function along a line.
+    """The derivative of a convex function along a line."""
 
-    Attributes
-    ----------
-    value : float
-        The derivative.
-    curvature : float
-        Its own derivative, to one side where it has two.
-    size : float
-        The sum of the sizes of its terms, of which rounding is a share.
-    """
-
-    value: float
-    curvature: float
-    size: float
+    value: float  #: The derivative.
+    curvature: float  #: Its own derivative, to one side where it has two.
+    size: float  #: The sum of the sizes of its terms, of which rounding is a share.
 
 
 #: The slope at a length.

@@ -22,21 +22,11 @@ Array = NDArray[np.float64]
 
 
 class PenaltyAt(NamedTuple):
-    """What a penalty is at some v.
+    """What a penalty is at some v."""
 
-    Attributes
-    ----------
-    w : (d,) array
-        The coefficients that belong to v.
-    gradient : (d,) array
-        ∇E(v).
-    curvature : float or (d,) array
-        ∇²E(v), its diagonal.
-    """
-
-    w: Array
-    gradient: Array
-    curvature: float | Array
+    w: Array  #: The coefficients that belong to v.
+    gradient: Array  #: ∇E(v).
+    curvature: float | Array  #: ∇²E(v), its diagonal.
 
 
 class Penalty(Protocol):

@@ -113,34 +113,16 @@ Few = Callable[[], "tuple[Products, Any] | None"]
 
 
 class MiniBatches(NamedTuple):
-    """Where mini-batches of dual coordinate ascent begin.
+    """Where mini-batches of dual coordinate ascent begin."""
 
-    Attributes
-    ----------
-    beta : (n,) array
-        The duals, which the batches change.
-    u : (d,) array
-        Σ_i c_iβ_i x_i/(λN).
-    b, balance : float
-        The intercept, and Σ_i c_iβ_i, which is to be 0 after every batch.
-    free : bool
-        Whether there is an intercept.
-    curvature : (n,) array
-        Curvatures of the steps of rows, large enough for those of a whole batch.
-    largest : float
-        No number of u gets larger.
-    mu : float
-        λN.
-    """
-
-    beta: Any
-    u: Any
-    b: float
+    beta: Any  #: The duals, which the batches change.
+    u: Any  #: Σ_i c_iβ_i x_i/(λN).
+    b: float  #: The intercept, and Σ_i c_iβ_i, which is to be 0 after every batch.
     balance: float
-    free: bool
-    curvature: Any
-    largest: float
-    mu: float
+    free: bool  #: Whether there is an intercept.
+    curvature: Any  #: Curvatures of the steps of rows, large enough for those of a whole batch.
+    largest: float  #: No number of u gets larger.
+    mu: float  #: λN.
 
 
 class RowChoice(NamedTuple):
