@@ -57,11 +57,6 @@ class StepResidue:
 
     For a quadratic loss these are the probabilities of option I. For others the step knows the
     bounds of β_i, which a residue does not. Where γ = 0 the mean of q takes its place.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem whose rows are drawn.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -88,11 +83,6 @@ class Mixture:
 
     Each row has at least half of the probability that either gives it, so that neither starves a
     row that the other visits, and half of either's rate is left.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem whose rows are drawn.
     """
 
     def __init__(self, problem: Problem) -> None:

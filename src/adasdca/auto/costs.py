@@ -146,12 +146,6 @@ class Costs:
 
         Parameters
         ----------
-        steps : float
-            The number of steps.
-        active : int
-            Rows with curvature.
-        known : int
-            Rows whose inner products are known.
         ridge : bool
             Whether the diagonal is the same for all features and steps.
         iterations : float

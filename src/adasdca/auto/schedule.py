@@ -27,21 +27,7 @@ def price_of_digit(spent: float, before: float, after: float) -> float:
 
 
 class AutoSchedule:
-    """Permutations while all rows matter alike, adaptive epochs when not, then second-order steps.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    facts : Facts
-        What the cost model asks of the rows.
-    tol : float
-        The relative gap asked for.
-    threads : int
-        Threads for passes of the second-order phase.
-    policy : Policy, optional
-        What to decide by.
-    """
+    """Permutations while all rows matter alike, adaptive epochs when not, then second-order steps."""
 
     def __init__(
         self,

@@ -62,21 +62,7 @@ class SecondOrderPlan:
 
 
 class SecondOrder:
-    """Newton steps for smooth problems, the proximal method of multipliers for the others.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem.
-    costs : Costs
-        The prices.
-    threads : int
-        Threads for passes over the rows.
-    tol : float
-        The relative gap asked for.
-    policy : Policy
-        What to decide by.
-    """
+    """Newton steps for smooth problems, the proximal method of multipliers for the others."""
 
     def __init__(
         self, problem: Problem, costs: Costs, threads: int, tol: float, policy: Policy

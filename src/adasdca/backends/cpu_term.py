@@ -41,8 +41,6 @@ class CpuTerm:
         The rows, or some of them.
     workspace : Workspace
         The same, laid out for the kernels.
-    threads : int
-        Threads for passes over the rows.
     length, centre : float, (n,) array
         Kinks are rounded over this length about these duals.
     fixed : (d,) array, optional

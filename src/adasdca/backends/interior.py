@@ -30,11 +30,6 @@ class CpuInterior:
     With α = cβ, D the diagonal of the features and H = ch that of the rows, a step solves
 
         D Δw − Xᵀ Δα = f,    Δα/H + X Δw + Δb = κ/h,    Σ Δα = −Σ α.
-
-    Parameters
-    ----------
-    term : CpuTerm
-        The rows.
     """
 
     def __init__(self, term: CpuTerm) -> None:

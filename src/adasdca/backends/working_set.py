@@ -27,8 +27,6 @@ class WorkingSet(CpuTerm):
 
     Parameters
     ----------
-    problem : Problem
-        The whole problem.
     chosen : array of int
         The rows whose duals may move.
     beta : (n,) array
@@ -37,10 +35,6 @@ class WorkingSet(CpuTerm):
         u at these duals.
     length : float
         Kinks are rounded over this length.
-    threads : int
-        Threads for passes over the rows.
-    kernel : KernelMatrix
-        The inner products of the whole.
     """
 
     def __init__(

@@ -70,8 +70,6 @@ class Checkpoint:
 
     Parameters
     ----------
-    path : str or path
-        The file.
     every : float
         Seconds between two of them, at least.
     identity : str

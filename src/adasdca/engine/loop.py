@@ -44,12 +44,6 @@ class Loop:
 
     Parameters
     ----------
-    backend : Backend
-        The rows.
-    schedule : Schedule
-        What to do with them.
-    stop : StopRule
-        When to stop.
     seed, epoch : int
         Seed, and the number of epochs done before.
     idle : float

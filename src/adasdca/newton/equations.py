@@ -204,15 +204,6 @@ class Gradients:
     """Conjugate gradients for A(x, y) = right with a positive definite A and unknowns of any shape.
 
     What they come to after any number of iterations leads down.
-
-    Parameters
-    ----------
-    product : callable
-        A.
-    precondition : callable
-        The inverse of A, about.
-    right : pair
-        The right-hand sides.
     """
 
     def __init__(self, product: Map, precondition: Map, right: tuple[Array, Any]) -> None:
@@ -244,10 +235,6 @@ class Gradients:
         ----------
         accuracy : float
             The share of the right-hand side to leave, in the norm of the preconditioner.
-        deadline : float
-            When to give up, on the clock of `time.perf_counter`.
-        most : int
-            Most iterations.
         enough : callable, optional
             Says whether what is left will do.
         gain : float
@@ -303,8 +290,6 @@ class Smoothed:
 
     Parameters
     ----------
-    gradients : Gradients
-        The iterations.
     root : (n,) array
         √h.
     mass : float

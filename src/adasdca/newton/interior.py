@@ -60,13 +60,6 @@ class CentralPath:
     """The central path of a problem, and how far it has been gone.
 
     It may be left and gone on from where it was left.
-
-    Parameters
-    ----------
-    backend : Backend
-        The rows.
-    rows : InteriorTerm
-        Their part of the method.
     """
 
     def __init__(self, backend: Backend, rows: InteriorTerm) -> None:
@@ -147,10 +140,6 @@ class CentralPath:
         ----------
         best : Best
             The best point so far; the path begins at its intercept.
-        target : float
-            The relative gap to reach.
-        deadline : float
-            When to stop, on the clock of `time.perf_counter`.
         budget : Budget, optional
             What the steps may cost. What is left of the path is gone all the same if it is
             expected to be no longer than what lies behind, or to cost a few times the budget: its

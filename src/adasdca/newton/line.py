@@ -42,12 +42,5 @@ def step_length(slope: Line, start: float) -> tuple[float, bool]:
     """Return a length at which the slope is about 0, and whether the slope was above rounding.
 
     Newton's method inside a bracket; on a slope of straight pieces it ends at the very root.
-
-    Parameters
-    ----------
-    slope : callable
-        The slope at a length.
-    start : float
-        The slope at length 0, below 0.
     """
     return _core.step_length(slope, start)

@@ -80,21 +80,11 @@ class LinearObjective:
 
     Parameters
     ----------
-    term : RowTerm
-        The rows' part.
-    penalty : Penalty
-        E.
-    mu : float
-        μ.
     intercept : bool
         Whether b is free; it is 0 otherwise.
     rounded : bool
         Whether the kinks of the loss are rounded in the term: its duals are then feasible for the
         loss itself only after their heavier side is scaled down.
-    solve : callable
-        How the equations are solved.
-    v, b : (d,) array, float
-        Where to begin.
     value : float
         f there, about: the price of a share of the duals.
     sample : int, optional

@@ -92,11 +92,6 @@ class Handover:
 
     Where the budget allows for a path, rounds may spend half of what is left at most. No solve ends
     here. The central path takes over, and rounds without this limit mend what it leaves.
-
-    Parameters
-    ----------
-    budget : Budget
-        What is spent, and what a step along the path costs.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -141,23 +136,15 @@ class Multipliers:
 
     Parameters
     ----------
-    backend : Backend
-        The rows.
-    problem : Problem
-        The problem.
     solve : callable
         How the equations of Newton steps are solved.
     exact : bool
         Whether sums are to be taken in twice the digits.
-    path : CentralPath, optional
-        The central path, where there is one.
     hard : bool
         Whether the central path comes first, as it does where an earlier run was on it.
     asked : float
         The relative gap that is asked for, where the target is one of the last digits. Once it is
         reached, a round that brings nothing is the last.
-    budget : Budget, optional
-        What steps may cost; the solver pays for those of rounds.
     """
 
     def __init__(
@@ -223,14 +210,8 @@ class Multipliers:
 
         Parameters
         ----------
-        best : Best
-            The point.
         centre : dual point
             The centre of the first round.
-        target : float
-            The relative gap to reach.
-        deadline : float
-            When to stop, on the clock of `time.perf_counter`.
         handover : Handover, optional
             When it is due, rounds end for the number of their steps.
         """

@@ -87,10 +87,6 @@ def minimise(
         The function, at the point from which to begin; it is left at the best point.
     enough : float or callable
         The bound to reach; a callable returns it for the point where the objective is.
-    deadline : float
-        When to stop, on the clock of `time.perf_counter`.
-    most : int
-        Most steps.
     look : callable, optional
         Called at the beginning and after every step; where it returns True the objective is left.
 

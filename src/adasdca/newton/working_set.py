@@ -52,20 +52,8 @@ def solve_on_features(
 
     Parameters
     ----------
-    backend : Backend
-        The rows.
-    problem : Problem
-        The problem; some features rest at the optimum.
-    survey : Survey
-        The point from which to begin.
-    target : float
-        The relative gap to reach.
-    deadline : float
-        When to stop, on the clock of `time.perf_counter`.
     solver : callable
         From facts to the way in which equations are solved.
-    budget : Budget
-        What steps may cost.
     path : CentralPath, optional
         The central path of all features, where there is one; without it sets have paths.
     hard : bool
