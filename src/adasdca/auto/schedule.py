@@ -27,7 +27,7 @@ def price_of_digit(spent: float, before: float, after: float) -> float:
 
 
 class AutoSchedule:
-    """Permutations while all rows matter alike, adaptive epochs when not, then second-order steps."""
+    """Permutations while all rows matter alike, else adaptive epochs, then second-order steps."""
 
     def __init__(
         self,
