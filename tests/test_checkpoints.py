@@ -14,7 +14,7 @@ import adasdca
 from adasdca.auto.costs import Costs
 from adasdca.engine import checkpoints
 from adasdca.files import FileError
-from adasdca.newton.equations import Gradients
+from adasdca.newton.gradients import Gradients
 from host_rows import host_backend
 from numpy_backend import TwoParts
 from parted import three_parts

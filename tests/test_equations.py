@@ -14,12 +14,8 @@ from adasdca.backends import blas
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.facts import RowFacts
-from adasdca.newton.equations import (
-    ConjugateGradients,
-    Equations,
-    conjugate_gradients,
-    solve_by_features,
-)
+from adasdca.newton.equations import ConjugateGradients, Equations, solve_by_features
+from adasdca.newton.gradients import conjugate_gradients
 from adasdca.problem.problem import Problem
 from second_order import FOREVER, STORAGES, WAYS, make_problem, solver
 

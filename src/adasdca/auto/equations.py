@@ -14,8 +14,6 @@ from adasdca.backends.blas import cholesky
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
     GAIN,
-    LOOKS,
-    MOST_ITERATIONS,
     ConjugateGradients,
     Equations,
     Solve,
@@ -23,6 +21,7 @@ from adasdca.newton.equations import (
     solve_by_features,
     solve_formed,
 )
+from adasdca.newton.gradients import LOOKS, MOST_ITERATIONS
 from adasdca.newton.newton import MOST_STEPS
 
 #: How many times the iterations that were not enough are expected from then on.

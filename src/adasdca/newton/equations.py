@@ -28,37 +28,42 @@ from adasdca.backends.abilities import (
 )
 from adasdca.backends.base import Gram, RowTerm, to_host
 from adasdca.backends.blas import cholesky
+from adasdca.newton.gradients import (
+    MOST_ITERATIONS,
+    Enough,
+    Gradients,
+    Smoothed,
+    conjugate_gradients,
+)
 
 Array = NDArray[np.float64]
 
-#: Conjugate gradients leave this share of the right-hand side at most, and at least.
+#: The largest and the least share of the right-hand side that conjugate gradients leave.
 LOOSEST, TIGHTEST = 0.1, 1e-9
-#: Iterations end where the last has gained no more than this share of the mean of all, where kinks
-#: are rounded: steps that cross them are cut short however exact they are (S. G. Nash and A. Sofer,
+#: Where kinks are rounded, a step across them is cut short however exact it is. So iterations end
+#: when the last one has gained no more than this share of the mean of all (S. G. Nash and A. Sofer,
 #: "Assessing a search direction within a truncated-Newton method", Operations Research Letters 9,
-#: 1990). Iterations 2135 -> 1065 on columns of power-law frequencies, 2363 -> 1126 on one-hot ones,
-#: 573 -> 350 on topics, for a quarter to a half more steps; those of smooth losses are whole, and
-#: cost more. Where steps are vain, the accuracy counts again from the second on.
+#: 1990). That takes a quarter to a half more steps, and fewer iterations: 2135 -> 1065 on columns
+#: of power-law frequencies, 2363 -> 1126 on one-hot ones, 573 -> 350 on topics. Steps of smooth
+#: losses are not cut short, and would cost more. Where steps are vain, their accuracy falls below
+#: the second number, and decides alone from there on.
 GAIN, FINE = 0.5, 0.005
-#: Two steps that leave more of the right-hand side than this share ask for finer ones.
+#: A step is vain if it leaves more of the right-hand side than this share.
 COARSE = 0.5
-#: Iterations whose rate tells how many are to come (the best of six beginnings on 38 dense data).
-LOOKS = 3
-#: From a point that epochs have found the first ones gain little (counts 1993 x 4862: 100 of 490).
-#: Their rate is not trusted before they have cost this share of the other way.
+#: From a point that epochs have found, the first iterations gain little (counts 1993 x 4862: 100 of
+#: 490). Their rate is not trusted before they have cost this share of the rival way.
 PATIENCE = 1 / 3
-#: The share of what may be left of z that its rounding may take.
+#: Unit roundoff, and the share of what may be left of z that the rounding of z may take.
 EPS, HIDDEN = float(np.finfo(np.float64).eps), 0.1
-#: Kinds of what iterations change.
+#: Types of the attributes that iterations change.
 NUMBERS = (int, float, np.ndarray)
-#: Their most iterations; a step that is cut short still leads down.
-MOST_ITERATIONS = 2000
-#: The share that they leave where a matrix near the one that is meant preconditions them, and their
-#: most then. That of single precision saves as much as one of them for so many features.
+#: The share of the right-hand side to leave, and the most iterations, where the factor of a nearby
+#: matrix preconditions. A matrix in single precision saves as much as one iteration costs for each
+#: so many features.
 REFINED, MOST_REFINED, SAVED = 1e-6, 40, 20
-#: The least share of the diagonal that is left of it where the intercept is eliminated.
+#: The least share of a diagonal entry that is left of it where the intercept is eliminated.
 ROUNDED = 1e-10
-#: A matrix that is singular to rounding gets this share of its diagonal more, then 100 times it.
+#: The share of its own diagonal that is added to a matrix that is singular to rounding, at first.
 DAMPING = 1e-14
 
 
@@ -79,11 +84,6 @@ class Equations(NamedTuple):
 Step = tuple[Array, float]
 #: Solves with a matrix that was factorised.
 Solve = Callable[[Array], Array]
-#: A linear map of two unknowns.
-Map = Callable[[Array, Any], tuple[Array, Any]]
-#: Told what is left of the right-hand sides, and how far ½(x, y)·A(x, y) − right·(x, y) has fallen,
-#: says how many times too much is left: 1 or less will do.
-Enough = Callable[[Array, Any, float], float]
 
 
 def solve_by_features(
@@ -107,9 +107,9 @@ def solve_formed(
 ) -> Step | None:
     """Factorise a matrix of the features, damped where it is singular to rounding.
 
-    One that is near the one that is meant is a preconditioner for conjugate gradients with that.
-    They end, too, where no more than this share of a quadratic function's value is left to gain.
-    None if one of few digits was not enough.
+    A matrix with a `product` is only near the Hessian. Its factor preconditions conjugate gradients
+    with the Hessian. They end where no more than `share` of a quadratic function's value is left to
+    gain. None if a matrix in single precision was not good enough.
     """
     matrix, column, mass = formed.matrix, formed.column, formed.mass
     right, diagonal, value = to_host(equations.right), equations.diagonal, equations.value
@@ -130,7 +130,7 @@ def solve_formed(
 
 
 def _enough(own: float | Array, share: float, value: float) -> Enough | None:
-    """Compare what is left to gain with a share of a quadratic function's value."""
+    """Return what compares what is left to gain with a share of a quadratic function's value."""
     if share == 0.0 or not np.all(own > 0):
         return None
 
@@ -171,10 +171,10 @@ def _refined(
 def damped_solve(
     matrix: Array, diagonal: float | Array, right: Array, deadline: float = math.inf
 ) -> tuple[Array, float]:
-    """Solve with diag(diagonal) + the lower triangle given, which is lost on the way.
+    """Solve with diag(diagonal) + a lower triangle, which is overwritten; return the damping, too.
 
-    A matrix that is not positive definite gets a share of its own diagonal more, which is
-    returned, too. After the deadline its own diagonal has to do.
+    The damping is the share of its own diagonal that was added until the matrix was positive
+    definite. After the deadline the diagonal alone is solved with.
     """
     solve, damping = damped_solver(matrix, diagonal, right, deadline)
     return solve(right), damping
@@ -200,142 +200,9 @@ def _by_diagonal(own: Array, right: Array) -> Array:
     return np.asarray((right.T / own).T)
 
 
-class Gradients:
-    """Conjugate gradients for A(x, y) = right with a positive definite A and unknowns of any shape.
-
-    What they come to after any number of iterations leads down.
-    """
-
-    def __init__(self, product: Map, precondition: Map, right: tuple[Array, Any]) -> None:
-        self._product, self._precondition = product, precondition
-        self.r, self._r_y = right[0].copy(), 1.0 * right[1]
-        self.x, self.y = np.zeros_like(self.r), np.zeros_like(self._r_y)
-        z_x, self._p_y = precondition(self.r, self._r_y)
-        self._p = z_x.copy()
-        self._energy = self._whole = self._squared(z_x, self._p_y)
-        self._gained, self._last, self._first = 0.0, 0.0, math.inf
-        #: Iterations so far, and the share of another way's cost before their rate is trusted.
-        self.taken, self.patience = 0, 0.0
-
-    def _squared(self, x: Array, y: Any) -> float:
-        return float(np.vdot(self.r, x) + np.vdot(self._r_y, y))
-
-    def run(
-        self,
-        accuracy: float,
-        deadline: float,
-        most: int = MOST_ITERATIONS,
-        enough: Enough | None = None,
-        gain: float = 0.0,
-        rival: float = math.inf,
-    ) -> bool | None:
-        """Go on; return whether the iterations were enough, None if time ran out.
-
-        Parameters
-        ----------
-        accuracy : float
-            The share of the right-hand side to leave, in the norm of the preconditioner.
-        enough : callable, optional
-            Says whether what is left will do.
-        gain : float
-            The share of the mean gain of all iterations that the last one has to exceed.
-        rival : float
-            They end where the rate at which what `enough` says has fallen tells that they will be
-            more.
-        """
-        goal, end = accuracy**2 * self._whole, self.taken + most
-        while self.taken < end:
-            if self._energy <= goal:
-                return True
-            if enough is not None:
-                left = enough(self.r, self._r_y, self._gained)
-                if left <= 1.0:
-                    return True
-                self._first = left if self.taken == 0 else self._first
-                fall = math.log(self._first) - math.log(left)
-                total = self.taken * math.log(self._first) / fall if fall > 0 else math.inf
-                if self.taken >= max(LOOKS, self.patience * rival) and total > rival:
-                    return False
-            if self.taken > 2 and self.taken * self._last <= gain * self._gained:
-                return True
-            if time.perf_counter() >= deadline:
-                return None
-            q_x, q_y = self._product(self._p, self._p_y)
-            curvature = float(np.vdot(self._p, q_x) + np.vdot(self._p_y, q_y))
-            if not curvature > 0:
-                if self.taken == 0:
-                    self.x, self.y = self._precondition(self.r, self._r_y)
-                return True
-            length = self._energy / curvature
-            self._last = 0.5 * length * self._energy
-            self._gained += self._last
-            # In place: fresh memory for large blocks costs as much as the sums.
-            self.x += length * self._p
-            self.r -= length * q_x
-            self.y, self._r_y = self.y + length * self._p_y, self._r_y - length * q_y
-            z_x, z_y = self._precondition(self.r, self._r_y)
-            before, self._energy = self._energy, self._squared(z_x, z_y)
-            self._p *= self._energy / before
-            self._p += z_x
-            self._p_y = z_y + (self._energy / before) * self._p_y
-            self.taken += 1
-        return False
-
-
-class Smoothed:
-    """The mean of the points of iterations that leaves least of the right-hand side.
-
-    What is left at the points themselves rises and falls (W. Schönauer, "Scientific Computing on
-    Vector Computers", 1987; texts and counts, squared loss: a tenth to a third fewer iterations).
-
-    Parameters
-    ----------
-    root : (n,) array
-        √h.
-    mass : float
-        Its squared length where the intercept, a multiple of it, takes its part of what is left.
-    """
-
-    def __init__(self, gradients: Gradients, root: Array, mass: float) -> None:
-        self._gradients, self._root, self._mass = gradients, root, mass
-        self.x, self.r = gradients.x.copy(), gradients.r.copy()
-
-    def _product(self, a: Array, b: Array) -> float:
-        found = float(a @ b)
-        if self._mass > 0:
-            found -= float(self._root @ a) * float(self._root @ b) / self._mass
-        return found
-
-    def take(self) -> float:
-        """Take the next point in; return the square of what is left."""
-        change = self._gradients.r - self.r
-        length = self._product(change, change)
-        if length > 0:
-            share = -self._product(self.r, change) / length
-            self.r += share * change
-            self.x += share * (self._gradients.x - self.x)
-        return max(self._product(self.r, self.r), 0.0)
-
-
-def conjugate_gradients(
-    product: Map,
-    precondition: Map,
-    right: tuple[Array, Any],
-    accuracy: float,
-    deadline: float,
-    most: int = MOST_ITERATIONS,
-    enough: Enough | None = None,
-    gain: float = 0.0,
-) -> tuple[Array, Any, int, bool] | None:
-    """Run `Gradients` once; return both unknowns, the iterations, and whether they were enough."""
-    gradients = Gradients(product, precondition, right)
-    done = gradients.run(accuracy, deadline, most, enough, gain)
-    return None if done is None else (gradients.x, gradients.y, gradients.taken, done)
-
-
 @dataclass
 class Going:
-    """Iterations that may go on, and what becomes of their unknowns."""
+    """Iterations that may go on later, and how their unknowns become a step."""
 
     equations: Equations
     gradients: Gradients
@@ -348,7 +215,7 @@ class Going:
 
     @property
     def numbers(self) -> tuple[dict[str, Any], ...]:
-        """What iterations have changed: all that another one of these equations has to take."""
+        """What iterations have changed: enough to go on from in another process."""
         return tuple(
             {name: value for name, value in vars(part).items() if isinstance(value, NUMBERS)}
             for part in (self.gradients, self.smooth)
@@ -365,16 +232,16 @@ class Going:
 class ConjugateGradients:
     """Conjugate gradients, preconditioned by the diagonal.
 
-    They are in unknowns of the features, or in those of the rows where these are fewer and the term
-    has them: the diagonal of the smaller matrix is the better preconditioner, since the larger one
-    is singular but for the penalty (squared loss, counts 1500 x 6000, C = 100, to 1e-3: 1504
-    iterations and 63; 6000 x 3000: 81 and 2236; texts 3000 x 8000: 86 and 25).
+    The unknowns are those of the features, or of the rows where these are fewer and the term can.
+    The diagonal of the smaller matrix is the better preconditioner, since the larger matrix is
+    singular but for the penalty (iterations by features and by rows, squared loss, C = 100, to
+    1e-3: counts 1500 x 6000 1504 and 63, 6000 x 3000 81 and 2236, texts 3000 x 8000 86 and 25).
 
-    A rough step may leave out the very direction in which there is far to go, if the function is
-    flat there, and the next one lead back. Steps that do not make the right-hand side of the same
-    objective smaller are followed by finer ones: after two of them, and then after twice as many
-    each time, since kinks that are crossed one by one do the same, and finer steps do not help
-    there (hinge, 4e6 x 200,000: 2000 iterations a step where 40 do).
+    A rough step may leave out a direction in which the function is flat and the way is far. The
+    next step may then lead back. So vain steps are followed by finer ones: after two vain steps at
+    first, and after twice as many each time. Kinks that are crossed one by one make steps vain,
+    too, and finer steps do not help there (hinge, 4e6 x 200,000: 2000 iterations a step where 40
+    would do).
     """
 
     #: The share of the right-hand side to leave, in the norm of the preconditioner.
@@ -464,8 +331,8 @@ class ConjugateGradients:
     def _by_rows(self, term: RowIterations, equations: Equations) -> Going | None:
         """Begin in unknowns of the rows; with an intercept on the plane √hᵀ z = t.
 
-        None where rounding of the inner products hides what is asked for; unknowns of features have
-        scales that the diagonal mends.
+        None where rounding of the inner products hides what is asked for. In unknowns of features
+        the diagonal mends different scales.
         """
         diagonal, right, balance, intercept = equations[:4]
         system = term.row_system(diagonal, right)
@@ -514,9 +381,9 @@ class ConjugateGradients:
     ) -> Going | Step | None:
         """Begin in unknowns of the features, or let the term iterate, which is then the step.
 
-        The intercept is eliminated. Iterations with it leave a share of its equation, too, and what
-        is left of Σ c_iβ_i costs all duals of one side their share in the certificate (hinge,
-        60,000 x 8000 of topics: 600 iterations for 44,000).
+        The intercept is eliminated. Otherwise iterations would leave a share of its equation, too,
+        and for the certificate the duals of one side are scaled down until Σ c_iβ_i = 0 (hinge,
+        60,000 x 8000 of topics: 44,000 -> 600 iterations).
         """
         if factor is None:
             (squares, *sums), mass = term.diagonal(equations.intercept)
