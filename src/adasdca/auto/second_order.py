@@ -34,13 +34,14 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
-#: What steps leave to be gained, in units of the gap that is asked for: the duals have the rest.
+#: What steps may leave to gain, in units of the gap asked for. The duals may have the other half.
 LEFT = 0.5
-#: Most features of which a squared loss is minimised by its matrix where the penalty is not
-#: quadratic, times that is done, the first of them with a matrix of few digits, and the share of
-#: the goal that is left: a sweep of coordinates shows no more than what it gains.
+#: A squared loss with a penalty that is not quadratic is minimised by its Gram matrix where the
+#: features are at most so many. That is done at most AGAIN times, of which the first ROUGH have a
+#: matrix in single precision. Coordinate descent ends where a sweep gains less than the share FOUND
+#: of the goal: more than a gain is not known.
 TOGETHER, AGAIN, ROUGH, FOUND = 1000, 4, 2, 1e-3
-#: What can be gained at most, in units of the objective, which is never below 0; and rounding.
+#: No step gains more than the whole objective, which is 0 or more; with 1 % for rounding.
 MOST_GAIN = 1.01
 
 
@@ -72,28 +73,28 @@ class SecondOrder:
         self.plain = problem.regularizer.is_quadratic
         self.kernel = problem.regularizer.is_ridge
         self.smooth = problem.loss.smoothness > 0
-        # Kinks change the matrix from step to step, and ask for its digits.
+        # Kinks need a new matrix in each step, and one in double precision.
         self.costs.rough = self.plain and self.smooth
         self.quadratic = problem.loss.is_quadratic and self.plain
         facts = costs.facts
         few = facts.d <= min(facts.n, TOGETHER) and facts.batch == 1
-        #: Whether it is minimised as a function of its features alone, though it has kinks.
+        #: Whether the problem is minimised by its Gram matrix, by coordinate descent.
         self.separable = problem.loss.is_quadratic and not self.plain and few
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
-        #: That of a squared loss, once it is known.
+        #: The Gram matrix of a squared loss, once it is known.
         self._matrix: list[Gram] | None = [] if self.quadratic else None
-        self._whole_gap = math.inf  # where all features were minimised at once the last time
-        self._factor: Solve | None = None  # of Newton's steps, in few digits
-        self._cut: Jump | None = None  # the one step of a squared loss, where it was cut
-        self._so_far: tuple[Any, ...] | None = None  # by which another one goes on with it
+        self._whole_gap = math.inf  # the gap before the last coordinate descent
+        self._factor: Solve | None = None  # of the Hessian of an earlier step, a preconditioner
+        self._cut: Jump | None = None  # the one step of a squared loss, if it was cut short
+        self._so_far: tuple[Any, ...] | None = None  # the numbers of that step, for a checkpoint
         self._path: CentralPath | None = None
-        #: How far it was gone, and the steps that are expected from there.
+        #: Where the central path began and the steps taken; the steps that are expected from there.
         self._gone: tuple[float, Any, int] | None = None
         self._ahead: float | None = None
-        self._left: tuple[Array, float] | None = None  # where rounds were left
-        self._reached: tuple[Array, float, float] | None = None  # w, b and f where steps were cut
-        #: What all runs have spent, the last one, and whether its budget has ended it.
+        self._left: tuple[Array, float] | None = None  # where the last rounds have ended
+        self._reached: tuple[Array, float, float] | None = None  # w, b and f after Newton steps
+        #: What all runs have spent, what the last one has, and whether its budget has ended it.
         self.spent, self.last_spent, self.cut = 0.0, 0.0, False
         #: Whether the last run ended because rounding hides the rest, and whether it summed in
         #: twice the digits, as the next one does after such an end.
@@ -140,8 +141,8 @@ class SecondOrder:
         self.spent, self.last_spent = self.spent + budget.spent, budget.spent
         self.cut = budget.over
         if self.cut:
-            # Epochs go on from the better point, which is their own unless much is gained: the
-            # duals of another one are balanced, and off their bounds for it.
+            # Epochs go on from the better point. That is their own point unless much is gained:
+            # the duals of another point are balanced, which takes them off their bounds.
             found = _survey(backend, deadline)
             if found is not None and self._cut is not None:
                 self._cut.left = found.gap
@@ -161,7 +162,7 @@ class SecondOrder:
         n, d = self.costs.facts.n, self.costs.facts.d
         large = d >= THREADED or n >= LONG
         alone = large and (self.threads == 1 or d < GAINING)
-        # A run that has gained nothing and says that nothing is left has seen rounding, too.
+        # A run that has gained nothing, and was not cut short, has met rounding as well.
         self.exact |= self.exhausted or (not self.cut and survey.gap >= self._gap)
         self._gap = survey.gap
         with one_thread() if alone else nullcontext():
@@ -185,8 +186,8 @@ class SecondOrder:
                 if start is not None:
                     self._rounds(backend, start, tol, last, deadline, solve, budget)
             if self.quadratic and not solve.iterations.done:
-                # So many were not enough, and as many again may be.
-                # (begun anew: usps, C = 0.01: 88 -> 52 ms)
+                # These iterations were not enough. As many again may be; where they begin anew,
+                # several times as many are expected (usps, C = 0.01: 88 -> 52 ms).
                 more = MORE if self._cut is None else 1.0
                 expected = more * solve.iterations.taken
                 self.costs.iterations = max(self.costs.iterations, expected)
@@ -211,7 +212,7 @@ class SecondOrder:
                 start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
                 self._path.again(self._gone, start)
         hard = self.plain if self.smooth else not last and self._rounds_are_hard(survey)
-        # Sums in twice the digits are those of all features.
+        # Sums in twice the digits are taken of all features only.
         if not (self.plain or self.exact) and self.costs.facts.d >= self.policy.working_set:
 
             def choice_for(facts: Facts) -> EquationChoice:
@@ -244,10 +245,10 @@ class SecondOrder:
         deadline: float,
         solve: EquationChoice,
     ) -> bool:
-        """Take the one step of a squared loss, whose length is 1.
+        """Take the one Newton step of a squared loss, whose length is 1.
 
-        The gradient and the matrix of the features come from one pass over the rows, if that is the
-        way. False if it was taken before, and what is left is rounding.
+        Where equations are solved by features, one pass over the rows gives both gradient and
+        matrix. False if the step was taken before: what is left is rounding.
         """
         if self._jumped:
             return False
@@ -293,7 +294,7 @@ class SecondOrder:
     def _separately(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> bool:
         """Minimise a squared loss and a separable penalty, by the matrix of the features.
 
-        False where that was done before, and what is left is rounding.
+        False if it was done before: what is left is rounding.
         """
         if survey.gap > 0.1 * self._whole_gap:
             return False
@@ -306,7 +307,7 @@ class SecondOrder:
         most, settled, wrong = MOST_GAIN * value, False, False
         for attempt in range(AGAIN):
             found = term.place(w, b)
-            # Where the penalty is weak, rounding of the step leaves duals that are not feasible.
+            # Where the penalty is weak, rounding of the step may leave infeasible duals.
             if settled and g.feasible_share(to_host(found.u)) > 1.0 - tol:
                 break
             formed = self._gram_of_all(term, deadline, attempt < ROUGH and not wrong)
@@ -342,12 +343,12 @@ class SecondOrder:
     def _gram_of_all(
         self, term: RowTerm, deadline: float, rough: bool
     ) -> tuple[Array, Array, float, bool] | None:
-        """Return the matrix of a squared loss, Σ h_i x_i, Σ h_i, and whether they have few digits.
+        """Return the Gram matrix, Σ h_i x_i, Σ h_i, and whether they are of single precision.
 
-        What rounding may hide of the curvature is added to the matrix. So the quadratic function is
-        nowhere below the one that is meant, which falls with it, whatever the penalty is worth.
+        What rounding may hide of the curvature is added to the matrix. So the quadratic model is
+        nowhere below the objective: what lowers the model lowers the objective, too.
 
-        It is that of all solves with these rows, weights and loss, as those of a path are.
+        All solves with these rows, weights and this loss share the matrix, as those of a path do.
         """
         problem = self.problem
         known: dict[Any, Any] = getattr(problem.rows, "known", {})
@@ -362,7 +363,7 @@ class SecondOrder:
         epsilon = float(np.finfo(lines.dtype).eps)
         whole = lines.astype(np.float64) + np.tril(lines, -1).T
         own = whole.diagonal()
-        if formed.mass > 0:  # less a mean that is not far, digits are those of the squares
+        if formed.mass > 0:  # the rounding of centred sums is that of the sums before centring
             own = own + np.minimum(formed.column**2 / formed.mass, FAR * own)
         if not np.isfinite(own).all():
             return self._gram_of_all(term, deadline, False) if rough else None
@@ -380,10 +381,10 @@ class SecondOrder:
         deadline: float,
         solve: EquationChoice,
     ) -> Survey | None:
-        """Take Newton steps; return a survey where rounds with rounded kinks are to go on.
+        """Take Newton steps; return a survey of where rounds go on, None if none are needed.
 
-        They are where steps were too many, or where the digits of the coefficients are too few for
-        slopes so steep.
+        Rounds go on where there were too many steps, or where the slopes are so steep that the
+        coefficients have too few digits for their duals.
         """
         problem = self.problem
         term = backend.term(exact=self.exact)
@@ -427,8 +428,8 @@ class SecondOrder:
         active = n
         lower, _ = self.problem.loss.domain
         if lower == 0 and not self.problem.loss.curvature_varies:
-            # Rows with curvature are taken to be those not at 0; at the start all are at 0, and
-            # a step takes all in.
+            # Rows with curvature are taken to be those whose dual is not 0. At the start all duals
+            # are 0, and a step takes all rows in.
             active = survey.moved or n
         if self.smooth and self.plain:
             return self.costs.newton(steps, active)
@@ -441,8 +442,8 @@ class SecondOrder:
     def _rounds_are_hard(self, survey: Survey) -> bool:
         """Whether rounds for a loss with kinks may well cost more than the central path.
 
-        What that costs is known, what they cost is a guess. On tall data they leave most rows out,
-        which a path does not.
+        The cost of the path is known, that of rounds is a guess. On tall data rounds leave most
+        rows out, and the path does not.
         """
         policy, facts = self.policy, self.costs.facts
         if not policy.all_in_play(facts.n, facts.d):
@@ -454,7 +455,7 @@ class SecondOrder:
         return self.policy.path_steps * self.costs.path_step(self.kernel)
 
     def _cost_of_rounds(self, survey: Survey, relative: float) -> float:
-        """Price by the accuracy still to be gained and the rows that are not yet settled."""
+        """Price rounds by the digits still to be gained and the rows that are near their kinks."""
         costs, policy, n, d = self.costs, self.policy, self.costs.facts.n, self.costs.facts.d
         decades = max(math.log10(min(relative, 1.0) / max(self.tol, 1e-15)), 0.0)
         moving = policy.rows_in_play(survey.active, n, d)

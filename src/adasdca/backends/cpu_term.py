@@ -21,14 +21,14 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-#: No sample weight but 0 is below it.
+#: Every positive sample weight is at least this.
 TINY = np.finfo(np.float64).tiny
-#: A mean curvature below this is none.
+#: A mean curvature below this counts as 0.
 STRAIGHT = 1e-60
-#: Dense rows of at most so many features have their matrix summed by the core; the products of
-#: longer ones are long enough for BLAS.
+#: The core sums the matrix of dense rows with at most so many features. BLAS is faster on longer
+#: rows.
 NARROW = 64
-#: The share of z that a solution of a step's equations may get wrong.
+#: The largest relative residual, in z, of a solution of a step's equations.
 WRONG = 1e-3
 
 
@@ -110,7 +110,7 @@ class CpuTerm:
         )
         self.residual = away / max(len(self.scores), 1)
         if mass < STRAIGHT * self.problem.total:
-            # Nearly straight everywhere: a step would leave the range of doubles.
+            # The loss is nearly straight at all rows: a Newton step would overflow.
             self.curvature.fill(0.0)
             mass, self.curved = 0.0, 0
         return balance, mass
@@ -161,7 +161,7 @@ class CpuTerm:
         value, curvature, size = self.workspace.slope_along(
             self.scores, self.change, length, self.length, self.centre, self.threads
         )
-        # The rounding of a score of a steep row is many times that of its dual.
+        # A steep row has a small rounding of its dual, and a large one of its score.
         size += abs(self._fixed_slope) + self._reach * math.sqrt(self._mass * curvature)
         return RowSlope(value + self._fixed_slope, curvature, size)
 
@@ -362,15 +362,15 @@ class CpuTerm:
 
             (I + S X D⁻¹ Xᵀ S) z = S X D⁻¹ r + Δb √h,    √hᵀ z = t,    Δv = D⁻¹ (r − Xᵀ S z),
 
-        whose Schur complement has no difference in it. From afar Xᵀ S z is nearly r, and D Δv next
-        to nothing beside both. With r = p + Xᵀβ, β the duals of these rows, the unknowns are then
-        the duals where the step ends, S q = β − S z:
+        whose Schur complement is computed without a difference. Far from the optimum Xᵀ S z is
+        nearly r, and D Δv = r − Xᵀ S z has no digits. Then the unknowns are the duals where the
+        step ends, S q = β − S z, with r = p + Xᵀβ and β the duals of these rows:
 
             (I + S X D⁻¹ Xᵀ S) q = S⁻¹β − S X D⁻¹ p − Δb √h,    √hᵀ q = Σβ − t,
             Δv = D⁻¹ (p + Xᵀ S q).
 
-        None if that failed, if Δv has no digits left (μ is rounding of the largest of K), or if
-        time ran out.
+        None if the factorisation fails, if Δv has no digits (μ is below the rounding of the largest
+        eigenvalue of K), or if time runs out.
         """
         curved = np.flatnonzero(self.curvature)
         if not len(curved):
