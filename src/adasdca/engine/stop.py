@@ -12,8 +12,11 @@ from adasdca.backends.base import FOREVER
 from adasdca.engine.interruption import Interruption
 from adasdca.solution import Record, Status
 
-#: Surveys without progress beyond rounding after which a solve has stalled.
-PATIENCE = 20
+#: After so many surveys in which nothing moves beyond rounding, double precision has no more to
+#: give: a dual that gains less than the last digits of D from survey to survey would gain less than
+#: 1e-11 of it in all epochs that a solve has by default. One such survey is not enough, since rows
+#: are drawn by chance.
+UNMOVED = 20
 
 Callback = Callable[[Record], Any]
 
@@ -29,7 +32,7 @@ class StopRule:
         max_time: float | None,
         callback: Callback | None,
         interruption: Interruption,
-        patience: float = PATIENCE,
+        unmoved: float = UNMOVED,
     ) -> None:
         self.start = start
         self.tol = tol
@@ -37,7 +40,7 @@ class StopRule:
         self.deadline = math.inf if max_time is None else start + max_time
         self.callback = callback
         self.interruption = interruption
-        self.patience = patience
+        self.unmoved = unmoved
         self._best_gap = self._best_dual = self._last_gap = math.inf
         self._waited = 0
 
@@ -74,7 +77,7 @@ class StopRule:
         return self.interruption.wished
 
     def _stalled(self, record: Record) -> bool:
-        """Whether neither gap nor dual has moved beyond rounding for a while."""
+        """Whether neither gap nor dual has moved beyond rounding in the last surveys."""
         rounding = 4 * sys.float_info.epsilon * (abs(record.primal) + abs(record.dual))
         first = math.isinf(self._best_gap)
         moved = record.gap < self._best_gap - rounding or record.dual > self._best_dual + rounding
@@ -84,4 +87,4 @@ class StopRule:
         self._last_gap = record.gap
         self._best_gap = min(self._best_gap, record.gap)
         self._best_dual = record.dual if first else max(self._best_dual, record.dual)
-        return self._waited >= self.patience
+        return self._waited >= self.unmoved

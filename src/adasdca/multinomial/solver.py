@@ -139,7 +139,7 @@ def solve_posed(
     # for each other. Underflow is no error of the softmax, and what is not finite is found by the
     # certificate.
     with interruption() as around, np.errstate(all="ignore"), one_thread():
-        stop = StopRule(start, tol, max_epochs, max_time, callback, around, patience=math.inf)
+        stop = StopRule(start, tol, max_epochs, max_time, callback, around, unmoved=math.inf)
         coef, intercept = warm_start or (np.zeros(shape), np.zeros(shape[0]))
         try:
             with around.heeded(max(stop.seconds_left(), 0.0) + FIRST):
