@@ -64,7 +64,7 @@ help:
 	@echo "lint    ruff, mypy and clang-format, changing nothing"
 	@echo "format  let ruff and clang-format rewrite the sources"
 	@echo "stubs   write src/adasdca/_core/__init__.pyi from the compiled core"
-	@echo "bench   what an epoch costs (ARGS=--epochs: how many each method needs, minutes)"
+	@echo "bench   what an epoch costs"
 	@echo "peers   time to an accuracy beside other packages (long; ARGS=... selects)"
 	@echo "sanitize  tests of the core under sanitizers (SANITIZER=thread: data races)"
 	@echo "clang     compile with clang, warnings are errors, and test the core so compiled"

@@ -11,8 +11,6 @@ For each data set, in nanoseconds per row or per update:
     ascent    the updates at the plan's picks or in order, on packed rows or on the CSR arrays
 
 and, timed as wholes, an epoch (survey, picks, ascent) with `plan` and one with `tree`.
-
-`--epochs` prints instead how many epochs each method needs; see `benchmarks.counts`.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from adasdca.ascent.schedules import AdaptiveSchedule
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.workspace import make_workspace
 from adasdca.problem.problem import Problem
-from benchmarks import counts, memory, output
+from benchmarks import memory, output
 from benchmarks.measure import Task, interleaved, machine
 
 M = 2.0
@@ -167,20 +165,9 @@ def main() -> None:
     parser.add_argument("--loss", default="squared", help="loss of the parts")
     parser.add_argument("--repeats", type=int, default=11, help="timings of each part")
     parser.add_argument("--out", help="results file")
-    parser.add_argument("--epochs", action="store_true", help="count epochs to a gap instead")
-    parser.add_argument("--cap", type=int, default=1000, help="most epochs (--epochs)")
-    parser.add_argument("--seeds", type=int, default=3, help="number of seeds (--epochs)")
-    parser.add_argument(
-        "--full", action="store_true", help="Algorithm 1 on more data, slow (--epochs)"
-    )
     args = parser.parse_args()
-    if args.epochs:
-        result = counts.measure(args.data, args.cap, args.seeds, args.full)
-        text, default = counts.show(result), "counts.json"
-    else:
-        result = measure(args.data, args.loss, args.repeats)
-        text, default = show(result), "epochs.json"
-    print(f"\n{text}\n\nwritten to {output.save(result, args.out, default)}")
+    result = measure(args.data, args.loss, args.repeats)
+    print(f"\n{show(result)}\n\nwritten to {output.save(result, args.out, 'epochs.json')}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from benchmarks import counts, epochs, options, output, pairs, scaling
+from benchmarks import epochs, options, output, pairs, scaling
 from benchmarks.peers import picture, report
 from benchmarks.peers.objective import Objective
 from benchmarks.peers.ours import Ours
@@ -220,30 +220,12 @@ def test_ratios_and_means():
     assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
 
 
-def test_winners_and_marks():
-    tied = {"sdca": 5.0, "option I": 3.0, "option II": 3.0, "sdca-perm": None, "adasdca": 1.0}
-    assert counts.winners(tied) == ["option I", "option II"]
-    assert counts.winners({"sdca": None}) == []
-    behind = dict.fromkeys(counts.METHODS, 4.0) | {"option I": None}
-    cases = [
-        {"data": "x", "loss": "squared", "counts": c, "winners": counts.winners(c)}
-        for c in (dict.fromkeys(counts.METHODS, 2.0), behind)
-    ]
-    text = counts.show({"cap": 10, "seeds": 3, "tolerance": 1e-6, "cases": cases})
-    assert "median of 3 seeds;" in text
-    single = counts.show({"cap": 10, "seeds": 1, "tolerance": 1e-6, "cases": cases})
-    assert "one seed;" in single
-    assert ">10" in text
-    assert text.count("option I not first") == 1
-    assert "option I is first in 1 of 2 cases" in text
-
-
 def test_counts_are_updates_over_n():
     X, y = problem(0.5, 8)
-    needed = counts.count(X, y, "squared", counts.METHODS["option I"], cap=100, seeds=3)
+    needed = options.count(X, y, "squared", "adasdca+", cap=100, seeds=3)
     assert needed == round(needed)
     assert 1 <= needed < 100
-    assert counts.count(X, y, "squared", counts.METHODS["sdca"], cap=1, seeds=1) is None
+    assert options.count(X, y, "squared", "sdca", cap=1, seeds=1) is None
 
 
 def test_parts_of_an_epoch():
