@@ -401,7 +401,6 @@ class PlainBackend:
     multiplier = 0.0
 
     def restart(self: Any, beta: Array, multiplier: float) -> None:
-        """Go to a dual point given by n numbers, and to the w that belongs to it."""
         duals = self.scatter(beta)
         self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
 
@@ -429,7 +428,6 @@ class PlainTerm:
     travel = 0.0
 
     def go(self: Any, v: Array, b: float) -> None:
-        """Go to a point, for its second derivatives alone."""
         self.place(v, b)
 
 

@@ -181,12 +181,10 @@ class LocalBackend:
         )
 
     def ascend(self, plan: Epoch, seconds: float = FOREVER) -> int:
-        """Carry a plan out for at most that many seconds; return the number of updates."""
         self._placed = False
         return self.epochs.ascend(plan, seconds)
 
     def gather(self, duals: Array) -> Array:
-        """Return a dual point as n numbers."""
         return duals
 
     kept = gather
@@ -194,7 +192,6 @@ class LocalBackend:
     # -- what second-order phases ask
 
     def combine(self, beta: Array) -> Array:
-        """Return u = Σ_i c_iβ_i x_i/(λN)."""
         u = np.zeros(self.workspace.d)
         if beta.any():  # a solve begins with none
             self.workspace.combine(beta, u, self._threads)
@@ -210,7 +207,6 @@ class LocalBackend:
             self.workspace.place(duals, w, b)
 
     def certify(self, w: Array, b: float, beta: Array) -> Certificate:
-        """Certify a primal and a dual point; with an intercept Σ c_iβ_i is made 0 first."""
         return self._proof(w, b, beta)[0]
 
     def _proof(
@@ -344,14 +340,12 @@ class LocalBackend:
         return WorkingSet(problem, chosen, centre, u, length, threads, self.kernel)
 
     def interior(self) -> CpuInterior | None:
-        """Return the rows' part of an interior-point method."""
         too_many = min(self.workspace.n, self.workspace.d) > MOST_UNKNOWNS
         if too_many or self.problem.loss.curvature_varies:
             return None
         return CpuInterior(CpuTerm(self.problem, self.workspace, self._threads, kernel=self.kernel))
 
     def freedom(self, w: Array, b: float, beta: Array) -> tuple[float, float]:
-        """Return the weight of the rows whose duals are free, and the mean residual."""
         scores = _core.vector(self.workspace.n)
         self.workspace.scores(w, scores, self._threads, b)
         free = self.problem.loss.is_free(beta, self.problem.y)
@@ -360,7 +354,6 @@ class LocalBackend:
         return float(self._weight @ free), float(self._weight @ residual) / total
 
     def column_squares(self) -> Array:
-        """Return Σ_i c_i x_ij² for every feature."""
         squares = np.empty(self.workspace.d)
         self.workspace.squares(np.ascontiguousarray(self._weight), squares, self._threads)
         return squares

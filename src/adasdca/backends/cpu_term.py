@@ -77,19 +77,16 @@ class CpuTerm:
     # -- the point
 
     def go(self, v: Array, b: float) -> None:
-        """Go to a point, for its second derivatives alone."""
         self._score(v, b)
         self._first = self.scores
         self._sums = self._derive()
 
     def place(self, v: Array, b: float) -> Derivatives:
-        """Go to a point."""
         self._score(v, b)
         self._first = self.scores
         return self._derivatives()
 
     def move(self, length: float) -> Derivatives:
-        """Go along the line."""
         # In place: fresh memory takes longer than the sum, which is on one thread.
         self.change *= length
         self.change += self.scores
@@ -129,17 +126,14 @@ class CpuTerm:
 
     @property
     def balance(self) -> float:
-        """Σ_i c_iβ_i."""
         return self._sums[0] + self.held
 
     @property
     def known(self) -> int:
-        """Number of rows whose inner products are known."""
         return self.kernel.size
 
     @property
     def travel(self) -> float:
-        """Mean distance of the scores from where they began."""
         return float(np.abs(self.scores - self._first).sum()) / max(len(self.scores), 1)
 
     def duals(self) -> Array:
@@ -157,7 +151,6 @@ class CpuTerm:
             self._fixed_slope -= self.mu * float(self.fixed @ dv)
 
     def slope(self, length: float) -> RowSlope:
-        """Return the slope along the line."""
         value, curvature, size = self.workspace.slope_along(
             self.scores, self.change, length, self.length, self.centre, self.threads
         )
@@ -166,7 +159,6 @@ class CpuTerm:
         return RowSlope(value + self._fixed_slope, curvature, size)
 
     def search(self, rest: tuple[float, float, float], start: float) -> tuple[float, bool]:
-        """Return the length of the step along the line, and whether it is above rounding."""
         value, curvature, size = rest
         fixed = self._fixed_slope
         return self.workspace.search_along(
@@ -302,7 +294,6 @@ class CpuTerm:
         return sample
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:
-        """Return Σ_i h_i (x_i·p + q) x_i and Σ_i h_i (x_i·p + q)."""
         out = np.empty(self.workspace.d)
         return out, self.workspace.curve(self.curvature, p, q, out, self.threads)
 

@@ -85,7 +85,6 @@ class CpuEpochs:
         return rows
 
     def ascend(self, plan: Epoch, seconds: float) -> int:
-        """Carry a plan out for at most that many seconds; return the number of updates."""
         began = time.perf_counter()
         rows = self.draw(plan, seconds)
         self.drawing = time.perf_counter() - began

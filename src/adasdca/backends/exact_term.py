@@ -20,7 +20,6 @@ class ExactCpuTerm(CpuTerm):
     """
 
     def place_exactly(self, v: Array, b: float, rest: tuple[Array, float]) -> Derivatives:
-        """Go to a point, given with what its v and b have lost by rounding."""
         self._score(v, b)
         if rest[0].any() or rest[1]:
             lost = _core.vector(self.workspace.n)

@@ -27,18 +27,15 @@ class RowFacts:
 
     @cached_property
     def squared_length(self) -> float:
-        """Mean square of the number of entries of a row."""
         return float((self._rows.lengths(-(-self.n // LENGTHS)) ** 2.0).mean())
 
     @cached_property
     def column_shares(self) -> NDArray[np.float64]:
-        """Share of the rows that have an entry in a column, the commonest first."""
         counts, m = self._rows.occurrences(COLUMNS)
         return np.sort(counts / m)[::-1]
 
     @cached_property
     def shared(self) -> float:
-        """Number of features that two rows share, on average."""
         if self.dense:
             return float(self.d)
         # Long rows share many features, and fewer of them tell as much.

@@ -42,7 +42,6 @@ class CpuInterior:
 
     @property
     def count(self) -> int:
-        """Number of products."""
         return self._barrier.count
 
     def start(self, w: Array, b: float, tau: float) -> Array:
@@ -67,15 +66,12 @@ class CpuInterior:
         return u
 
     def duals(self) -> Array:
-        """Return the dual point."""
         return np.ascontiguousarray(self._sign * self._barrier.s)
 
     def products(self, length: float) -> float:
-        """Return the sum of the products at a length along the step."""
         return self._barrier.products(length)
 
     def linearise(self) -> None:
-        """Prepare steps from here, the first of which leads all products to 0."""
         self._barrier.linearise(self._force)
 
     def correct(self, tau: float) -> None:
@@ -83,7 +79,6 @@ class CpuInterior:
         self._barrier.correct(tau)
 
     def centre(self, tau: float, length: float) -> None:
-        """Let the next step go for products that are no outliers at a length along the last one."""
         self._barrier.centre(tau, length)
 
     def factorise(self, diagonal: float | Array, deadline: float) -> bool:
@@ -175,7 +170,6 @@ class CpuInterior:
         self._barrier.mix(share)
 
     def move(self, length: float, w: Array, b: float) -> Array:
-        """Go along the step, to these w and b; return u."""
         self._barrier.move(length)
         self._score(w, b)
         return self._combine()

@@ -223,7 +223,6 @@ class Part:
         return self._spaces[space].freedom(w, b, self._vectors[vector])
 
     def column_squares(self, space: int) -> Array:
-        """Return Σ_i c_i x_ij² for every feature."""
         return self._spaces[space].column_squares()
 
     # -- terms

@@ -53,7 +53,6 @@ class PartsFacts:
 
     @cached_property
     def column_shares(self) -> Array:
-        """Share of the rows that have an entry in a column, the commonest first."""
         shares = self.backend.parts.ask("column_shares", self.backend.space)
         longest = max(len(share) for share in shares)
         total = np.zeros(longest)

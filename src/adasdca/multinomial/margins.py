@@ -215,7 +215,6 @@ class RowLosses:
         return self._tried
 
     def slope(self, length: float) -> Slope:
-        """Return the slope along the line."""
         p, change, xp = self._try(length)[2].p, self.change, self.problem.rows.xp
         mean, size, curvature = (xp.empty(p.shape[1]) for _ in range(3))
         for part in self.problem.blocks():
@@ -270,7 +269,6 @@ class RowLosses:
         return self.problem.weighted(rest)
 
     def formed(self, deadline: float) -> Array | None:
-        """Return the lower triangle of the matrix of a step; None if time ran out."""
         problem, rest = self.problem, self.variance()
         free = problem.fit_intercept
         return problem.rows.formed(self.at.p, rest, problem.weight, free, deadline)

@@ -239,7 +239,6 @@ class LinearObjective:
         return self._slope
 
     def search(self) -> tuple[float, bool]:
-        """Return the length of the step along the line, and whether it is above rounding."""
         mu, rest = self.mu, self.penalty.along(self._v, self._dv)
         if self._searcher is not None and isinstance(rest, StraightLine):
             straight = mu * rest.value, mu * rest.curvature, mu * rest.size
@@ -258,7 +257,6 @@ class LinearObjective:
         return length, sharp and -length * self._slope > HIDDEN * self.value
 
     def move(self, length: float) -> None:
-        """Go along the line."""
         # The slope rises from its first value to about 0; f is positive.
         self.value = max(self.value + 0.5 * length * self._slope, 0.1 * self.value)
         if self._exact is not None:
@@ -319,10 +317,8 @@ class LinearObjective:
         return Point(self.v, self.b, self.w, self.u, self.term.duals())
 
     def keep(self) -> None:
-        """Remember this point as the best so far."""
         self._best = self._v, self.b, self._rest
 
     def recall(self) -> None:
-        """Go back to the best point."""
         if self._best[0] is not self._v:
             self._go(*self._best)

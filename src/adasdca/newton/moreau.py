@@ -63,7 +63,6 @@ class Ridge:
         return 0.0
 
     def at(self, v: Array) -> PenaltyAt:
-        """Return what E is at v."""
         return PenaltyAt(v, self.eta * v, self.eta)
 
     def secant(self, at: PenaltyAt, residual: Array) -> float | Array:
@@ -71,7 +70,6 @@ class Ridge:
         return at.curvature
 
     def along(self, v: Array, dv: Array) -> StraightLine:
-        """Return the slope of E along v + length·dv."""
         stiff = self.eta * dv
         return StraightLine(float(v @ stiff), float(stiff @ dv), float(np.abs(v) @ np.abs(stiff)))
 
@@ -111,7 +109,6 @@ class ElasticBox:
         return float((beyond / np.where(bare, self.sigma + beyond, 1.0)).max(initial=0.0))
 
     def at(self, v: Array) -> PenaltyAt:
-        """Return what E is at v."""
         y = self.centre + self.rho * v
         stiff = self.eta + self.rho
         shrunk = np.copysign(np.maximum(np.abs(y) - self.sigma, 0.0), y) / stiff
@@ -141,7 +138,6 @@ class ElasticBox:
         return np.where(crosses, size / reach, at.curvature)
 
     def along(self, v: Array, dv: Array) -> Line:
-        """Return the slope of E along v + length·dv."""
 
         def slope(length: float) -> Slope:
             at = self.at(v + length * dv)

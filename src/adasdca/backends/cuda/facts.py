@@ -28,12 +28,10 @@ class DeviceFacts:
 
     @property
     def column_shares(self) -> NDArray[np.float64]:
-        """Share of the rows that have an entry in a column, the commonest first."""
         return np.sort(self.counts / self.n)[::-1]
 
     @property
     def shared(self) -> float:
-        """Number of features that two rows share, on average."""
         if self.dense or self.n < 2:
             return self.stored / self.n
         return float((self.counts * (self.counts - 1.0)).sum()) / (self.n * (self.n - 1.0))

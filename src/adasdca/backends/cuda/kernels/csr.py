@@ -140,7 +140,6 @@ class CudaCsr(CudaRows):
         return out
 
     def batches(self, point: MiniBatches, passes: Any, height: int) -> CudaBatches:
-        """Return a function that visits rows in batches, and returns the intercept."""
         return CudaBatches(self._entries, self._width, passes, point, height)
 
     def _taken(self, index: Any) -> CudaCsr:

@@ -110,7 +110,6 @@ class CudaPasses:
         return beta
 
     def shares(self, scores: Any, b: float, duals: Any, curvature: Any) -> tuple[Any, Any]:
-        """Return c (φ + φ* + aβ) and c q|Δβ| of every row at scores + b, Δβ its exact step."""
         share, step = cp.empty(self.n), cp.empty(self.n)
         arguments = scores, np.float64(b), duals, curvature, *self.rows(), share, step
         self._kernel("shares")(blocks_for(self.n), (THREADS,), (*arguments, np.int64(self.n)))
