@@ -1,5 +1,6 @@
 """Second-order phases and epochs in turn: budgets of priced work, whatever the prices are worth."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_a_phase_that_is_cut_short_leaves_no_worse_point(loss, intercept):
     before = backend.survey(frozenset({"adaptive"}))
     costs = Costs(backend.facts, problem.loss)
     second = SecondOrder(problem, costs, 1, 1e-9, Policy())
-    second.run(backend, before, 1e-9, False, np.inf, most=1.0)
+    second.plan(before, 1e-9, False, 1.0).run(backend, np.inf)
     assert second.cut
     assert 0 < second.spent == second.last_spent
     after = backend.survey(frozenset({"adaptive"}))
@@ -83,7 +84,7 @@ def test_a_phase_that_is_cut_short_leaves_no_worse_point(loss, intercept):
     if after.gap > 0.9 * before.gap:
         # Epochs go on as if nothing had been.
         np.testing.assert_array_equal(after.beta, before.beta)
-    second.run(backend, after, 1e-9, False, np.inf)
+    second.plan(after, 1e-9, False).run(backend, np.inf)
     assert not second.cut
 
 
@@ -92,7 +93,8 @@ def test_a_phase_that_leads_nowhere_costs_a_few_times_the_epochs(monkeypatch, pr
     """Whatever its price says."""
     spent = []
 
-    def in_vain(self, backend, survey, tol, last, deadline, budget):
+    def in_vain(self, backend, plan, deadline, budget):
+        survey = plan.survey
         backend.place(survey.certified, survey.coef, survey.intercept)
         budget.pay(budget.most)
         spent.append(budget.most)
@@ -123,8 +125,9 @@ def test_a_phase_that_gains_more_for_its_price_than_epochs_goes_on(monkeypatch):
     """Though it is cut short: epochs on columns of such scales would take the gap back to 1."""
     run = SecondOrder._run
 
-    def a_digit_at_a_time(self, backend, survey, tol, last, deadline, budget):
-        run(self, backend, survey, max(tol, 0.1 * survey.relative_gap), last, deadline, Budget())
+    def a_digit_at_a_time(self, backend, plan, deadline, budget):
+        near = replace(plan, tol=max(plan.tol, 0.1 * plan.survey.relative_gap))
+        run(self, backend, near, deadline, Budget())
         budget.pay(budget.most)
 
     monkeypatch.setattr(SecondOrder, "_run", a_digit_at_a_time)
@@ -178,6 +181,6 @@ def test_iterations_that_were_not_enough_are_not_begun_anew(monkeypatch):
     monkeypatch.setattr(costs, "equations", lambda *_, **__: prices)
     phase = SecondOrder(problem, costs, 1, 1e-12, Policy())
     most = costs.step(200) + 5.0 * costs.iteration
-    phase.run(backend, backend.survey(frozenset()), 1e-12, False, 1e18, most)
+    phase.plan(backend.survey(frozenset()), 1e-12, False, most).run(backend, 1e18)
     assert phase.cut
     assert costs.iterations > 4.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,15 +51,19 @@ class SecondOrderPlan:
 
     phase: SecondOrder
     survey: Survey
-    tol: float
-    last: bool
-    most: float
+    tol: float  #: The relative gap to reach.
+    last: bool  #: Whether to go on to the last digits from there.
+    most: float  #: What the steps may cost, in nanoseconds by the prices.
     label: str
+
+    @property
+    def goal(self) -> float:
+        """The relative gap to reach, that of the last digits if these are wanted."""
+        return min(self.tol, self.phase.policy.last_gap) if self.last else self.tol
 
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""
-        deadline = time.perf_counter() + seconds
-        self.phase.run(backend, self.survey, self.tol, self.last, deadline, self.most)
+        self.phase.run(backend, self, time.perf_counter() + seconds)
 
 
 class SecondOrder:
@@ -110,34 +114,14 @@ class SecondOrder:
     def plan(
         self, survey: Survey, tol: float, last: bool, most: float = math.inf
     ) -> SecondOrderPlan:
-        """Plan the phase from this survey's point.
-
-        Parameters
-        ----------
-        survey : Survey
-            Where to begin.
-        tol : float
-            The relative gap to reach.
-        last : bool
-            Whether to go on to the last digits from there.
-        most : float
-            What the phase may spend, in nanoseconds by the prices.
-        """
+        """Plan the phase from this survey's point."""
         label = "Newton" if self.smooth and self.plain else "multipliers"
         return SecondOrderPlan(self, survey, tol, last, most, label)
 
-    def run(
-        self,
-        backend: Backend,
-        survey: Survey,
-        tol: float,
-        last: bool,
-        deadline: float,
-        most: float = math.inf,
-    ) -> None:
+    def run(self, backend: Backend, plan: SecondOrderPlan, deadline: float) -> None:
         """Leave the backend at the best point found."""
-        multiplier, budget = backend.multiplier, Budget(most)
-        self._run(backend, survey, tol, last, deadline, budget)
+        multiplier, budget, survey = backend.multiplier, Budget(plan.most), plan.survey
+        self._run(backend, plan, deadline, budget)
         self.spent, self.last_spent = self.spent + budget.spent, budget.spent
         self.cut = budget.over
         if self.cut:
@@ -151,15 +135,9 @@ class SecondOrder:
         self._so_far = None if self._cut is None else self._cut.gone
 
     def _run(
-        self,
-        backend: Backend,
-        survey: Survey,
-        tol: float,
-        last: bool,
-        deadline: float,
-        budget: Budget,
+        self, backend: Backend, plan: SecondOrderPlan, deadline: float, budget: Budget
     ) -> None:
-        n, d = self.costs.facts.n, self.costs.facts.d
+        n, d, survey = self.costs.facts.n, self.costs.facts.d, plan.survey
         large = d >= THREADED or n >= LONG
         alone = large and (self.threads == 1 or d < GAINING)
         # A run that has gained nothing, and was not cut short, has met rounding as well.
@@ -173,18 +151,15 @@ class SecondOrder:
             )
             solve.factor = self._factor
             if self.quadratic and not self.exact:
-                solve.iterations.share = LEFT * tol
-            jumps = self.quadratic and not (last or self.exact)
-            goal = min(tol, self.policy.last_gap) if last else tol
+                solve.iterations.share = LEFT * plan.tol
+            jumps = self.quadratic and not (plan.last or self.exact)
             separate = self.separable and not self.exact
-            found = separate and self._separately(backend, survey, goal, deadline)
-            if not (found or (jumps and self._jump(backend, survey, tol, deadline, solve))):
-                start: Survey | None = survey
-                if newton:
-                    start = self._newton(backend, survey, tol, last, deadline, solve)
+            found = separate and self._separately(backend, survey, plan.goal, deadline)
+            if not (found or (jumps and self._jump(backend, plan, deadline, solve))):
+                start = self._newton(backend, plan, deadline, solve) if newton else survey
                 self._factor = solve.factor
                 if start is not None:
-                    self._rounds(backend, start, tol, last, deadline, solve, budget)
+                    self._rounds(backend, replace(plan, survey=start), deadline, solve, budget)
             if self.quadratic and not solve.iterations.done:
                 # These iterations were not enough. As many again may be; where they begin anew,
                 # several times as many are expected (usps, C = 0.01: 88 -> 52 ms).
@@ -195,15 +170,13 @@ class SecondOrder:
     def _rounds(
         self,
         backend: Backend,
-        survey: Survey,
-        tol: float,
-        last: bool,
+        plan: SecondOrderPlan,
         deadline: float,
         solve: EquationChoice,
         budget: Budget,
     ) -> None:
         """Take rounds of the method of multipliers, or go along the central path."""
-        goal = min(tol, self.policy.last_gap) if last else tol
+        survey, goal = plan.survey, plan.goal
         solve.kept = None  # rounds have a curvature of their own
         budget.path = self.costs.path_step(self.kernel)
         if self._path is None:
@@ -211,7 +184,7 @@ class SecondOrder:
             if self._path is not None and self._gone is not None:  # a checkpoint has brought it
                 start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
                 self._path.again(self._gone, start)
-        hard = self.plain if self.smooth else not last and self._rounds_are_hard(survey)
+        hard = self.plain if self.smooth else not plan.last and self._rounds_are_hard(survey)
         # Sums in twice the digits are taken of all features only.
         if not (self.plain or self.exact) and self.costs.facts.d >= self.policy.working_set:
 
@@ -227,7 +200,7 @@ class SecondOrder:
             )
         else:
             rounds = Multipliers(
-                backend, self.problem, solve, self.exact, self._path, hard, tol, budget
+                backend, self.problem, solve, self.exact, self._path, hard, plan.tol, budget
             )
             rounds.left = self._left
             best, ending = rounds.run(survey, goal, deadline)
@@ -238,12 +211,7 @@ class SecondOrder:
         backend.place(best.duals, best.w, best.b)
 
     def _jump(
-        self,
-        backend: Backend,
-        survey: Survey,
-        tol: float,
-        deadline: float,
-        solve: EquationChoice,
+        self, backend: Backend, plan: SecondOrderPlan, deadline: float, solve: EquationChoice
     ) -> bool:
         """Take the one Newton step of a squared loss, whose length is 1.
 
@@ -252,6 +220,7 @@ class SecondOrder:
         """
         if self._jumped:
             return False
+        survey, left = plan.survey, CLOSE * plan.tol
         problem, jump, step = self.problem, self._cut, None
         if jump is None and self._so_far is not None:  # a checkpoint has brought it
             jump = Jump.again(backend, self._so_far)
@@ -269,7 +238,7 @@ class SecondOrder:
                         return False
                     assert formed.combined is not None
                     equations = equations_at(problem, start, formed.combined, term.balance)
-                    step = solve_formed(formed, equations, deadline, CLOSE * tol)
+                    step = solve_formed(formed, equations, deadline, left)
                     if step is not None:
                         break
                 if step is None:
@@ -279,7 +248,7 @@ class SecondOrder:
                 return True
             if able(term, EquationIterator) is not None:
                 return False
-            jump = Jump.begin(problem, term, start, CLOSE * tol)
+            jump = Jump.begin(problem, term, start, left)
         solve.iterations = jump.iterations
         step = solve(jump.term, jump.equations, deadline)
         cut = solve.iterated and not solve.iterations.done
@@ -373,20 +342,14 @@ class SecondOrder:
         return found
 
     def _newton(
-        self,
-        backend: Backend,
-        survey: Survey,
-        tol: float,
-        last: bool,
-        deadline: float,
-        solve: EquationChoice,
+        self, backend: Backend, plan: SecondOrderPlan, deadline: float, solve: EquationChoice
     ) -> Survey | None:
         """Take Newton steps; return a survey of where rounds go on, None if none are needed.
 
         Rounds go on where there were too many steps, or where the slopes are so steep that the
         coefficients have too few digits for their duals.
         """
-        problem = self.problem
+        problem, survey, left = self.problem, plan.survey, LEFT * plan.tol
         term = backend.term(exact=self.exact)
         start = survey.coef, survey.intercept, survey.primal * problem.total
         if self._reached is not None and self._reached[2] < start[2]:
@@ -402,9 +365,9 @@ class SecondOrder:
         )
         objective.sample = self.costs.sample
         most = MOST_STEPS if problem.loss.curvature_varies else HARD
-        share = self.policy.last_bound if last else LEFT * tol
+        share = self.policy.last_bound if plan.last else left
         ending, _ = minimise(objective, Share(objective, share), deadline, most)
-        if ending is Ending.STEPS and objective.lost() <= LEFT * tol * objective.value:
+        if ending is Ending.STEPS and objective.lost() <= left * objective.value:
             ending = Ending.REACHED
         self.exhausted = ending is Ending.EXHAUSTED
         if ending is Ending.STEPS:
