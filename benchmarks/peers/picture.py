@@ -27,7 +27,6 @@ PACKAGES = {
     "sklearn": Look("scikit-learn", COLORS["sky"], (0, (4, 1.5)), "^"),
     "cyanure": Look("cyanure", COLORS["green"], (0, (7, 2)), "v"),
     "snapml": Look("snapml", COLORS["red"], (0, (1, 1.2)), "o"),
-    "lightning": Look("lightning", COLORS["purple"], "-", "h"),
 }
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 #: Modules of this package, a peer each.
-PEERS = ("liblinear", "scikit_learn", "cyanure", "snapml", "lightning")
+PEERS = ("liblinear", "scikit_learn", "cyanure", "snapml")
 #: The losses compared; labels ±1 are the targets of the squared loss.
 LOSSES = ("squared", "smoothed_hinge", "squared_hinge", "logistic", "hinge")
 
