@@ -267,6 +267,32 @@ def names_asked_for(source: str) -> list[int]:
     return found
 
 
+#: Where the layout of rows decides which kernel is given their arrays, or which file they go to.
+LAYOUTS = {
+    "adasdca.backends.cpu_term",
+    "adasdca.backends.digits",
+    "adasdca.backends.kernel_matrix",
+    "adasdca.backends.stored",
+    "adasdca.backends.workspace",
+    "adasdca.files.svmlight",
+    "adasdca.multinomial.blocks",
+}
+
+
+def asks_for_a_layout(source: str) -> bool:
+    """Whether a source asks rows for their type."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    asked = [ast.unparse(node) for node in calls if ast.unparse(node.func) == "isinstance"]
+    return any(re.search(r"\b(Dense|Csr)Rows\b", text) for text in asked)
+
+
+def test_rows_say_themselves_what_they_are():
+    """Elsewhere another layout would have to change nothing."""
+    assert asks_for_a_layout("isinstance(rows, (int, CsrRows))")
+    asking = {name for name, text in read_sources().items() if asks_for_a_layout(text)}
+    assert {name for name in asking if not name.startswith("adasdca.problem.")} == LAYOUTS
+
+
 def test_nothing_asks_a_loss_for_its_name():
     """What a loss can do it says itself."""
     assert names_asked_for('if self.loss.name == "logistic":\n    pass') == [1]

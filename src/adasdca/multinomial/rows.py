@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk, ssyrk
 
 from adasdca.multinomial.blocks import Block, ClassBlocks, Layout
-from adasdca.problem.data import CsrRows, Rows
+from adasdca.problem.data import Rows
 from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
@@ -128,10 +128,10 @@ class LocalRows(RowProducts):
         # BLAS runs one chain for a score, as long as the row where this is short.
         self.depth: Any = float(d)
         self.chain = float(n)
-        self._by_core = isinstance(data, CsrRows)
+        self._by_core = not data.dense
         self._link = max(64, math.isqrt(n))
-        if isinstance(data, CsrRows):
-            self.depth = np.diff(data.start) + 1.0
+        if self._by_core:
+            self.depth = data.lengths() + 1.0
         else:
             self.chain = min(n, self._link + n / self._link + n / self._height + 2.0)
 
