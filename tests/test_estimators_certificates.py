@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor, Certificate, History
 from adasdca.auto.policy import Policy
-from adasdca.estimators._verdict import epochs_to_go
+from adasdca.estimators._convergence import epochs_to_go
 from adasdca.problem.losses import LOSSES
 from bundled import cancer, diabetes, iris
 

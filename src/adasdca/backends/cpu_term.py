@@ -43,9 +43,9 @@ class CpuTerm:
         The same, laid out for the kernels.
     length, centre : float, (n,) array
         Kinks are rounded over this length about these duals.
-    fixed : (d,) array, optional
+    fixed_u : (d,) array, optional
         What rows that are not here add to u, their duals being fixed.
-    held : float
+    fixed_balance : float
         What they add to Σ c_iβ_i.
     kernel : KernelMatrix, optional
         The inner products of rows that are known.
@@ -58,13 +58,13 @@ class CpuTerm:
         threads: int,
         length: float = 0.0,
         centre: Array | None = None,
-        fixed: Array | None = None,
-        held: float = 0.0,
+        fixed_u: Array | None = None,
+        fixed_balance: float = 0.0,
         kernel: KernelMatrix | KernelPart | None = None,
     ) -> None:
         self.problem, self.workspace, self.threads = problem, workspace, threads
         self.length, self.centre = length, centre
-        self.fixed, self.held = fixed, held
+        self.fixed_u, self.fixed_balance = fixed_u, fixed_balance
         self.kernel = kernel or KernelMatrix(problem.rows, workspace)
         self.mu = problem.mu
         n = workspace.n
@@ -119,14 +119,14 @@ class CpuTerm:
 
     def _with_others(self, u: Array, balance: float) -> Derivatives:
         """Add what rows that are not here have."""
-        if self.fixed is not None:
-            u += self.fixed
+        if self.fixed_u is not None:
+            u += self.fixed_u
         self._mass = self._sums[1]
-        return Derivatives(u, balance + self.held, self._mass)
+        return Derivatives(u, balance + self.fixed_balance, self._mass)
 
     @property
     def balance(self) -> float:
-        return self._sums[0] + self.held
+        return self._sums[0] + self.fixed_balance
 
     @property
     def known(self) -> int:
@@ -146,9 +146,9 @@ class CpuTerm:
         """Choose the line."""
         self.change = _core.vector(self.workspace.n)
         self.workspace.scores(dv, self.change, self.threads, db)
-        self._fixed_slope = -self.held * db
-        if self.fixed is not None:
-            self._fixed_slope -= self.mu * float(self.fixed @ dv)
+        self._fixed_slope = -self.fixed_balance * db
+        if self.fixed_u is not None:
+            self._fixed_slope -= self.mu * float(self.fixed_u @ dv)
 
     def slope(self, length: float) -> RowSlope:
         value, curvature, size = self.workspace.slope_along(
@@ -201,17 +201,17 @@ class CpuTerm:
             self.length,
             self.centre,
             stiff,
-            self.fixed,
-            self.held,
+            self.fixed_u,
+            self.fixed_balance,
             self.problem.rows.middle if free[0] else None,
             (self.mu, STRAIGHT * self.problem.total, *free),
             goal,
-            rounds if self.fixed is None else None,  # the gap is that of all rows
+            rounds if self.fixed_u is None else None,  # the gap is that of all rows
             self.threads,
             deadline - time.perf_counter(),
         )
         balance, self._mass, self.residual, self._reach, self.curved = sums
-        self._sums = balance - self.held, self._mass
+        self._sums = balance - self.fixed_balance, self._mass
         derivatives = Derivatives(u, balance, self._mass)
         return Descent(ending, *steps, self.length, v, b, value, derivatives)
 
@@ -386,9 +386,9 @@ class CpuTerm:
             fixed = -gradient
             if others.any():
                 fixed += self._weighted_sum(others)
-            if self.fixed is not None:
-                fixed += self.mu * self.fixed
-            total = float(others.sum()) + self.held
+            if self.fixed_u is not None:
+                fixed += self.mu * self.fixed_u
+            total = float(others.sum()) + self.fixed_balance
         image = _core.vector(self.workspace.n)
         self.workspace.scores(fixed / diagonal, image, self.threads)
         z = solve(root * image[active] - side)  # −q from there on, if that is the unknown

@@ -64,9 +64,16 @@ class WorkingSet(CpuTerm):
         workspace = make_workspace(part, pack=False)
         own = np.empty(workspace.d)
         workspace.combine(beta[chosen], own, threads)
-        held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
+        fixed_balance = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
         super().__init__(
-            part, workspace, threads, length, beta[chosen], u - own, held, kernel.part(chosen)
+            part,
+            workspace,
+            threads,
+            length,
+            beta[chosen],
+            u - own,
+            fixed_balance,
+            kernel.part(chosen),
         )
         self._chosen, self._all = chosen, beta
 
@@ -121,15 +128,15 @@ def can_balance(problem: Problem, chosen: Index, beta: Array) -> bool:
     if not problem.fit_intercept:
         return True
     weight = np.ones(len(beta)) if problem.weight is None else problem.weight
-    held = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
-    return has_room(problem, problem.y[chosen], weight[chosen], held)
+    fixed_balance = float(weight @ beta) - float(weight[chosen] @ beta[chosen])
+    return has_room(problem, problem.y[chosen], weight[chosen], fixed_balance)
 
 
-def has_room(problem: Problem, y: Any, weight: Any, held: float) -> bool:
+def has_room(problem: Problem, y: Any, weight: Any, fixed_balance: float) -> bool:
     """Whether duals of rows of these targets and weights can balance what the others hold."""
     lower, upper = problem.loss.domain
     margin = problem.loss.kind == "classification"
     up = float(weight[y > 0].sum()) if margin else float(weight.sum())
     down = float(weight.sum()) - up if margin else 0.0
     least, most = lower * up - upper * down, upper * up - lower * down
-    return ROOM * least < -held < ROOM * most
+    return ROOM * least < -fixed_balance < ROOM * most

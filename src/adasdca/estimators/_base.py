@@ -28,12 +28,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adasdca.duality.error_bounds import Region
 from adasdca.errors import InputError
+from adasdca.estimators._convergence import convergence_warning, reached
 from adasdca.estimators._device import products_with, rows_to_solve
 from adasdca.estimators._input import FLOATS, CheckedInput, naming_text
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._registered import packed, unpack
 from adasdca.estimators._solves import bounded, solve_all
-from adasdca.estimators._verdict import reached, verdict
 from adasdca.methods import METHODS, Custom, method_names
 from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
@@ -301,7 +301,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         if getattr(self, "_quiet", False):  # a search warns once, for all its fits
             return
         warnings.warn(
-            verdict(type(self).__name__, solutions, names, self.tol, self.max_iter),
+            convergence_warning(type(self).__name__, solutions, names, self.tol, self.max_iter),
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -21,9 +21,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from adasdca.estimators._convergence import convergence_warning, reached
 from adasdca.estimators._input import naming_text
 from adasdca.estimators._labels import check_mass
-from adasdca.estimators._verdict import reached, verdict
 from adasdca.models._certify import split_classes
 from adasdca.models._objectives import Objective, objective_of
 from adasdca.multinomial.solver import solve_multinomial
@@ -228,7 +228,7 @@ class CertifiedFit:
         if any(s.status in (Status.EPOCH_LIMIT, Status.TIME_LIMIT) for s in solutions):
             names = [f" problem {k}" for k in range(len(solutions))] if several else [""]
             warnings.warn(
-                verdict(type(self).__name__, solutions, names, gap, self._epochs()),
+                convergence_warning(type(self).__name__, solutions, names, gap, self._epochs()),
                 ConvergenceWarning,
                 stacklevel=6,
             )

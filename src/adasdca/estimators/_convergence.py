@@ -38,7 +38,9 @@ def epochs_to_go(history: History, tol: float) -> int | None:
     return max(1, math.ceil(math.log(goal / gap[-1]) / rate))
 
 
-def verdict(owner: str, solutions: list[Any], names: list[str], tol: float, max_iter: int) -> str:
+def convergence_warning(
+    owner: str, solutions: list[Any], names: list[str], tol: float, max_iter: int
+) -> str:
     """Return the warning for the solve farthest from its tolerance."""
     gaps = [relative_gap(s.gap, s.primal) for s in solutions]
     worst = int(np.argmax(gaps))
