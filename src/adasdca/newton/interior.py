@@ -1,13 +1,14 @@
 """A primal-dual interior-point method for piecewise quadratic losses, L1 terms and bounds.
 
-The duals of the rows and the coefficients stay inside their bounds, where a logarithmic barrier
-holds them until it is let go. Ten to forty factorisations lead from anywhere to about seven digits,
-however hard the problem: what makes it hard for rounds of multipliers, kinks that are crossed one
-after the other, is no obstacle here. But every row takes part in every step, and the last digits
-are left to others. A factorisation serves several steps, which are mixed by the shares that go
-farthest. (S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM Journal
-on Optimization 2, 1992; M. Colombo and J. Gondzio, "Further development of multiple centrality
-correctors for interior point methods", Computational Optimization and Applications 41, 2008.)
+A logarithmic barrier keeps the duals of the rows and the coefficients inside their bounds, and its
+weight goes to 0. Ten to forty factorisations lead from anywhere to about seven digits, however hard
+the problem is for rounds of multipliers, which cross its kinks one after the other. But every row
+takes part in every step, and the last digits are left to rounds. A factorisation serves several
+directions: the predictor of Mehrotra and the correctors of Gondzio, mixed by the weights that allow
+the longest step. (S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM
+Journal on Optimization 2, 1992; M. Colombo and J. Gondzio, "Further development of multiple
+centrality correctors for interior point methods", Computational Optimization and Applications 41,
+2008.)
 """
 
 from __future__ import annotations
@@ -29,25 +30,25 @@ from adasdca.newton.newton import Ending
 
 Array = NDArray[np.float64]
 
-#: The share of the way to the nearest bound that a step goes.
+#: The share of the way to the nearest bound that a step takes.
 NEARLY = 0.995
-#: The products of the beginning, in units of a row's mean residual.
+#: The complementarity products of the start, in units of a row's mean residual.
 FIRST = 1.0
-#: The scores that the coefficients of the beginning make, in units of the mean residual.
+#: The size of the scores at the start, in units of the mean residual.
 SMALL = 1.0
-#: Steps are mixed by the best of so many shares.
+#: Directions are mixed by the best of so many weights.
 SHARES = 5
-#: Most corrections of outliers in a step, how much farther each is to go, and the share of that
-#: which it gains at least if there is another one (Gondzio).
+#: Gondzio's correctors: most of them in a step, by how much each is to lengthen the step, and the
+#: least share of that length that it must gain for another one to follow.
 CORRECTIONS, FARTHER, GAINING = 3, 0.3, 0.1
-#: The share of the residuals of the beginning that is none any more.
+#: Residuals below this share of those at the start count as 0.
 FEASIBLE = 1e-12
-#: Steps in a row that do not lessen the gap, where nothing but rounding is left; and most steps.
+#: Steps in a row that do not lower the gap, after which nothing but rounding is left; most steps.
 IDLE, MOST = 5, 100
-#: What is left of the path may cost so many times the budget of the whole phase.
+#: The rest of the path may cost so many times the budget of the whole phase.
 STRETCH = 3.0
-#: Steps that are expected from the beginning (6 to 39 on problems of four wide data sets, 12 in the
-#: median), and over how many the pace is taken.
+#: Steps that are expected from the start (6 to 39 on problems of four wide data sets, 12 in the
+#: median), and the number of last steps whose pace is extrapolated.
 EXPECTED, PACE = 16.0, 6
 
 
@@ -141,9 +142,9 @@ class CentralPath:
         best : Best
             The best point so far; the path begins at its intercept.
         budget : Budget, optional
-            What the steps may cost. What is left of the path is gone all the same if it is
-            expected to be no longer than what lies behind, or to cost a few times the budget: its
-            end is known in advance, that of anything else is not.
+            What the steps may cost. The path is followed to its end all the same if the rest is
+            expected to be no longer than what lies behind, or to cost a few times the budget: the
+            cost of the path is known in advance, that of anything else is not.
         most : int
             Most steps of the whole path.
         """
@@ -178,7 +179,7 @@ class CentralPath:
         w, duals = self._features.s, self._rows.duals()
         points = [w]
         if not g.is_ridge:
-            # Inside of its bounds no coefficient is at rest; the dual point says which ones are.
+            # No coefficient of the path is at its bound or at 0. The dual point says which are.
             resting = self._resting
             points = [np.where(g.primal(self._u) == resting, resting, w), w]
         w, found = _certified(backend, points, self._b, duals, target)
@@ -209,7 +210,8 @@ class CentralPath:
             tau = max(left / products, 0.0) ** 3 * products / count
             features.correct(tau)
             rows.correct(tau)
-            # Of a step that is cut short most is never made: all of it may lead into circles.
+            # A step that is cut short has a corrector for a length that it does not take. Without
+            # a smaller weight the steps may cycle.
             step, most = self._aim(diagonal, step, np.linspace(1.0, full**2, SHARES))
             for _ in range(CORRECTIONS):
                 if most >= 1.0:

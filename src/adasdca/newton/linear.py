@@ -33,19 +33,20 @@ from adasdca.newton.newton import ENDINGS, Ending, Share
 
 Array = NDArray[np.float64]
 
-#: No step moves the intercept farther, in units of the mean residual.
+#: The longest step of the intercept, in units of the mean residual.
 FARTHEST = 1e12
-#: A step that gains less than this share of the value is lost in rounding. (Where the penalty is
-#: weak beside the rows, the bound on what is left is that of slopes, and tells nothing.)
+#: A step that gains less than this share of the value is lost in rounding. The bound on what is
+#: left to gain does not tell: where the penalty is weak, it is the rounding of slopes.
 HIDDEN = 1e-13
-#: Steps that a point settles in: each leaves the digits of its equations, 1e-8 at worst.
+#: Full steps that mend the last digits of a point. Each leaves the relative error of its equations,
+#: 1e-8 at worst.
 SETTLING = 3
-#: The share of what may be left to gain that the equations of a last step may leave, its root.
+#: The equations of the last step may leave the square of this share of what may be left to gain.
 LEAVING = 0.3
-#: What rounding takes from a point that is not to be exact.
+#: The rounding errors of v where these are not kept.
 NOTHING = np.zeros(0)
-#: How the equations of a step are solved. One that has `afford` and `pay` lets a term take as many
-#: steps as it can afford in one call.
+#: Solves the equations of a step. With `afford` and `pay` it lets a term take several steps in one
+#: call: as many as the budget can pay.
 Solver = Callable[[RowTerm, Equations, float], Step | None]
 
 
@@ -157,10 +158,10 @@ class LinearObjective:
         self._settle()
 
     def _ahead(self, length: float) -> tuple[Array, float, tuple[Array, float]]:
-        """Return a point of the line, and what rounding takes from it.
+        """Return a point of the line, and its rounding errors.
 
-        Where v and b are large beside what is left of the residuals, their last digits are too
-        coarse for duals: the point of Newton's method has twice as many, and is rounded at its end.
+        Where v and b are large beside the residuals, their last digits are too coarse for duals.
+        So Newton's method keeps v and b in twice the digits, and rounds them at its end.
         """
         step = length * self._dv + self._rest[0], length * self._db + self._rest[1]
         v, b = self._v + step[0], self.b + step[1]
@@ -209,11 +210,11 @@ class LinearObjective:
         lost = self.lost()
         right = self.mu * self._dual_residual
         balance = self._derivatives.balance if self.intercept else 0.0
-        # A sample that does not carry on has left out rows that matter.
+        # Steps by a sample of the rows that gain little have left out rows that matter.
         if lost > 0.5 * self._last:
             self.sample = None
         self._last = lost
-        # What is left to gain goes with the square of what is left of the right-hand side.
+        # What is left to gain is quadratic in what is left of the right-hand side.
         enough = LEAVING * math.sqrt(self.enough / lost) if lost > 0 else 0.0
         stiff = self.mu * self.penalty.secant(self._penalty, self._dual_residual)
         numbers = self.intercept, self.sample, enough, self.value
@@ -225,13 +226,13 @@ class LinearObjective:
             return None
         self._dv, self._db = self._bring(found[0]), found[1]
         if self.intercept and self._derivatives.mass == 0 and balance != 0:
-            # Every row is on a straight piece: any length will do, the line search mends it.
+            # No row has curvature: any length will do, and the line search corrects it.
             self._db = math.copysign(self.term.residual, balance)
         if not math.isfinite(float(self._dv.sum()) + self._db):
             return 0.0
         farthest = FARTHEST * self.term.residual if self.intercept else math.inf
         if abs(self._db) > farthest > 0:
-            # Next to no curvature is left: a shorter step on the same line.
+            # Hardly any curvature is left: take a shorter step on the same line.
             share = farthest / abs(self._db)
             self._dv, self._db = share * self._dv, share * self._db
         self.term.aim(self._dv, self._db)
@@ -257,7 +258,7 @@ class LinearObjective:
         return length, sharp and -length * self._slope > HIDDEN * self.value
 
     def move(self, length: float) -> None:
-        # The slope rises from its first value to about 0; f is positive.
+        # The slope rises from its first value to about 0, about linearly, and f is positive.
         self.value = max(self.value + 0.5 * length * self._slope, 0.1 * self.value)
         if self._exact is not None:
             self._go(*self._ahead(length))
@@ -300,7 +301,7 @@ class LinearObjective:
         return ending, found.steps
 
     def points(self, deadline: float) -> Iterator[Point]:
-        """Yield this point, and those that it settles at if the term is exact."""
+        """Yield this point, and where the term is exact the points with better last digits."""
         self._place()
         yield self._here()
         if self._exact is None or self._derivatives.mass == 0:

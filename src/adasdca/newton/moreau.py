@@ -1,11 +1,11 @@
 """The penalty of a second-order step: a regulariser, with its kinks rounded where it has any.
 
-An L1 term has a kink at 0, bounds have a wall each. Rounded with a stiffness ρ about a point u⁰
-they become their Moreau envelope
+An L1 term has a kink at 0, and a bound is an infinite step. With a stiffness ρ about a point u⁰ the
+regulariser is replaced by its Moreau envelope
 
     E(v) = min_w g(w) + u⁰·(v − w) + ρ/2 ‖v − w‖²,    E*(u) = g*(u) + ‖u − u⁰‖²/(2ρ),
 
-smooth in v; the dual is that of g with a term that holds u near u⁰.
+which is smooth in v. The dual is that of g with a proximal term ‖u − u⁰‖²/(2ρ).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ElasticBox:
         lost = 0.5 * float((residual * inverse) @ residual)
         free = np.broadcast_to((eta == 0) & (np.asarray(self.sigma) == 0), residual.shape)
         if free.any():
-            # The bounds alone: g* has a kink at 0, and moves by their distance a unit of u.
+            # With bounds alone g* has a kink at 0, and its slope changes there by their distance.
             width = np.broadcast_to(np.subtract(self.upper, self.lower), residual.shape)
             lost += float(np.abs(residual[free]) @ width[free])
         return lost
@@ -121,9 +121,10 @@ class ElasticBox:
     def secant(self, at: PenaltyAt, residual: Array) -> Array:
         """Return the curvature, up to where ∇E(v) has risen by the residual.
 
-        Coefficients are free up to a kink, and have the stiffness ρ beyond it. Where no row has
-        curvature, nothing else ends a step: one of 1e80 left all others where they were (raw
-        pixels, logistic loss, L1 term: a gap of 1). It is that of E again as the residual vanishes.
+        A coefficient has the curvature of E up to the next kink, and ρ beyond it. Where no row has
+        curvature, nothing else limits a step: one coefficient moved by 1e80, and the line search
+        kept all others where they were (raw pixels, logistic loss, L1 term: a gap of 1). As the
+        residual vanishes the secant becomes the curvature of E.
         """
         w, rises, size = at.w, residual > 0, np.abs(residual)
         kinked = np.asarray(self.sigma) > 0
