@@ -15,46 +15,47 @@ class Policy:
     #: Epochs are adaptive where a smaller share of the rows matters. Above it the adaptive
     #: probabilities are nearly uniform, and a permutation is cheaper to draw.
     adaptive_below: float = 0.6
-    #: m of adaptive epochs where the loss has kinks. Weights are shares of the gap there, and do
-    #: not fall with visits, so that the decay seen is always the least (18 problems: mostly as many
-    #: epochs as with the decay seen or fewer, between a third fewer and a fifth more).
+    #: m of adaptive epochs where the loss has kinks. Weights are per-row gaps there and do not fall
+    #: with visits, so no decay is seen from which m could be taken (18 problems: mostly no more
+    #: epochs than with the decay seen, between a third fewer and a fifth more).
     kinked_m: float = 10.0
     #: On fewer rows the drawing of an adaptive epoch costs more than its visits.
     adaptive_rows: int = 1000
     #: Data are wide from so many features a row on. Residues of long rows saturate there, and
     #: adaptive probabilities save no visits (dorothea: 8 epochs of permutations against 10 to 23).
     wide: float = 0.5
-    #: Unless they are sparse, and the loss has kinks or permutations have more than so many epochs
-    #: to go: where rows strain against each other, adaptive ones take an eighth (news20, C = 100:
-    #: 42 against 338).
+    #: Epochs of wide sparse data are adaptive all the same where the loss has kinks, or where more
+    #: than so many permutations are predicted: on strongly coupled rows adaptive epochs take an
+    #: eighth of them (news20, C = 100: 42 against 338).
     slow: float = 8.0
-    #: So much of the epochs predicted is run before the next survey, so that the goal is not
-    #: overshot by much.
+    #: The share of the predicted epochs that is run before the next survey. With a smaller one the
+    #: goal is overshot less.
     share_ahead: float = 0.8
-    #: Most permutations between two surveys, and adaptive epochs of wide data, whose surveys cost
-    #: more than epochs (basehock, hinge, to 1e-5: 56 epochs in 42 ms, in twos 52 in 33 ms; news20,
-    #: C = 100, to 1e-3: 52 in 425 ms and 52 in 298 ms). Weights of other data are told every time.
+    #: Most permutations between two surveys, the same for wide data, and most adaptive epochs of
+    #: wide data, where a survey costs more than an epoch (basehock, hinge, to 1e-5: 56 epochs in
+    #: 42 ms, in twos 52 in 33 ms; news20, C = 100, to 1e-3: 52 in 425 ms and 52 in 298 ms). Other
+    #: data have a survey before every adaptive epoch.
     permutations: int = 4
     wide_permutations: int = 8
     wide_draws: int = 2
-    #: From so many rows on, one permutation at a time: a drawing cannot be interrupted.
+    #: From so many rows on, one permutation is drawn at a time: drawing cannot be interrupted.
     long_order: int = 2**20
-    #: The fall of log gap in an epoch that is assumed before any was seen, and at least.
+    #: The fall of log gap per epoch that is assumed before any was seen, and the least one.
     first_rate: float = 0.05
     least_rate: float = 0.005
-    #: Plans in a row without any effect after which second-order steps are tried whatever they
-    #: cost: with an intercept, duals can rest at their bounds while it has far to go.
+    #: Plans in a row without any effect, after which second-order steps come whatever they cost.
+    #: With an intercept, duals can rest at their bounds while the intercept has far to go.
     stalled: int = 4
     crawl: int = 30  #: Epochs over which a rate is taken as it is seen, however slow.
-    #: Half of the epochs that a solve is allowed by default. After so many the second-order phase
-    #: has no budget any more: it arrives from anywhere.
+    #: After so many epochs the second-order phase has no limit any more: it arrives from anywhere.
+    #: That is half of the epochs that a solve has by default.
     most_epochs: int = 500
     #: Epochs come first while they cost less than this share of the second-order phase.
     warm_up: float = 0.15
     #: The second-order phase comes as soon as it is predicted to cost less than this share of the
-    #: epochs left: these are predicted to a factor of two, and the next one costs little and tells
-    #: more. Once epochs have cost as much as the phase, they go on only if those left are predicted
-    #: to cost less than this share of it.
+    #: epochs left. These are predicted to a factor of two only, and one more epoch costs little and
+    #: tells more. Once epochs have cost as much as the phase, they go on only if those left are
+    #: predicted to cost less than this share of the phase.
     nearly: float = 0.8
     #: Epochs that a squared loss takes at least, against its one Newton step.
     quadratic_epochs: float = 6.0
@@ -62,39 +63,39 @@ class Policy:
     #: takes a few steps more, and the answer then depends neither on the seed nor on the order of
     #: the rows.
     small: int = 2048
-    #: The relative gap that stands for the last digits where P has kinks, and where it has none: it
-    #: goes with the square of the error of w, and rounding leaves 1e-30.
+    #: The relative gap that stands for the last digits where P has kinks, and where it has none.
+    #: Without kinks the gap is quadratic in the error of w, and rounding leaves 1e-30.
     last_gap: float = 1e-16
     last_bound: float = 1e-28
     #: Newton steps expected when the way to solve their equations is chosen.
     steps_expected: float = 4.0
-    working_set: int = 500  #: From so many features on, those that rest are left out.
-    rounds: float = 3.0  #: Newton runs that the rounds of an L1 term or of bounds are worth.
-    #: Surveys that what is asked of all rows in the rounds of losses with kinks costs as much as
-    #: (working sets, centres, certificates).
+    working_set: int = 500  #: From so many features on, features at rest are left out.
+    rounds: float = 3.0  #: The cost of rounds for an L1 term or bounds, in Newton runs.
+    #: What rounds for losses with kinks do with all rows (working sets, centres, certificates), in
+    #: units of a survey.
     looks: float = 10.0
-    #: Newton steps that these take in any case, and for a digit. (85 phases of a few ms to a second
-    #: on 45 problems: what they took beside this price has a standard deviation of 0.5 in its
-    #: logarithm.)
+    #: Newton steps that rounds take in any case, and for each digit (85 phases of a few ms to a
+    #: second on 45 problems: the logarithm of their cost over this price has a standard deviation
+    #: of 0.5).
     steps_begin: float = 16.0
     steps_a_decade: float = 4.0
-    #: The share of the rows that are near their kinks in the mean of these steps, at most, as long
-    #: as nothing is known of them: at first all are.
+    #: The largest share of the rows that is near a kink in the mean of these steps, before anything
+    #: is known of them. In the first steps all rows are.
     near_kinks: float = 0.35
-    #: Steps of the central path whose price it takes (29 paths: the same deviation; a step that a
-    #: factorisation serves is a part of one).
+    #: The cost of the central path in units of the price of one of its steps. Further steps with
+    #: the same factorisation cost a part of it (29 paths: the same standard deviation).
     path_steps: float = 4.2
-    #: What rounds may cost in units of their price: two of these standard deviations and more.
-    #: Where the central path costs less than that, it comes first (12 problems of four wide data
-    #: sets: it takes 0.4 to 0.8 of their time).
+    #: The most that rounds may well cost in units of their price: a bit more than two of these
+    #: standard deviations. A central path that costs less comes first (12 problems of four wide
+    #: data sets: it takes 0.4 to 0.8 of the time of rounds).
     rounds_at_worst: float = 3.6
-    #: How much more than its price the second-order phase may spend before epochs have their turn
-    #: again; what epochs are predicted to cost in any case. What it has spent in vain is its price
-    #: from then on, so budgets double, and the two together take a few times what the better one
-    #: takes, whatever the prices are worth.
+    #: What the second-order phase may spend before epochs have their turn again, in units of its
+    #: price; it may spend what the epochs left are predicted to cost in any case. What it has spent
+    #: in vain becomes its price. So budgets double, and both together take a few times what the
+    #: better one takes, however wrong the prices are.
     overrun: float = 1.5
-    #: Times in a row that the second-order phase, summing in twice the digits, brings nothing
-    #: before double precision is said to show no more.
+    #: Runs of the second-order phase in a row, with sums in twice the digits, that bring nothing:
+    #: then double precision has no more to give.
     exhausted: int = 2
 
     def first_permutations(self, digits: float, gamma: float, strain: float) -> float:
