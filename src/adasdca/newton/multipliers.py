@@ -41,14 +41,14 @@ WIDEST, NARROWEST = 4.0, 1e-7
 #: What the first round may leave to gain where it begins, in units of the gap. Later rounds begin
 #: with 10 to 30 of them.
 CONSISTENT = 30.0
-#: What the steps of a round may leave to gain, in units of the gap. Below the second number they
-#: go on until rounding ends them.
+#: What the steps of a round may leave to gain, in units of the gap. Once that has become less than
+#: the second number, they go on until rounding ends them.
 SHARE, FINEST = 0.03, 1e-6
 #: How many times as much they may leave where equations are solved by iterations.
 COARSER = 3.0
 #: Factors of γ after a round, by the most Newton steps that it has taken. About ten are right.
 FACTORS = ((3, 0.03), (6, 0.1), (10, 0.3), (16, 0.7), (24, 1.5), (40, 4.0))
-#: Entries of X up to which all rounds are one call of the core. The interpreter takes longer
+#: The largest n·d² at which all rounds are one call of the core. The interpreter takes longer
 #: between rounds than the steps do there. So γ falls faster, and begins at a share of its first
 #: value (100 × 10: 6.6 rounds of 24 steps -> 4.3 of 28; hinge: 1.07 -> 0.83 ms).
 SWIFT, SWIFT_FACTORS, SWIFT_FIRST = 2**17, ((12, 0.01), (24, 0.03), (40, 0.1)), 0.03
