@@ -6,10 +6,11 @@ Synthetic sparse data, float32, with the same kind of rows at every size: 20 non
 it. An epoch of O(nnz) has a flat cost per non-zero once the rows are out of the cache; the ratio
 of the largest to the least such cost is printed last.
 
-With threads, the copy of the rows into records is timed, and passes of a second-order phase (a point with its derivatives, an iteration
-of conjugate gradients, a line search, the choice of a working set of a loss with kinks and its
-certificate) on 20,000 and on 200,000 features; told are seconds on the first number of threads, and
-how many times faster the others are. Results do not depend on threads, which is checked.
+With threads, the copy of the rows into records is timed, and passes of a second-order phase (a
+point with its derivatives, an iteration of conjugate gradients, a line search, the choice of a
+working set of a loss with kinks and its certificate) on 20,000 and on 200,000 features; told are
+seconds on the first number of threads, and how many times faster the others are. Results do not
+depend on threads, which is checked.
 """
 
 from __future__ import annotations
@@ -170,7 +171,8 @@ def threaded(nnz: int, features: int, threads: list[int], repeats: int) -> dict[
             assert np.array_equal(expected, kinds[each][name]()), f"{name}, {each} threads"
     tasks = {f"{name}/{each}": Task(task) for each in threads for name, task in kinds[each].items()}
     tasks |= {f"packing/{each}": packing(X, y, each) for each in threads}
-    with threadpool_limits(1, "blas"):  # as in a solve: its threads wait in loops, on our processors
+    # As in a solve: its threads wait in loops, on the processors that others are to have.
+    with threadpool_limits(1, "blas"):
         seconds = interleaved(tasks, repeats)
     return {"nnz": int(X.nnz), "features": features, "threads": threads, "seconds": seconds}
 

@@ -335,8 +335,8 @@ void bind_workspace(nb::module_& m) {
                 });
             },
             "indices"_a, "seconds"_a, "threads"_a = 1,
-            "Exact coordinate steps on the rows given; returns how many. Only the copy of the rows, "
-            "before the first of them, has more than one thread.")
+            "Exact coordinate steps on the rows given; returns how many. Only the copy of the "
+            "rows, before the first of them, has more than one thread.")
         .def(
             "quartz",
             [](Workspace& ws, Vector<std::int32_t> indices, Vector<double> probability,

@@ -87,8 +87,9 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, int threads, StopToken& tok
     Buffer<RowState>().swap(it.states);
 }
 
+// A dense row is contiguous already.
 template <class T>
-void try_pack(Iterate&, const DenseMatrix<T>&, int, StopToken&) {}  // a dense row is contiguous already
+void try_pack(Iterate&, const DenseMatrix<T>&, int, StopToken&) {}
 
 template <class T, class Index>
 void try_pack(Iterate& it, const CsrMatrix<T, Index>& x, int threads, StopToken& token) {
