@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import reference as ref
-from adasdca import solve, theory
+from adasdca import _core, solve, theory
 from adasdca.backends.cpu import LocalBackend, make_workspace
 from adasdca.problem.problem import Problem
 from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
@@ -84,6 +84,27 @@ def test_ascent_equals_the_oracle(loss, regularizer, weighted, intercept):
             assert workspace.multiplier == pytest.approx(moved, rel=1e-12, abs=1e-12)
             agrees(workspace, oracle, beta, 1e-12)
             assert bias == pytest.approx(best, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["ones", "float32", "float64"])
+def test_rows_are_packed_alike_by_any_number_of_threads(kind):
+    """Enough rows for several; a token that stops it leaves them as they were."""
+    X = sp.random(100_000, 200, 0.08, "csr", np.float32 if kind == "float32" else float, rng=0)
+    if kind == "ones":
+        X.data[:] = 1.0
+    y = np.where(np.random.default_rng(0).random(X.shape[0]) < 0.5, 1.0, -1.0)
+    problem = Problem.checked(X, y, loss="logistic", lam=1e-3)
+    picks, plain = _core.draw_permutation(len(y), 0), make_workspace(problem, False)
+    assert plain.ascend(picks, FOREVER) == len(picks)
+    expected = state(plain)
+    for threads in (1, 2, 3, 16):
+        workspace = make_workspace(problem, True)
+        assert workspace.ascend(picks, 0.0, threads) == 0
+        assert workspace.packed_bytes == 0
+        assert workspace.ascend(picks, FOREVER, threads) == len(picks)
+        assert workspace.packed_bytes > 1e7
+        for found, one in zip(state(workspace), expected, strict=True):
+            np.testing.assert_array_equal(found, one)
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])

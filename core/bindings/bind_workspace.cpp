@@ -317,35 +317,40 @@ void bind_workspace(nb::module_& m) {
             "summed in chains of so many links.")
         .def(
             "pack",
-            [](Workspace& ws) {
-                released(1e18, [&](StopToken& token) { pack_if_wanted(ws.iterate, token); });
+            [](Workspace& ws, int threads) {
+                released(1e18,
+                         [&](StopToken& token) { pack_if_wanted(ws.iterate, threads, token); });
             },
+            "threads"_a = 1,
             "Copy the rows into records now, if that was asked for; otherwise the first ascent "
             "does it.")
         .def(
             "ascend",
-            [](Workspace& ws, Vector<std::int32_t> indices, double seconds) {
+            [](Workspace& ws, Vector<std::int32_t> indices, double seconds, int threads) {
                 expect(!ws.iterate.follow, "beta follows at a survey: take that first");
                 return released(seconds, [&](StopToken& token) {
                     settle(ws.iterate);
-                    pack_if_wanted(ws.iterate, token);
+                    pack_if_wanted(ws.iterate, threads, token);
                     return ascend(ws.iterate, view(indices), token);
                 });
             },
-            "indices"_a, "seconds"_a, "Exact coordinate steps on the rows given; returns how many.")
+            "indices"_a, "seconds"_a, "threads"_a = 1,
+            "Exact coordinate steps on the rows given; returns how many. Only the copy of the "
+            "rows, before the first of them, has more than one thread.")
         .def(
             "quartz",
             [](Workspace& ws, Vector<std::int32_t> indices, Vector<double> probability,
-               double theta, double seconds, bool exact) {
+               double theta, double seconds, bool exact, int threads) {
                 ws.average.lag.resize(ws.problem.d, 0.0);
                 return released(seconds, [&](StopToken& token) {
                     settle(ws.iterate);
-                    pack_if_wanted(ws.iterate, token);
+                    pack_if_wanted(ws.iterate, threads, token);
                     return quartz(ws.iterate, ws.average, view(indices), view(probability), theta,
                                   exact, token);
                 });
             },
-            "indices"_a, "probability"_a, "theta"_a, "seconds"_a, "exact"_a = false)
+            "indices"_a, "probability"_a, "theta"_a, "seconds"_a, "exact"_a = false,
+            "threads"_a = 1)
         .def(
             "show_average", [](Workspace& ws) { show_average(ws.iterate, ws.average); },
             "Let the next survey take P at QUARTZ's average.")

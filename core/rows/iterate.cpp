@@ -44,7 +44,7 @@ constexpr std::int64_t record_alignment = 64;
 constexpr std::int64_t rows_per_check = 4096;
 
 template <class V, class T, class Index>
-void pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
+void pack(Iterate& it, const CsrMatrix<T, Index>& x, int threads, StopToken& token) {
     using Packed = PackedRows<V>;
     Buffer<std::uint64_t> place(static_cast<std::size_t>(x.n));
     std::int64_t offset = 0;
@@ -59,8 +59,11 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
     }
     Buffer<std::byte> arena(static_cast<std::size_t>(offset));
     const Packed packed{arena.data(), place.data()};
-    for (std::int64_t begin = 0; begin < x.n; begin += block_rows) {
-        if (begin % rows_per_check == 0 && token.stop()) return;
+    // A byte takes 0.2 ns where memory is at hand, and up to 2.4 where the system has to look for
+    // it, which threads then do at the same time.
+    threads = worthwhile(0.2 * static_cast<double>(offset), threads);
+    for_each_piece((x.n + block_rows - 1) / block_rows, threads, token, [&](std::int64_t block) {
+        const std::int64_t begin = block * block_rows;
         for_rows(it, rows_of(x, it.states.data()), begin, std::min(x.n, begin + block_rows),
                  [&](std::int64_t i) {
                      auto row = packed[i];
@@ -75,7 +78,8 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
                              values[k] = static_cast<V>(x.values[first + k]);
                      }
                  });
-    }
+    });
+    if (token.stopped()) return;
     it.packed_bytes = offset + 8 * x.n;
     it.arena = std::move(arena);
     it.place = std::move(place);
@@ -83,22 +87,23 @@ void pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
     Buffer<RowState>().swap(it.states);
 }
 
+// A dense row is contiguous already.
 template <class T>
-void try_pack(Iterate&, const DenseMatrix<T>&, StopToken&) {}  // a dense row is contiguous already
+void try_pack(Iterate&, const DenseMatrix<T>&, int, StopToken&) {}
 
 template <class T, class Index>
-void try_pack(Iterate& it, const CsrMatrix<T, Index>& x, StopToken& token) {
+void try_pack(Iterate& it, const CsrMatrix<T, Index>& x, int threads, StopToken& token) {
     const std::int64_t nnz = x.start[x.n];
     std::int64_t longest = 0;
     for (std::int64_t i = 0; i < x.n; ++i) longest = std::max(longest, x.start[i + 1] - x.start[i]);
     if (longest >> PackedRows<Ones>::length_bits != 0) return;
     switch (precision_of(x.values, nnz)) {
         case Precision::ones:
-            return pack<Ones>(it, x, token);
+            return pack<Ones>(it, x, threads, token);
         case Precision::single:
-            return pack<float>(it, x, token);
+            return pack<float>(it, x, threads, token);
         case Precision::full:
-            return pack<double>(it, x, token);
+            return pack<double>(it, x, threads, token);
     }
 }
 
@@ -281,9 +286,9 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
     return it;
 }
 
-void pack_if_wanted(Iterate& it, StopToken& token) {
+void pack_if_wanted(Iterate& it, int threads, StopToken& token) {
     if (!it.packing) return;
-    std::visit([&](const auto& x) { try_pack(it, x, token); }, it.problem->matrix);
+    std::visit([&](const auto& x) { try_pack(it, x, threads, token); }, it.problem->matrix);
     // A token that stopped it on the way left everything as it was.
     it.packing = token.stopped();
 }

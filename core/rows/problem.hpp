@@ -201,6 +201,6 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token);
 // Copy the rows into records if that was asked for and is possible. It costs as much as a survey
 // or two and only visits in random order are the faster for it, so it waits for the first of them:
 // a solve that is done by Newton steps never packs.
-void pack_if_wanted(Iterate& it, StopToken& token);
+void pack_if_wanted(Iterate& it, int threads, StopToken& token);
 
 }  // namespace adasdca

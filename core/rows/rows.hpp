@@ -165,8 +165,14 @@ struct CsrRows {
     ADASDCA_INLINE void prefetch_place(std::int64_t i) const { ADASDCA_PREFETCH(start + i); }
     ADASDCA_INLINE void prefetch(std::int64_t i) const {
         ADASDCA_PREFETCH(states + i);
-        ADASDCA_PREFETCH(columns + start[i]);
-        ADASDCA_PREFETCH(values + start[i]);
+        const auto* column = reinterpret_cast<const char*>(columns + start[i]);
+        const auto* value = reinterpret_cast<const char*>(values + start[i]);
+        const std::int64_t size = start[i + 1] - start[i];
+        constexpr std::int64_t line = 64, most = 4 * line;
+        for (std::int64_t b = 0; b < size * std::int64_t{sizeof(Index)} && b < most; b += line)
+            ADASDCA_PREFETCH(column + b);
+        for (std::int64_t b = 0; b < size * std::int64_t{sizeof(T)} && b < most; b += line)
+            ADASDCA_PREFETCH(value + b);
     }
     ADASDCA_INLINE void prefetch_block(std::int64_t i) const { prefetch(i); }
 };

@@ -269,15 +269,17 @@ class Workspace:
         The certificate of a primal and a dual point, from what all rows say of it and u, summed in chains of so many links.
         """
 
-    def pack(self) -> None:
+    def pack(self, threads: int = 1) -> None:
         """
         Copy the rows into records now, if that was asked for; otherwise the first ascent does it.
         """
 
-    def ascend(self, indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float) -> int:
-        """Exact coordinate steps on the rows given; returns how many."""
+    def ascend(self, indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], seconds: float, threads: int = 1) -> int:
+        """
+        Exact coordinate steps on the rows given; returns how many. Only the copy of the rows, before the first of them, has more than one thread.
+        """
 
-    def quartz(self, indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float, exact: bool = False) -> int: ...
+    def quartz(self, indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], probability: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], theta: float, seconds: float, exact: bool = False, threads: int = 1) -> int: ...
 
     def show_average(self) -> None:
         """Let the next survey take P at QUARTZ's average."""

@@ -80,7 +80,7 @@ class LocalBackend:
         self.facts.ascends = problem.regularizer.ascends
         self.kernel = KernelMatrix(problem.rows, self.workspace)
         figures = RowFigures(self._curvature, self._weight, problem.loss.smoothness)
-        self.epochs = CpuEpochs(self.workspace, figures)
+        self.epochs = CpuEpochs(self.workspace, figures, n_threads)
         self._careful = False  # plain sums were not enough
         self._placed = False  # the duals are worth a certificate of their own
 

@@ -39,8 +39,8 @@ class RowFigures:
 class CpuEpochs:
     """Draws the rows of epochs and visits them."""
 
-    def __init__(self, workspace: _core.Workspace, figures: RowFigures) -> None:
-        self.workspace, self.figures = workspace, figures
+    def __init__(self, workspace: _core.Workspace, figures: RowFigures, threads: int = 1) -> None:
+        self.workspace, self.figures, self._threads = workspace, figures, threads
         self._planner = _core.Planner()
         self._tables: dict[str, tuple[Array, _core.AliasTable]] = {}
         self._decay, self._m = Decay(), 2.0
@@ -99,10 +99,12 @@ class CpuEpochs:
             gamma, q = self.figures.gamma, self.figures.curvature
             pace = probability * gamma / (gamma + q)
             theta = float(pace[probability > 0].min())
-            updates = self.workspace.quartz(rows, probability, theta, seconds, plan.exact)
+            updates = self.workspace.quartz(
+                rows, probability, theta, seconds, plan.exact, self._threads
+            )
             self.workspace.show_average()
             return updates
-        return self.workspace.ascend(rows, seconds)
+        return self.workspace.ascend(rows, seconds, self._threads)
 
     def _weights(self, probabilities: Probabilities) -> Array:
         figures = self.figures
