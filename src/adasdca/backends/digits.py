@@ -37,6 +37,8 @@ VAIN = 256
 #: Without an L2 term u stays this share of σ away from it at most: then 0 is in the middle of what
 #: is allowed, which the moves may lead to where they lead to nothing else.
 ROOM = 0.5
+#: Rows that tell how far they are from each other, and the least distance, in units of their length.
+SOME, FARTHEST = 64, 1e6
 #: Rows that move: a number of them, and more for each coarse feature.
 ROWS, ROWS_EACH = 8, 4
 #: A feature is coarse if a move changes it by more than this fraction of the goal.
@@ -195,7 +197,8 @@ class FinerDuals:
         away = np.abs(self._off(w, beta, room)[0])
         off = float(np.linalg.norm(away))
         reach = self._reach(w, b, beta, share)
-        chosen = movable(beta, self.low, self.high, self.length, reach, off, goal)
+        ends = self.low, self.high
+        chosen = movable(beta, *ends, self.length, reach, off, goal, self._spread())
         chosen = chosen.first(ROWS + ROWS_EACH * MOST_COARSE)
         # Multiplied by λN: without weights and penalty factors these numbers are exact.
         goal *= problem.mu
@@ -224,6 +227,16 @@ class FinerDuals:
         if problem.fit_intercept:
             moved = evened(moved, weight, self._off(w, moved)[1])
         return moved
+
+    def _spread(self) -> float:
+        """Return how many times longer rows are than they are about their mean, by some of them."""
+        if not self.problem.fit_intercept:
+            return 1.0
+        n = len(self.length)
+        some = RowProducts(self.problem.rows.matrix).some(np.arange(0, n, -(-n // SOME)))
+        rows = np.concatenate([block for _, block in some.dense_blocks(1)]) / self.units
+        apart = float(np.linalg.norm(rows - rows.mean(axis=0)))
+        return min(float(np.linalg.norm(rows)) / apart, FARTHEST) if apart > 0 else 1.0
 
     def _coarse(self, rows: Index, masses: Array, enough: Array) -> tuple[Index, Array]:
         """Return the coarse features, and the columns of these rows."""
