@@ -37,7 +37,7 @@ VAIN = 256
 #: Without an L2 term u stays this share of σ away from it at most: then 0 is in the middle of what
 #: is allowed, which the moves may lead to where they lead to nothing else.
 ROOM = 0.5
-#: Rows that tell how far they are from each other, and the least distance, in units of their length.
+#: Rows that tell how long they are in units of what tells them apart, and the most of that.
 SOME, FARTHEST = 64, 1e6
 #: Rows that move: a number of them, and more for each coarse feature.
 ROWS, ROWS_EACH = 8, 4
@@ -113,7 +113,7 @@ class FinerDuals:
         regularizer, primal = self.problem.regularizer, found.primal
         lost, u = max(self._lost(w, b, beta), LEAST * primal), np.empty(len(w))
         threshold = np.broadcast_to(regularizer.threshold, len(w))
-        price = regularizer.scale * threshold * np.abs(w) * max(np.count_nonzero(w), 1)
+        price = regularizer.scale * threshold * np.abs(w) * max(int(np.count_nonzero(w)), 1)
         digit, given = float(np.spacing(np.abs(beta).max())), beta
         for _ in range(ROUNDS):
             if lost > WORTH * found.gap or self._vain >= VAIN:
@@ -165,9 +165,7 @@ class FinerDuals:
         """Return how far the last digits of all duals can move u."""
         return MOST_DIGITS * float(np.spacing(np.abs(beta)) @ self.length)
 
-    def _off(
-        self, w: Array, beta: Array, room: float | Array = 0.0
-    ) -> tuple[Array, float]:
+    def _off(self, w: Array, beta: Array, room: float | Array = 0.0) -> tuple[Array, float]:
         """Return how far u is from the subgradients of the regulariser at w, and Σ c_iβ_i.
 
         Without an L2 term, from being within a smaller σ, by this share.
