@@ -622,3 +622,5 @@ def test_dates_beside_codes(C):
     sol = solve_multinomial(X, codes, **problem)
     assert (np.diff(sol.history.primal) <= 0).all()
     assert sol.gap <= 3.0 * sol.certificate.rounding
+    in_parts, _ = solved_in_parts(X, codes, np.ones(n), 3, problem["lam"], True, 70, 1e-6)
+    assert in_parts.primal <= 1.01 * sol.primal
