@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
-from adasdca.duality.lattice import movable, nearest
+from adasdca.duality.lattice import MOST_DIGITS, movable, nearest
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.regularizers import Regularizer
 
@@ -105,3 +105,35 @@ def test_slopes_of_the_regulariser():
     plain = Regularizer(1.0, 1.0, 0.5, (np.full(4, -2.0), np.full(4, 2.0)), None)
     w, u = np.array([1.0, 0.0, 2.0, -2.0]), np.array([7.0, 0.25, 7.0, 7.0])
     assert plain.nearest_slope(w, u).tolist() == [1.5, 0.25, 7.0, -2.5]
+
+
+def dated(seed, n=145, d=2):
+    """Return a column of dates in nanoseconds, in their order, beside codes, and targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 1000, (n, d)).astype(float)
+    X[:, 0] = 1e9 * (1.6e9 + np.sort(rng.integers(0, 86400 * 900, n)))
+    return X, np.sqrt(X[:, 1]) + 3.0 * rng.standard_normal(n) - 20.0
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+def test_a_lasso_of_dates_is_solved(loss):
+    """What of σ a large feature may leave unused costs next to nothing: its u may be anywhere.
+
+    An intercept has the moves add up to 0, where all dates are alike to 1 %.
+    """
+    check(*dated(0), loss, 1e5, l1_ratio=1.0, fit_intercept=True)
+
+
+def test_moves_from_an_end_add_up_to_0():
+    """Where rows are alike, moves that cancel are longer than one that may be alone."""
+    beta, one = np.zeros(3), np.ones(3)
+    alone, apart = (
+        movable(beta, 0 * one, one, one, 1e-9 * one, 1e-6, 1e-8, spread) for spread in (1.0, 70.0)
+    )
+    assert (apart.start == 70.0 * alone.start).all()
+
+
+def test_no_more_moves_than_doubles_can_add():
+    beta, one = np.array([0.0, 0.5]), np.ones(2)
+    found = movable(beta, -one, one, one, np.full(2, 0.1), 1e-3, 1e-12)
+    assert (found.room <= MOST_DIGITS * found.unit).all()

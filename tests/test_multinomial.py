@@ -608,3 +608,19 @@ def test_wide_rows_in_raw_units(seed, C):
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-8, 12, d)
     problem = {"n_classes": 3, "lam": 1 / (C * n), "fit_intercept": True}
     assert solve_multinomial(X, np.arange(n) % 3, **problem, tol=1e-5).converged
+
+
+@pytest.mark.parametrize("C", [1.0, 1e5])
+def test_dates_beside_codes(C):
+    """Slopes have the rounding of their terms: by lengths of rows, steps led up unseen."""
+    rng = np.random.default_rng(0)
+    n = 150
+    X = rng.integers(0, 1000, (n, 4)).astype(float)
+    X[:, 0] = 1e9 * (1.6e9 + np.sort(rng.integers(0, 86400 * 900, n)))
+    codes = np.digitize(X[:, 1], (300.0, 700.0))
+    problem = {"n_classes": 3, "lam": 1 / (C * n), "fit_intercept": True, "tol": 1e-6}
+    sol = solve_multinomial(X, codes, **problem)
+    assert (np.diff(sol.history.primal) <= 0).all()
+    assert sol.gap <= 3.0 * sol.certificate.rounding
+    in_parts, _ = solved_in_parts(X, codes, np.ones(n), 3, problem["lam"], True, 70, 1e-6)
+    assert in_parts.primal <= 1.01 * sol.primal

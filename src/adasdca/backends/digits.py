@@ -7,6 +7,7 @@ That is close to w, or within σ, where there is no L2 term. The method is that 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from adasdca.duality.certificate import evened
 from adasdca.duality.lattice import MOST_DIGITS, movable, nearest
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
+from adasdca.problem.products import RowProducts
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -32,6 +34,11 @@ EASED = 100.0
 #: Without an L2 term, lattices that are reduced in vain, one after the other: seconds. (What rounds
 #: leave differs in its digits, and one of 180 had moves where all before had none.)
 VAIN = 256
+#: Without an L2 term u stays this share of σ away from it at most: then 0 is in the middle of what
+#: is allowed, which the moves may lead to where they lead to nothing else.
+ROOM = 0.5
+#: Rows that tell how long they are in units of what tells them apart, and the most of that.
+SOME, FARTHEST = 64, 1e6
 #: Rows that move: a number of them, and more for each coarse feature.
 ROWS, ROWS_EACH = 8, 4
 #: A feature is coarse if a move changes it by more than this fraction of the goal.
@@ -56,7 +63,8 @@ class FinerDuals:
     ) -> None:
         self.problem, self.workspace, self.weight = problem, workspace, weight
         self.threads = threads
-        #: Change of u per unit of a dual, in the norm of the regulariser.
+        #: The units of u, feature by feature, and change of u per unit of a dual in these.
+        self.units = np.broadcast_to(np.sqrt(problem.regularizer.metric), problem.rows.shape[1])
         self.length = np.sqrt(np.maximum(curvature, 0.0) * weight / problem.mu)
         lower, upper = problem.loss.domain
         flipped = problem.loss.kind == "classification" and problem.y < 0
@@ -99,19 +107,34 @@ class FinerDuals:
         """Do it where u has to be within σ.
 
         Duals whose u is beyond it for their digits are worth nothing: scaled until it is within,
-        little is left of them. A share of σ that u stays away from it costs at most that of P.
+        little is left of them. A share of σ_j that u stays away from it costs that of σ_j|w_j|,
+        which is next to nothing where a feature is large: there much is allowed.
         """
         regularizer, primal = self.problem.regularizer, found.primal
-        lost = max(self._lost(w, b, beta), LEAST * primal)
+        lost, u = max(self._lost(w, b, beta), LEAST * primal), np.empty(len(w))
+        threshold = np.broadcast_to(regularizer.threshold, len(w))
+        price = regularizer.scale * threshold * np.abs(w) * max(int(np.count_nonzero(w)), 1)
+        digit, given = float(np.spacing(np.abs(beta).max())), beta
         for _ in range(ROUNDS):
-            room = SHARE * lost / primal if primal > 0 else math.inf
-            off, _ = self._off(w, beta, 2.0 * room)
-            far = float(np.sqrt(off @ off))
-            worth = lost <= WORTH * found.gap and self._vain < VAIN
-            if not (worth and room * regularizer.sigma < far <= self._far(beta)):
+            if lost > WORTH * found.gap or self._vain >= VAIN:
                 break
-            goal = room * regularizer.sigma
-            moved = self._moved(w, b, beta, SHARE * lost, goal, 2.0 * room)
+            least = min(SHARE * lost / primal, ROOM) if primal > 0 else ROOM
+            room = SHARE * lost / np.maximum(price, SHARE * lost / ROOM)
+            # Where digits are not seen, all duals are made smaller by what u is beyond σ.
+            fine = digit * self._columns <= VISIBLE * least * threshold
+            self.workspace.combine_exactly(given, u, self.threads)
+            share = regularizer.feasible_share(np.where(fine, u / (1.0 - least), 0.0))
+            beta = given if share == 1.0 else share * given
+            # Multiples of powers of two are exact.
+            self.units = np.exp2(np.floor(np.log2(np.where(fine, np.inf, room * threshold))))
+            off = np.linalg.norm(self._off(w, beta, 2.0 * room)[0])
+            if not off > 1.0:
+                break
+            lengths = RowProducts(self.problem.rows.matrix).lengths_in(self.units)
+            self.length = lengths * self.weight / self.problem.mu
+            if off > self._far(beta):
+                break
+            moved = self._moved(w, b, beta, SHARE * lost, 1.0, 2.0 * room)
             if moved is not None:
                 better = self.workspace.certify(w, b, moved, self.threads)
                 if better.gap < found.gap:
@@ -131,11 +154,18 @@ class FinerDuals:
         rest = np.maximum((regularizer.nearest_slope(w, u) - u) * w, 0.0).sum()
         return float(excess + regularizer.scale * rest)
 
+    @cached_property
+    def _columns(self) -> Array:
+        """Return how far moves by 1 of all duals can move u, as squares add up."""
+        rows = RowProducts(self.problem.rows.matrix)
+        lengths: Array = np.sqrt(rows.squares(self.weight[:, None] ** 2)[0]) / self.problem.mu
+        return lengths
+
     def _far(self, beta: Array) -> float:
         """Return how far the last digits of all duals can move u."""
         return MOST_DIGITS * float(np.spacing(np.abs(beta)) @ self.length)
 
-    def _off(self, w: Array, beta: Array, room: float = 0.0) -> tuple[Array, float]:
+    def _off(self, w: Array, beta: Array, room: float | Array = 0.0) -> tuple[Array, float]:
         """Return how far u is from the subgradients of the regulariser at w, and Σ c_iβ_i.
 
         Without an L2 term, from being within a smaller σ, by this share.
@@ -146,31 +176,39 @@ class FinerDuals:
             nearest = regularizer.nearest_slope(w, u)
         else:
             nearest = regularizer.nearest_feasible(u, room)
-        return (u - nearest) / np.sqrt(regularizer.metric), balance
+        return (u - nearest) / self.units, balance
 
     def _moved(
-        self, w: Array, b: float, beta: Array, share: float, goal: float, room: float = 0.0
+        self,
+        w: Array,
+        b: float,
+        beta: Array,
+        share: float,
+        goal: float,
+        room: float | Array = 0.0,
     ) -> Array | None:
         """Return duals with u about as near as the goal; None if none can move.
 
         Each may cost this share of the gap in its loss.
         """
         problem, weight = self.problem, self.weight
-        off = math.sqrt(float(np.square(self._off(w, beta, room)[0]).sum()))
+        away = np.abs(self._off(w, beta, room)[0])
+        off = float(np.linalg.norm(away))
         reach = self._reach(w, b, beta, share)
-        chosen = movable(beta, self.low, self.high, self.length, reach, off, goal)
+        ends = self.low, self.high
+        chosen = movable(beta, *ends, self.length, reach, off, goal, self._spread())
         chosen = chosen.first(ROWS + ROWS_EACH * MOST_COARSE)
         # Multiplied by λN: without weights and penalty factors these numbers are exact.
         goal *= problem.mu
-        factor = np.broadcast_to(np.sqrt(problem.regularizer.metric), len(w))
         masses = weight[chosen.rows] * chosen.unit
-        coarse, rows = self._coarse(chosen.rows, masses, factor * (VISIBLE * goal))
+        least = np.where(away > VISIBLE * goal / problem.mu, 0.0, VISIBLE * goal)
+        coarse, rows = self._coarse(chosen.rows, masses, self.units * least)
         if not 0 < len(coarse) <= MOST_COARSE:
             return None
         count = ROWS_EACH * len(coarse)
         count = min(max(count, chosen.free), ROWS + count, len(chosen.rows))
         chosen, masses = chosen.first(count), masses[:count]
-        moves = rows[:count] * masses[:, None] / factor[coarse]
+        moves = rows[:count] * masses[:, None] / self.units[coarse]
         moved: Array = beta.copy()
         moved[chosen.rows] = chosen.start
         rest, balance = self._off(w, moved, room)
@@ -187,6 +225,16 @@ class FinerDuals:
         if problem.fit_intercept:
             moved = evened(moved, weight, self._off(w, moved)[1])
         return moved
+
+    def _spread(self) -> float:
+        """Return how many times longer rows are than they are about their mean, by some of them."""
+        if not self.problem.fit_intercept:
+            return 1.0
+        n = len(self.length)
+        some = RowProducts(self.problem.rows.matrix).some(np.arange(0, n, -(-n // SOME)))
+        rows = np.concatenate([block for _, block in some.dense_blocks(1)]) / self.units
+        apart = float(np.linalg.norm(rows - rows.mean(axis=0)))
+        return min(float(np.linalg.norm(rows)) / apart, FARTHEST) if apart > 0 else 1.0
 
     def _coarse(self, rows: Index, masses: Array, enough: Array) -> tuple[Index, Array]:
         """Return the coarse features, and the columns of these rows."""

@@ -48,7 +48,14 @@ class Movable(NamedTuple):
 
 
 def movable(
-    beta: Array, low: Array, high: Array, length: Array, reach: Array, off: float, goal: float
+    beta: Array,
+    low: Array,
+    high: Array,
+    length: Array,
+    reach: Array,
+    off: float,
+    goal: float,
+    spread: float = 1.0,
 ) -> Movable:
     """Return the rows whose duals can move.
 
@@ -62,9 +69,12 @@ def movable(
         How far each dual may move at an acceptable cost in the loss.
     off, goal : float
         The distance of u from w, and the distance allowed.
+    spread : float
+        How many times longer rows are than what tells them apart: moves that add up to 0 are
+        longer by that.
     """
     with np.errstate(all="ignore"):
-        alone = FAR * off / length
+        alone = FAR * spread * off / length
         reach = np.minimum(reach, MOST_DIGITS * np.spacing(np.abs(beta).max()))
         # Floating-point numbers are densest near 0.
         start = np.maximum(beta, low + np.where(low == 0, alone, reach))
@@ -72,6 +82,7 @@ def movable(
         finest = 2.0 ** np.floor(np.log2(FINE * goal / length))
         unit = np.maximum(np.spacing(np.abs(start)), finest)
         room = np.minimum(np.minimum(start - low, high - start), np.maximum(reach, alone))
+        room = np.minimum(room, MOST_DIGITS * unit)
         able = np.flatnonzero((length > 0) & (room >= DIGITS * unit) & np.isfinite(start))
     # Away from an end that is not 0 a dual is no finer, and the loss pays for it.
     pushed = (start != beta) & (np.abs(start) > alone)

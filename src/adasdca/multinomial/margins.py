@@ -319,6 +319,11 @@ class DualPoint:
         )
         return found
 
+    def reach(self, travel: Array) -> float:
+        """Return Σ_i ‖α_i‖ Σ_j |x_ij| t_j, or a little more."""
+        sizes = self.problem.rows.xp.sqrt((self.alpha**2).sum(axis=0))
+        return float(sizes @ self.problem.rows.reach(travel))
+
     def gather(self) -> Array:
         """Return α in this process."""
         return np.asarray(to_host(self.alpha))

@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 FORCING = 0.25
 #: The smallest factor of it where steps gain little.
 TIGHTEST = 1e-6
+#: Terms whose sizes add up to less than so many times a slope leave it at least three digits.
+CLEAR = 1e12
 
 
 class MultinomialObjective:
@@ -89,10 +91,13 @@ class MultinomialObjective:
         self._dw, self._db = found
         if not (np.isfinite(self._dw).all() and np.isfinite(self._db).all()):
             return 0.0
-        self._noise = 1e-3 * at.mass * float(np.linalg.norm(self._dw))
         self._losses = copy(at.losses)
         self._losses.aim(self._dw, self._db)
         self._slope = -float(np.vdot(right, self._dw))
+        self._noise = 1e-3 * at.mass * float(np.linalg.norm(self._dw))
+        if not self._noise < CLEAR * -self._slope:
+            # Where features differ in scale, lengths multiplied are far above the terms' own sum.
+            self._noise = 1e-3 * at.dual.reach(np.linalg.norm(self._dw, axis=0))
         return self._slope
 
     def search(self) -> tuple[float, bool]:

@@ -167,6 +167,10 @@ class ClassPart:
         """Return this part of `DualPoint.rounding`."""
         return self._duals[dual].rounding(self._losses[number], travel, hops, shift, finely)
 
+    def reach(self, dual: int, travel: Array) -> float:
+        """Return this part of `DualPoint.reach`."""
+        return self._duals[dual].reach(travel)
+
     def gather(self, dual: int) -> Array:
         """Return α."""
         return self._duals[dual].gather()

@@ -184,6 +184,10 @@ class PartedDual:
             found = Exact.of(found, other)
         return Exact(*found)
 
+    def reach(self, travel: Array) -> float:
+        self.problem.rows.passes += 1
+        return math.fsum(self.problem.parts.ask("reach", self._kept.number, travel))
+
     def gather(self) -> Array:
         """Return α in this process, if that is wanted."""
         if not self.problem.gathers:

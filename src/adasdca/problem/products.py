@@ -145,6 +145,12 @@ class RowProducts:
         square = _core.scores_about(rows, centre, np.ascontiguousarray(w), float(b), scores)
         return scores, float(np.sqrt(square))
 
+    def lengths_in(self, units: Array) -> Array:
+        """Return the lengths of the rows where every feature has a unit of its own."""
+        weight = units**-2.0
+        parts = [np.sqrt(self._squared(rows) @ weight) for _, rows in self._blocks()]
+        return np.concatenate(parts)
+
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""
         return self.lengths_about(np.zeros(self.shape[1]))[0]

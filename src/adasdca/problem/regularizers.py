@@ -115,7 +115,7 @@ class Regularizer:
         # Aimed a little lower than is asked for: the multiple of u is rounded.
         return 1.0 if most < self.sigma * (1.0 - 1e-12) else self.sigma * (1.0 - 2e-12) / most
 
-    def nearest_feasible(self, u: Array, room: float = 0.0) -> Array:
+    def nearest_feasible(self, u: Array, room: float | Array = 0.0) -> Array:
         """Return the point nearest to u where g* is finite without an L2 term.
 
         That of a σ smaller by a share.
