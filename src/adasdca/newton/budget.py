@@ -16,12 +16,15 @@ class Budget:
         What may be spent.
     path : float
         What a step along the central path costs.
+    entry : float
+        What an entry of a column costs where coordinates descend.
     spent : float
         What was spent.
     """
 
     most: float = math.inf
     path: float = math.inf
+    entry: float = 0.0
     spent: float = 0.0
 
     def pay(self, price: float) -> None:

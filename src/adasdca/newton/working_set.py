@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
+from adasdca.backends.abilities import ColumnDescender, able
 from adasdca.backends.base import FOREVER, Backend, Facts
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
@@ -35,6 +36,8 @@ BESIDE = 1.25
 GROWTH = 2
 #: How exactly a set is solved, in units of the whole problem's gap.
 SHARE = 0.1
+#: Times that coordinates may visit the entries of a set: rounds come after that.
+VISITS = 3000.0
 
 
 def solve_on_features(
@@ -77,31 +80,43 @@ def solve_on_features(
     rest = regularizer.primal(np.zeros_like(w))
     u = backend.term().place(w, b).u
     squares = backend.column_squares()
-    size, idle = FIRST, 0
+    size, idle, finer = FIRST, 0, 1.0
     features = np.empty(0, dtype=np.intp)
     handover = Handover(budget)
+    descends = able(backend, ColumnDescender) if problem.loss.is_quadratic else None
+    if descends is not None:
+        b, duals = backend.slope_point(w, b)
+        u = backend.combine(duals)
     hard, own_paths = path is not None and (hard or path.begun), path is None
     while True:
         before, again = best.certificate.gap, False
         if not hard:
             last, features = features, _choose(regularizer, w, u, rest, squares, size)
             again = np.array_equal(features, last)
-            part = backend.restrict(features)
-            part.place(duals, w[features], b)
-            seen = part.survey(frozenset(), FOREVER)
-            assert seen is not None
             goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
-            relative = min(goal / max(seen.primal, 1e-300), 1.0)
-            own = CentralPath.of(part) if own_paths else None
-            method = Multipliers(part, part.problem, solver(part.facts), path=own, budget=budget)
-            if path is None:
-                found, ending = method.run(seen, relative, deadline)
+            if descends is not None:
+                enough = SHARE * finer * goal * problem.total
+                (w, b, duals), done, work = descends.descend_columns(
+                    features, (w, b, duals), enough, VISITS, deadline
+                )
+                budget.pay(budget.entry * work)
+                ending = Ending.REACHED if done else Ending.EXHAUSTED
             else:
-                start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
-                found, ending = method.rounds(start, seen.beta, relative, deadline, handover)
-            w = rest.copy()
-            w[features] = found.w
-            b, duals = found.b, found.duals
+                part = backend.restrict(features)
+                part.place(duals, w[features], b)
+                seen = part.survey(frozenset(), FOREVER)
+                assert seen is not None
+                relative = min(goal / max(seen.primal, 1e-300), 1.0)
+                own = CentralPath.of(part) if own_paths else None
+                method = Multipliers(part, part.problem, solver(part.facts), path=own, budget=budget)
+                if path is None:
+                    found, ending = method.run(seen, relative, deadline)
+                else:
+                    start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+                    found, ending = method.rounds(start, seen.beta, relative, deadline, handover)
+                w = rest.copy()
+                w[features] = found.w
+                b, duals = found.b, found.duals
             certificate = backend.certify(w, b, duals)
             if certificate.gap < best.certificate.gap:
                 best = Best(w, b, duals, certificate)
@@ -121,7 +136,13 @@ def solve_on_features(
         # The same set again has the same outcome.
         vain = ending is Ending.EXHAUSTED or again
         idle = idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
-        if idle >= 2:
+        if descends is not None:
+            finer *= 0.01 if idle > 0 else 1.0
+            if ending is Ending.EXHAUSTED or idle >= 3:
+                descends, idle = None, 0
+                w, b, duals = best.w, best.b, best.duals
+                u = backend.combine(duals)
+        elif idle >= 2:
             if path is None:
                 return best, Ending.EXHAUSTED
             hard = True
