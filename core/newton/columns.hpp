@@ -56,8 +56,8 @@ class ColumnDescent {
     // Until a sweep shows that about `enough` is left of the duality gap. False if that has taken
     // more than `most` entries.
     bool run(double enough, double most, StopToken& token) {
-        double last = 0, since = 0;  // entries of the last conjugate gradients, and since
-        int sweeps = 0;              // since these
+        double last = 0, since = 0;  // entries of the last step, and since
+        int sweeps = 0;              // since that
         bool all = true;
         while (!token.stop()) {
             const double left = sweep(all), before = work_;
@@ -71,8 +71,7 @@ class ColumnDescent {
             since += visited_;
             all = sweeps % every == 0;
             if (sweeps >= every && since >= last) {
-                step(since);
-                last = work_ - before;
+                last = step(since) ? work_ - before : 0;
                 since = 0, sweeps = 0, all = true;
             }
             if (work_ > most) break;
@@ -145,9 +144,25 @@ class ColumnDescent {
         return 0.5 * sum + rest;
     }
 
-    // Towards the minimum over the features that do not rest, by conjugate gradients of so many
-    // entries at most: to the end with those that would change sign at 0, or to the first of them.
-    void step(double most) {
+    // Towards the minimum over the features that do not rest: by their matrix where all before has
+    // cost as much, else by conjugate gradients of so many entries at most. Whether by these.
+    bool step(double most) {
+        const double entries = choose();
+        const auto size = static_cast<double>(free_.size());
+        const double price = size * entries / 4.0 + size * size * size / 6.0;
+        if (size == 0) return false;
+        if (work_ - solved_ >= price) {
+            solve(entries);
+            solved_ = work_ += price;
+            return false;
+        }
+        iterate(entries, most);
+        if (!go(1.0, true)) go(room(), false);
+        return true;
+    }
+
+    // The features that do not rest, and the entries of a product with their matrix.
+    double choose() {
         free_.clear();
         double entries = 0;
         for (std::int64_t j = 0; j < a_.m; ++j)
@@ -155,18 +170,64 @@ class ColumnDescent {
                 free_.push_back(j);
                 entries += 2.0 * static_cast<double>(a_.begin(j + 1) - a_.begin(j));
             }
+        other_.resize(a_.n);
+        x_.assign(free_.size(), 0.0);
+        return entries;
+    }
+
+    // What is left of the slope where feature j does not rest.
+    double force(std::int64_t j) const {
+        const double sign = w_[j] != 0 ? std::copysign(1.0, w_[j]) : 0.0;
+        return dot(j, r_) - penalty_.ridge[j] * w_[j] - penalty_.kink[j] * sign;
+    }
+
+    // How far all can go along the step.
+    double room() const {
+        double least = 1;
+        for (std::size_t a = 0; a < free_.size(); ++a)
+            if (x_[a] != 0) least = std::min(least, penalty_.room(w_[free_[a]], x_[a], free_[a]));
+        return least;
+    }
+
+    // To the minimum, or as far as the first feature that comes to rest, and from there on without.
+    void solve(double entries) {
         const std::size_t size = free_.size();
-        if (size == 0) return;
-        x_.assign(size, 0.0);
+        matrix_.resize(size * size);
+        Shifted line{other_.data(), 0.0};
+        for (std::size_t a = 0; a < size; ++a) {
+            std::fill(other_.begin(), other_.end(), 0.0);
+            line.shift = 0.0;
+            add(free_[a], 1.0, line);
+            for (std::size_t b = 0; b <= a; ++b) matrix_[a * size + b] = dot(free_[b], line);
+        }
+        std::vector<std::size_t> at;
+        for (int drop = 0; drop < most_drops; ++drop) {
+            at.clear();
+            for (std::size_t a = 0; a < size; ++a)
+                if (!penalty_.rests(free_[a], w_[free_[a]], own_[free_[a]])) at.push_back(a);
+            const std::size_t m = at.size();
+            part_.resize(m * m), left_.resize(m), stiff_.resize(m), image_.resize(m);
+            for (std::size_t a = 0; a < m; ++a) {
+                for (std::size_t b = 0; b <= a; ++b)
+                    part_[a * m + b] = matrix_[at[a] * size + at[b]];
+                left_[a] = force(free_[at[a]]);
+                stiff_[a] = penalty_.ridge[free_[at[a]]];
+            }
+            damped_solve(part_, stiff_.data(), left_, factor_, image_.data());
+            x_.assign(size, 0.0);
+            for (std::size_t a = 0; a < m; ++a) x_[at[a]] = image_[a];
+            work_ += entries;
+            if (m == 0 || go(1.0, true)) return;
+            go(room(), false);
+        }
+    }
+
+    void iterate(double entries, double most) {
+        const std::size_t size = free_.size();
         p_.assign(size, 0.0);
         left_.resize(size);
         image_.resize(size);
-        other_.resize(a_.n);
-        for (std::size_t a = 0; a < size; ++a) {
-            const std::int64_t j = free_[a];
-            const double sign = w_[j] != 0 ? std::copysign(1.0, w_[j]) : 0.0;
-            left_[a] = dot(j, r_) - penalty_.ridge[j] * w_[j] - penalty_.kink[j] * sign;
-        }
+        for (std::size_t a = 0; a < size; ++a) left_[a] = force(free_[a]);
         double before = 0, gained = 0;
         const double limit = work_ + std::max(most, 4.0 * entries);
         do {
@@ -195,12 +256,6 @@ class ColumnDescent {
             gained += length * product;
             if (length * product <= small * gained) break;
         } while (work_ < limit);
-        if (!go(1.0, true)) {
-            double room = 1;
-            for (std::size_t a = 0; a < size; ++a)
-                if (x_[a] != 0) room = std::min(room, penalty_.room(w_[free_[a]], x_[a], free_[a]));
-            go(room, false);
-        }
     }
 
     double stiff(std::int64_t j) const { return own_[j] + penalty_.ridge[j]; }
@@ -237,9 +292,9 @@ class ColumnDescent {
     const SeparablePenalty& penalty_;
     double* w_;
     Shifted r_;
-    std::vector<double> own_, sums_, x_, p_, left_, image_, other_;
+    std::vector<double> own_, sums_, x_, p_, left_, image_, other_, matrix_, part_, stiff_, factor_;
     std::vector<std::int64_t> free_;
-    double mass_ = 0, work_ = 0, visited_ = 0;
+    double mass_ = 0, work_ = 0, visited_ = 0, solved_ = 0;
 };
 
 }  // namespace adasdca

@@ -36,6 +36,8 @@ BESIDE = 1.25
 GROWTH = 2
 #: How exactly a set is solved, in units of the whole problem's gap.
 SHARE = 0.1
+#: The same where coordinates tell how exact they are, about.
+COARSE, FINE = 0.3, 0.01
 #: Times that coordinates may visit the entries of a set: rounds come after that.
 VISITS = 3000.0
 
@@ -80,13 +82,14 @@ def solve_on_features(
     rest = regularizer.primal(np.zeros_like(w))
     u = backend.term().place(w, b).u
     squares = backend.column_squares()
-    size, idle, finer = FIRST, 0, 1.0
+    size, idle, finer, whole = FIRST, 0, 1.0, False
     features = np.empty(0, dtype=np.intp)
     handover = Handover(budget)
     descends = able(backend, ColumnDescender) if problem.loss.is_quadratic else None
     if descends is not None:
         b, duals = backend.slope_point(w, b)
         u = backend.combine(duals)
+        size = max(FIRST, min(backend.facts.n, len(w)) // 2)
     hard, own_paths = path is not None and (hard or path.begun), path is None
     while True:
         before, again = best.certificate.gap, False
@@ -95,7 +98,9 @@ def solve_on_features(
             again = np.array_equal(features, last)
             goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
             if descends is not None:
-                enough = SHARE * finer * goal * problem.total
+                share = (FINE if whole else COARSE) * best.certificate.gap
+                enough = max(share, 0.5 * target * best.certificate.primal)
+                enough *= finer * problem.total
                 (w, b, duals), done, work = descends.descend_columns(
                     features, (w, b, duals), enough, VISITS, deadline
                 )
@@ -137,7 +142,12 @@ def solve_on_features(
         vain = ending is Ending.EXHAUSTED or again
         idle = idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
         if descends is not None:
-            finer *= 0.01 if idle > 0 else 1.0
+            slack = np.abs(u - regularizer.nearest_slope(w, u))
+            inside = float(slack[features].max(initial=0.0))
+            slack[features] = 0.0
+            # Where those of the set are farther off than all others, it is not the set that lacks.
+            whole = float(slack.max(initial=0.0)) <= inside
+            finer *= SHARE if whole and best.certificate.gap > 0.5 * before else 1.0
             if ending is Ending.EXHAUSTED or idle >= 3:
                 descends, idle = None, 0
                 w, b, duals = best.w, best.b, best.duals
