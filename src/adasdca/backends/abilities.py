@@ -197,7 +197,7 @@ class ColumnDescender(Protocol):
         enough : float
             What may be left of N times the gap, about.
         most : float
-            The most entries of columns to visit, in units of those that there are.
+            The most entries of columns to visit.
         deadline : float
             When to stop, on the clock of `time.perf_counter`.
         """

@@ -13,6 +13,9 @@ from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Times that the entries of a set are visited at most: sets that take more are left to others.
+VISITS = 3000.0
+
 
 def descend_columns(
     problem: Problem,
@@ -55,7 +58,7 @@ def descend_columns(
     shift = (np.ones(n) if root is None else root) if free and start is not None else None
     done, work = _core.descend_columns(
         *(values, start, indices, shift, ridge, kink, lower, upper, moved, residual),
-        *(enough, most * len(values), deadline - time.perf_counter()),
+        *(enough, min(VISITS * len(values), most), deadline - time.perf_counter()),
     )
     b -= float(means @ (moved - w[features]))
     w = w.copy()

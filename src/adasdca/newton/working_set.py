@@ -36,10 +36,11 @@ BESIDE = 1.25
 GROWTH = 2
 #: How exactly a set is solved, in units of the whole problem's gap.
 SHARE = 0.1
-#: The same where coordinates tell how exact they are, about.
+#: The same where coordinates descend, which go on from set to set at no price: while the set lacks
+#: features, and where it has them.
 COARSE, FINE = 0.3, 0.01
-#: Times that coordinates may visit the entries of a set: rounds come after that.
-VISITS = 3000.0
+#: Sets in a row that may leave more than half of the gap: they grow twofold, and cover all by then.
+PATIENCE = 20
 
 
 def solve_on_features(
@@ -86,7 +87,7 @@ def solve_on_features(
     features = np.empty(0, dtype=np.intp)
     handover = Handover(budget)
     descends = able(backend, ColumnDescender) if problem.loss.is_quadratic else None
-    if descends is not None:
+    if descends is not None:  # their duals are the residuals
         b, duals = backend.slope_point(w, b)
         u = backend.combine(duals)
         size = max(FIRST, min(backend.facts.n, len(w)) // 2)
@@ -96,13 +97,13 @@ def solve_on_features(
         if not hard:
             last, features = features, _choose(regularizer, w, u, rest, squares, size)
             again = np.array_equal(features, last)
-            goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
             if descends is not None:
                 share = (FINE if whole else COARSE) * best.certificate.gap
                 enough = max(share, 0.5 * target * best.certificate.primal)
                 enough *= finer * problem.total
+                most = budget.left / budget.entry if budget.entry > 0 else math.inf
                 (w, b, duals), done, work = descends.descend_columns(
-                    features, (w, b, duals), enough, VISITS, deadline
+                    features, (w, b, duals), enough, most, deadline
                 )
                 budget.pay(budget.entry * work)
                 ending = Ending.REACHED if done else Ending.EXHAUSTED
@@ -111,9 +112,11 @@ def solve_on_features(
                 part.place(duals, w[features], b)
                 seen = part.survey(frozenset(), FOREVER)
                 assert seen is not None
+                goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
                 relative = min(goal / max(seen.primal, 1e-300), 1.0)
                 own = CentralPath.of(part) if own_paths else None
-                method = Multipliers(part, part.problem, solver(part.facts), path=own, budget=budget)
+                own_solver = solver(part.facts)
+                method = Multipliers(part, part.problem, own_solver, path=own, budget=budget)
                 if path is None:
                     found, ending = method.run(seen, relative, deadline)
                 else:
@@ -139,7 +142,7 @@ def solve_on_features(
         if best.certificate.gap <= 2.0 * best.certificate.rounding:
             return best, Ending.EXHAUSTED
         # The same set again has the same outcome.
-        vain = ending is Ending.EXHAUSTED or again
+        vain = ending is Ending.EXHAUSTED or again or descends is not None
         idle = idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
         if descends is not None:
             slack = np.abs(u - regularizer.nearest_slope(w, u))
@@ -147,8 +150,8 @@ def solve_on_features(
             slack[features] = 0.0
             # Where those of the set are farther off than all others, it is not the set that lacks.
             whole = float(slack.max(initial=0.0)) <= inside
-            finer *= SHARE if whole and best.certificate.gap > 0.5 * before else 1.0
-            if ending is Ending.EXHAUSTED or idle >= 3:
+            finer *= SHARE if whole and idle > 0 else 1.0
+            if ending is Ending.EXHAUSTED or idle >= PATIENCE:  # rounds go on
                 descends, idle = None, 0
                 w, b, duals = best.w, best.b, best.duals
                 u = backend.combine(duals)
