@@ -232,8 +232,7 @@ class ColumnDescent {
         const double limit = work_ + std::max(most, 4.0 * entries);
         do {
             double product = 0, curve = 0;
-            for (std::size_t a = 0; a < size; ++a)
-                product += left_[a] * left_[a] / stiff(free_[a]);
+            for (std::size_t a = 0; a < size; ++a) product += left_[a] * left_[a] / stiff(free_[a]);
             if (!(product > 0)) break;
             Shifted t{other_.data(), 0.0};
             std::fill(other_.begin(), other_.end(), 0.0);

@@ -178,6 +178,9 @@ class RowIterations(Protocol):
 class ColumnDescender(Protocol):
     """A backend that minimises a squared loss on some of its features, by their columns."""
 
+    def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
+        """Return the best intercept for w, begun at b, and the residuals there."""
+
     def descend_columns(
         self,
         features: NDArray[np.intp],

@@ -88,7 +88,7 @@ def solve_on_features(
     handover = Handover(budget)
     descends = able(backend, ColumnDescender) if problem.loss.is_quadratic else None
     if descends is not None:  # their duals are the residuals
-        b, duals = backend.slope_point(w, b)
+        b, duals = descends.slope_point(w, b)
         u = backend.combine(duals)
         size = max(FIRST, min(backend.facts.n, len(w)) // 2)
     hard, own_paths = path is not None and (hard or path.begun), path is None
