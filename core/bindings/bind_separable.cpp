@@ -1,6 +1,6 @@
 // Bindings of squared losses with a separable penalty: by the matrix of few features, by columns.
 #include "bindings/bindings.hpp"
-#include "newton/columns.hpp"
+#include "newton/column_descent.hpp"
 
 void bind_separable(nb::module_& m) {
     m.def(
@@ -36,12 +36,12 @@ void bind_separable(nb::module_& m) {
                                (*start)(size) == static_cast<std::int64_t>(values.size())
                          : values.size() == n * size,
                    "values, start, rows: the columns of all features");
-            const Columns columns{static_cast<std::int64_t>(n),
-                                  static_cast<std::int64_t>(size),
-                                  values.data(),
-                                  start ? start->data() : nullptr,
-                                  rows ? rows->data() : nullptr,
-                                  root ? root->data() : nullptr};
+            const SetColumns columns{static_cast<std::int64_t>(n),
+                                     static_cast<std::int64_t>(size),
+                                     values.data(),
+                                     start ? start->data() : nullptr,
+                                     rows ? rows->data() : nullptr,
+                                     root ? root->data() : nullptr};
             const SeparablePenalty penalty{ridge.data(), kink.data(), lower.data(), upper.data()};
             return released(seconds, [&](StopToken& token) {
                 ColumnDescent descent(columns, penalty, w.data(), residual.data());

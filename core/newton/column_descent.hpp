@@ -15,9 +15,9 @@
 
 namespace adasdca {
 
-// Columns in turn, dense where `start` is null. Those of sparse ones have their share of `root`
-// taken out where an intercept is eliminated: A_j = values_j - sums_j / mass * root.
-struct Columns {
+// Columns of a set in turn, dense where `start` is null. Those of sparse ones have their share of
+// `root` taken out where an intercept is eliminated: A_j = values_j - sums_j / mass * root.
+struct SetColumns {
     std::int64_t n, m;
     const double* values;
     const std::int64_t* start;
@@ -36,7 +36,7 @@ struct Shifted {
 
 class ColumnDescent {
   public:
-    ColumnDescent(const Columns& a, const SeparablePenalty& penalty, double* w, double* residual)
+    ColumnDescent(const SetColumns& a, const SeparablePenalty& penalty, double* w, double* residual)
         : a_(a), penalty_(penalty), w_(w), r_{residual, 0.0}, own_(a.m), sums_(a.m, 0.0) {
         if (a.start && a.root)
             for (std::int64_t i = 0; i < a.n; ++i) mass_ += a.root[i] * a.root[i];
@@ -287,7 +287,7 @@ class ColumnDescent {
         return true;
     }
 
-    const Columns& a_;
+    const SetColumns& a_;
     const SeparablePenalty& penalty_;
     double* w_;
     Shifted r_;
