@@ -176,6 +176,11 @@ def kernels():
             *(np.eye(200) + 1.0, ones[:200], ones[:200], -tall, tall),
             *(np.zeros(200), rng.standard_normal(200) * 10, 0.0, FOREVER),
         ),
+        "descend_columns": lambda: _core.descend_columns(
+            *(rng.standard_normal(200 * 200), None, None, None),
+            *(ones[:200], ones[:200], -tall, tall, np.zeros(200), rng.standard_normal(200) * 10),
+            *(0.0, 1e9, FOREVER),
+        ),
         "draw_tree": lambda: _core.draw_tree(ones, 2.0, N, 0),
         "draw_uniform": lambda: _core.draw_uniform(N, N, 0),
         "draw_permutation": lambda: _core.draw_permutation(N, 0),

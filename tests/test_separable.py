@@ -9,8 +9,8 @@ from adasdca import _core
 from second_order import FOREVER
 
 
-def quadratic(case, d=24):
-    """Return matrix, linear term, ridge, kink, and bounds."""
+def problem(case, d=24):
+    """Return rows, targets, ridge, kink, and bounds."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, d))
     ridge, kink = np.full(d, 0.3), np.full(d, 9.0)
@@ -35,10 +35,24 @@ def quadratic(case, d=24):
             lower[2], upper[2] = -1.0, 1.0
         case "far":  # from 0, where each feature drags the others along
             X += 30.0
-    return X.T @ X, X.T @ (X[:, :5].sum(axis=1) + rng.normal(size=60)), ridge, kink, lower, upper
+    return X, X[:, :5].sum(axis=1) + rng.normal(size=60), ridge, kink, lower, upper
+
+
+def quadratic(case):
+    """Return matrix, linear term, ridge, kink, and bounds."""
+    X, y, *rest = problem(case)
+    return X.T @ X, X.T @ y, *rest
 
 
 CASES = ("elastic net", "lasso", "alike", "scales", "bounds", "no kink", "empty", "far")
+
+
+def assert_settled(w, slope, size, ridge, kink, lower, upper):
+    force = slope - ridge * w
+    low, high = np.where(w > 0, kink, -kink), np.where(w < 0, -kink, kink)
+    low, high = np.where(w == lower, -np.inf, low), np.where(w == upper, np.inf, high)
+    assert (force >= low - 1e-9 * size).all()
+    assert (force <= high + 1e-9 * size).all()
 
 
 @pytest.mark.parametrize("start", [0.0, 0.7])
@@ -54,11 +68,7 @@ def test_the_minimum_meets_its_conditions(case, start):
     assert ((lower <= w) & (w <= upper)).all()
     size = np.abs(matrix) @ np.abs(w) + np.abs(right)
     assert (np.abs(slope - (right - matrix @ w)) <= 1e-10 * size).all()
-    force = slope - ridge * w
-    low, high = np.where(w > 0, kink, -kink), np.where(w < 0, -kink, kink)
-    low, high = np.where(w == lower, -np.inf, low), np.where(w == upper, np.inf, high)
-    assert (force >= low - 1e-9 * size).all()
-    assert (force <= high + 1e-9 * size).all()
+    assert_settled(w, slope, size, ridge, kink, lower, upper)
 
 
 def test_a_wrong_length_is_refused():
@@ -67,6 +77,60 @@ def test_a_wrong_length_is_refused():
         _core.minimise_separable(
             matrix, ridge[:-1], kink, lower, upper, 0 * right, right.copy(), 0.0, FOREVER
         )
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "sparse, intercept"])
+@pytest.mark.parametrize("case", CASES)
+def test_columns_meet_the_conditions(case, kind):
+    X, y, ridge, kink, lower, upper = problem(case)
+    w = np.clip(np.full(X.shape[1], 0.7), lower, upper)
+    rows, root = sp.csc_matrix(X), None
+    values = (X.T.copy().ravel(), None, None)
+    if kind != "dense":
+        values = rows.data, rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+    if kind == "sparse, intercept":
+        root = np.sqrt(np.linspace(0.5, 2.0, len(y)))
+        image = np.linalg.lstsq(root[:, None], np.c_[X, y], rcond=None)[0]
+        X, y = X - np.outer(root, image[0, :-1]), y - root * image[0, -1]
+    residual = y - X @ w
+    penalty = ridge, kink, lower, upper
+    exact = 1e-20 if ridge.max() > 0 else 1e-12  # beyond a kink by ε costs ε², or ε
+    limits = exact * float(y @ y), 1e9, FOREVER
+    done, work = _core.descend_columns(*values, root, *penalty, w, residual, *limits)
+    assert done
+    assert work > 0
+    assert ((lower <= w) & (w <= upper)).all()
+    size = np.abs(X).T @ (np.abs(X) @ np.abs(w) + np.abs(y))
+    assert np.abs(residual - (y - X @ w)).max() <= 1e-11 * (1.0 + np.abs(y).max()) * 30.0
+    assert_settled(w, X.T @ residual, size, *penalty)
+
+
+def test_columns_stop_where_they_would_cost_too_much():
+    X, y, *penalty = problem("far")
+    w, residual = np.zeros(X.shape[1]), y.copy()
+    done, _ = _core.descend_columns(
+        X.T.copy().ravel(), None, None, None, *penalty, w, residual, 0.0, 1.0, FOREVER
+    )
+    assert not done
+    np.testing.assert_allclose(residual, y - X @ w, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("visits", [3000.0, 10.0])
+def test_a_wide_lasso_is_sparse(form, visits, monkeypatch):
+    """No more features are used than there are rows; where columns are slow, rounds go on."""
+    monkeypatch.setattr("adasdca.backends.columns.VISITS", visits)
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(60, 900))
+    y = X[:, :9].sum(axis=1) + rng.normal(size=60)
+    lam = 0.01 * float(np.abs(X.T @ (y - y.mean())).max()) / 60
+    weight = np.linspace(0.0, 2.0, 60)
+    given = sp.csr_matrix(X) if form == "csr" else X
+    options = {"loss": "squared", "lam": lam, "l1_ratio": 1.0, "tol": 1e-9, "random_state": 0}
+    found = adasdca.solve(given, y, fit_intercept=True, sample_weight=weight, **options)
+    assert found.converged
+    if visits > 10.0:
+        assert np.count_nonzero(found.coef) <= 60
 
 
 def table(form, n=500, d=80):

@@ -17,28 +17,32 @@
 
 namespace adasdca {
 
-struct SeparableQuadratic {
-    std::int64_t d;
-    const double* matrix;  // d x d, both triangles
+struct SeparablePenalty {
     const double *ridge, *kink, *lower, *upper;
 
-    // The best w_j, where the slope r - Mw is c_j.
-    double best(std::int64_t j, double w, double c) const {
-        const double own = matrix[j * d + j], stiff = own + ridge[j];
+    // The best w_j, where its own curvature is `own` and the slope of the rest c.
+    double best(std::int64_t j, double own, double w, double c) const {
+        const double stiff = own + ridge[j];
         const double s = c + own * w, shrunk = std::max(std::abs(s) - kink[j], 0.0);
         const double free = stiff > 0 ? std::copysign(shrunk, s) / stiff : 0.0;
         return std::min(std::max(free, lower[j]), upper[j]);
     }
     // Whether w_j is at a kink or a bound, or nothing depends on it.
-    bool rests(std::int64_t j, double w) const {
-        return w == lower[j] || w == upper[j] || (w == 0 && kink[j] > 0) ||
-               !(matrix[j * d + j] + ridge[j] > 0);
+    bool rests(std::int64_t j, double w, double own) const {
+        return w == lower[j] || w == upper[j] || (w == 0 && kink[j] > 0) || !(own + ridge[j] > 0);
     }
     // How far along a step w_j can go before it comes to a kink or a bound, at most 1.
     double room(double w, double step, std::int64_t j) const {
         double end = step > 0 ? upper[j] : lower[j];
         if (kink[j] > 0 && w * step < 0) end = step > 0 ? std::min(end, 0.0) : std::max(end, 0.0);
         return (end - w) / step < 1.0 ? (end - w) / step : 1.0;
+    }
+    // Where w_j is after so much of a step, no farther than a kink or a bound.
+    double along(double w, double step, double length, std::int64_t j) const {
+        const double most = room(w, step, j);
+        if (most >= 1.0 || most > length) return w + length * step;
+        const double bound = step > 0 ? upper[j] : lower[j];
+        return kink[j] > 0 && w * step < 0 && bound * step >= 0 ? 0.0 : bound;
     }
 };
 
@@ -47,11 +51,11 @@ inline constexpr int most_sets = 1000, most_drops = 3;
 
 // Minimise from w, with the slope r - Mw; both are kept up to date. It ends where a sweep over all
 // features gains no more than `enough` at the minimum over those that are free.
-inline void minimise_separable(const SeparableQuadratic& f, double* w, double* slope, double enough,
-                               StopToken& token) {
-    const std::int64_t d = f.d;
+inline void minimise_separable(std::int64_t d, const double* matrix, const SeparablePenalty& f,
+                               double* w, double* slope, double enough, StopToken& token) {
+    auto rests = [&](std::int64_t j) { return f.rests(j, w[j], matrix[j * d + j]); };
     auto move = [&](std::int64_t j, double to) {
-        const double step = to - w[j], *line = f.matrix + j * d;
+        const double step = to - w[j], *line = matrix + j * d;
         w[j] = to;
 #pragma omp simd
         for (std::int64_t k = 0; k < d; ++k) slope[k] -= step * line[k];
@@ -60,20 +64,20 @@ inline void minimise_separable(const SeparableQuadratic& f, double* w, double* s
     auto sweep = [&](bool all) {
         double gain = 0;
         for (std::int64_t j = 0; j < d; ++j) {
-            if (!all && f.rests(j, w[j])) continue;
-            const double to = f.best(j, w[j], slope[j]);
+            if (!all && rests(j)) continue;
+            const double to = f.best(j, matrix[j * d + j], w[j], slope[j]);
             if (to != w[j]) gain += move(j, to);
         }
         return gain;
     };
     std::vector<std::int64_t> free;
-    std::vector<double> matrix, factor, right, stiff, step;
+    std::vector<double> part, factor, right, stiff, step;
     bool whole = false;
     for (int set = 0; set < most_sets && !token.stop(); ++set) {
         const double swept = sweep(true);
         if ((swept <= enough && whole) || !std::isfinite(swept)) return;
         std::int64_t m = 0;
-        for (std::int64_t j = 0; j < d; ++j) m += f.rests(j, w[j]) ? 0 : 1;
+        for (std::int64_t j = 0; j < d; ++j) m += rests(j) ? 0 : 1;
         // Sweeps that take as long as a factorisation show which features come to rest.
         double gain = enough + 1;
         for (std::int64_t k = 0; k < 2 + m * m / (6 * d) && gain > enough; ++k) gain = sweep(false);
@@ -81,36 +85,31 @@ inline void minimise_separable(const SeparableQuadratic& f, double* w, double* s
         for (int drop = 0; drop < most_drops && !whole && !token.stop(); ++drop) {
             free.clear();
             for (std::int64_t j = 0; j < d; ++j)
-                if (!f.rests(j, w[j])) free.push_back(j);
+                if (!rests(j)) free.push_back(j);
             const std::size_t size = free.size();
             if (size == 0) {
                 whole = true;
                 break;
             }
-            matrix.resize(size * size);
+            part.resize(size * size);
             right.resize(size);
             stiff.resize(size);
             step.resize(size);
             for (std::size_t a = 0; a < size; ++a) {
                 const std::int64_t j = free[a];
-                for (std::size_t b = 0; b <= a; ++b)
-                    matrix[a * size + b] = f.matrix[j * d + free[b]];
+                for (std::size_t b = 0; b <= a; ++b) part[a * size + b] = matrix[j * d + free[b]];
                 const double sign = w[j] != 0 ? std::copysign(1.0, w[j]) : 0.0;
                 right[a] = slope[j] - f.ridge[j] * w[j] - f.kink[j] * sign;
                 stiff[a] = f.ridge[j];
             }
-            damped_solve(matrix, stiff.data(), right, factor, step.data());
+            damped_solve(part, stiff.data(), right, factor, step.data());
             double length = 1;
             for (std::size_t a = 0; a < size; ++a)
                 if (step[a] != 0) length = std::min(length, f.room(w[free[a]], step[a], free[a]));
             whole = length == 1.0;
             for (std::size_t a = 0; a < size; ++a) {
                 const std::int64_t j = free[a];
-                double to = w[j] + length * step[a];
-                if (!whole && step[a] != 0 && f.room(w[j], step[a], j) <= length) {
-                    const double bound = step[a] > 0 ? f.upper[j] : f.lower[j];
-                    to = f.kink[j] > 0 && w[j] * step[a] < 0 && bound * step[a] >= 0 ? 0.0 : bound;
-                }
+                const double to = step[a] != 0 ? f.along(w[j], step[a], length, j) : w[j];
                 if (to != w[j]) move(j, to);
             }
         }

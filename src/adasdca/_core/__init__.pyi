@@ -98,6 +98,11 @@ def minimise_separable(matrix: Annotated[NDArray[numpy.float64], dict(shape=(Non
     Minimise w.Mw/2 - r.w + sum (ridge w^2/2 + kink |w|) between bounds, from w and r - Mw.
     """
 
+def descend_columns(values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, root: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], kink: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], residual: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], enough: float, most: float, seconds: float) -> tuple[bool, float]:
+    """
+    Minimise |r|^2/2 + sum (ridge w^2/2 + kink |w|) between bounds, by columns. Returns whether that was done, and how many entries it took.
+    """
+
 class SvmlightFlaw:
     """Why and where a line was refused."""
 

@@ -179,6 +179,7 @@ class SecondOrder:
         survey, goal = plan.survey, plan.goal
         solve.kept = None  # rounds have a curvature of their own
         budget.path = self.costs.path_step(self.kernel)
+        budget.entry = self.costs.rates.sparse_entry
         if self._path is None:
             self._path = CentralPath.of(backend)
             if self._path is not None and self._gone is not None:  # a checkpoint has brought it

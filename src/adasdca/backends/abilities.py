@@ -147,6 +147,37 @@ class RowIterations(Protocol):
         """Return them, with the diagonal D and the right-hand side r."""
 
 
+class ColumnDescender(Protocol):
+    """A backend that minimises a squared loss on some of its features, by their columns."""
+
+    def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
+        """Return the best intercept for w, begun at b, and the residuals there."""
+
+    def descend_columns(
+        self,
+        features: NDArray[np.intp],
+        at: tuple[Array, float, Array],
+        enough: float,
+        most: float,
+        deadline: float,
+    ) -> tuple[tuple[Array, float, Array], bool, float]:
+        """Return a better point, whether it is as good as asked for, and the entries visited.
+
+        Parameters
+        ----------
+        features : array of int
+            The features that may move.
+        at : (w, b, beta)
+            The point, and its residuals.
+        enough : float
+            What may be left of N times the gap, about.
+        most : float
+            The most entries of columns to visit.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        """
+
+
 class EquationIterator(Protocol):
     """A term that iterates on a step's equations itself; others are asked for products."""
 

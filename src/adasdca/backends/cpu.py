@@ -13,6 +13,7 @@ from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.base import FOREVER, ScaleError
+from adasdca.backends.columns import descend_columns
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.digits import FinerDuals
 from adasdca.backends.epochs import CpuEpochs, RowFigures
@@ -104,6 +105,17 @@ class LocalBackend:
         """Return the problem on some of the features, at β = 0."""
         part = self.problem.restrict(features)
         return LocalBackend(part, self._threads, pack=False)
+
+    def descend_columns(
+        self,
+        features: NDArray[np.intp],
+        at: tuple[Array, float, Array],
+        enough: float,
+        most: float,
+        deadline: float,
+    ) -> tuple[tuple[Array, float, Array], bool, float]:
+        """Minimise a squared loss on some of the features."""
+        return descend_columns(self.problem, features, at, enough, most, deadline)
 
     def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
         """Return the best intercept for w, begun at b, and the dual point −φ' there."""

@@ -12,6 +12,7 @@ class Budget:
 
     most: float = math.inf  #: What may be spent.
     path: float = math.inf  #: What a step along the central path costs.
+    entry: float = 0.0  #: What an entry of a column costs where coordinates descend.
     spent: float = 0.0  #: What was spent.
 
     def pay(self, price: float) -> None:

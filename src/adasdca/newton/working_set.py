@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
+from adasdca.backends.abilities import ColumnDescender, able
 from adasdca.backends.base import FOREVER, Backend, Facts
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
@@ -35,6 +36,11 @@ BESIDE = 1.25
 GROWTH = 2
 #: How exactly a set is solved, in units of the whole problem's gap.
 SHARE = 0.1
+#: The same where coordinates descend, which go on from set to set at no price: while the set lacks
+#: features, and where it has them.
+COARSE, FINE = 0.3, 0.01
+#: Sets in a row that may leave more than half of the gap: they grow twofold, and cover all by then.
+PATIENCE = 20
 
 
 def solve_on_features(
@@ -65,31 +71,48 @@ def solve_on_features(
     rest = regularizer.primal(np.zeros_like(w))
     u = backend.term().place(w, b).u
     squares = backend.column_squares()
-    size, idle = FIRST, 0
+    size, idle, finer, whole = FIRST, 0, 1.0, False
     features = np.empty(0, dtype=np.intp)
     handover = Handover(budget)
+    descends = able(backend, ColumnDescender) if problem.loss.is_quadratic else None
+    if descends is not None:  # their duals are the residuals
+        b, duals = descends.slope_point(w, b)
+        u = backend.combine(duals)
+        size = max(FIRST, min(backend.facts.n, len(w)) // 2)
     hard, own_paths = path is not None and (hard or path.begun), path is None
     while True:
         before, again = best.certificate.gap, False
         if not hard:
             last, features = features, _choose(regularizer, w, u, rest, squares, size)
             again = np.array_equal(features, last)
-            part = backend.restrict(features)
-            part.place(duals, w[features], b)
-            seen = part.survey(frozenset(), FOREVER)
-            assert seen is not None
-            goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
-            relative = min(goal / max(seen.primal, 1e-300), 1.0)
-            own = CentralPath.of(part) if own_paths else None
-            method = Multipliers(part, part.problem, solver(part.facts), path=own, budget=budget)
-            if path is None:
-                found, ending = method.run(seen, relative, deadline)
+            if descends is not None:
+                share = (FINE if whole else COARSE) * best.certificate.gap
+                enough = max(share, 0.5 * target * best.certificate.primal)
+                enough *= finer * problem.total
+                most = budget.left / budget.entry if budget.entry > 0 else math.inf
+                (w, b, duals), done, work = descends.descend_columns(
+                    features, (w, b, duals), enough, most, deadline
+                )
+                budget.pay(budget.entry * work)
+                ending = Ending.REACHED if done else Ending.EXHAUSTED
             else:
-                start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
-                found, ending = method.rounds(start, seen.beta, relative, deadline, handover)
-            w = rest.copy()
-            w[features] = found.w
-            b, duals = found.b, found.duals
+                part = backend.restrict(features)
+                part.place(duals, w[features], b)
+                seen = part.survey(frozenset(), FOREVER)
+                assert seen is not None
+                goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
+                relative = min(goal / max(seen.primal, 1e-300), 1.0)
+                own = CentralPath.of(part) if own_paths else None
+                own_solver = solver(part.facts)
+                method = Multipliers(part, part.problem, own_solver, path=own, budget=budget)
+                if path is None:
+                    found, ending = method.run(seen, relative, deadline)
+                else:
+                    start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+                    found, ending = method.rounds(start, seen.beta, relative, deadline, handover)
+                w = rest.copy()
+                w[features] = found.w
+                b, duals = found.b, found.duals
             certificate = backend.certify(w, b, duals)
             if certificate.gap < best.certificate.gap:
                 best = Best(w, b, duals, certificate)
@@ -107,9 +130,20 @@ def solve_on_features(
         if best.certificate.gap <= 2.0 * best.certificate.rounding:
             return best, Ending.EXHAUSTED
         # The same set again has the same outcome.
-        vain = ending is Ending.EXHAUSTED or again
+        vain = ending is Ending.EXHAUSTED or again or descends is not None
         idle = idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
-        if idle >= 2:
+        if descends is not None:
+            slack = np.abs(u - regularizer.nearest_slope(w, u))
+            inside = float(slack[features].max(initial=0.0))
+            slack[features] = 0.0
+            # Where those of the set are farther off than all others, it is not the set that lacks.
+            whole = float(slack.max(initial=0.0)) <= inside
+            finer *= SHARE if whole and idle > 0 else 1.0
+            if ending is Ending.EXHAUSTED or idle >= PATIENCE:  # rounds go on
+                descends, idle = None, 0
+                w, b, duals = best.w, best.b, best.duals
+                u = backend.combine(duals)
+        elif idle >= 2:
             if path is None:
                 return best, Ending.EXHAUSTED
             hard = True
