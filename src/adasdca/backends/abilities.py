@@ -118,12 +118,16 @@ class Descent(NamedTuple):
     derivatives: Derivatives
 
 
-class Descender(Protocol):
-    """A term that takes all Newton steps in one call, where features are few."""
+class Counted(Protocol):
+    """A term that knows its rows, and whose lines cost no more than products with its matrix."""
 
     @property
     def size(self) -> int:
         """The number of its rows."""
+
+
+class Descender(Counted, Protocol):
+    """A term that takes all Newton steps in one call, where features are few."""
 
     def descend(
         self,

@@ -465,6 +465,12 @@ def without_rows(problem: Problem) -> Problem:
     return replace(problem, rows=rows, y=np.empty(0), weight=None, whole=problem.total)
 
 
+def inner_products(*pairs: tuple[Any, Any]) -> list[float]:
+    """Return inner products; those of a device are waited for once."""
+    found: list[float] = to_host(np.stack([a @ b for a, b in pairs])).tolist()
+    return found
+
+
 def to_host(array: Any) -> Any:
     """Return an array of a device, or of NumPy, as one of NumPy."""
     return array.get() if hasattr(array, "get") else array

@@ -237,16 +237,17 @@ class LinearObjective:
         if self.intercept and self._derivatives.mass == 0 and balance != 0:
             # Every row is on a straight piece: any length will do, the line search mends it.
             self._db = math.copysign(self.term.residual, balance)
-        if not math.isfinite(float(self._dv.sum()) + self._db):
+        slope = -float(right @ self._dv) - balance * self._db
+        if not math.isfinite(slope):
             return 0.0
         farthest = FARTHEST * self.term.residual if self.intercept else math.inf
         if abs(self._db) > farthest > 0:
             # Next to no curvature is left: a shorter step on the same line.
             share = farthest / abs(self._db)
-            self._dv, self._db = share * self._dv, share * self._db
+            self._dv, self._db, slope = share * self._dv, share * self._db, share * slope
         self.term.aim(self._dv, self._db)
-        self._slope = -float(right @ self._dv) - balance * self._db
-        return self._slope
+        self._slope = slope
+        return slope
 
     def search(self) -> tuple[float, bool]:
         """Return the length of the step along the line, and whether it is above rounding."""
