@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,12 @@ def row_maker(backend: str | RowMaker | None) -> RowMaker:
         raise ValueError(
             f"backend = {backend!r} is unknown; choose 'cuda', or leave it out for this process."
         )
-    from adasdca.backends.cuda.device import class_products
+    from adasdca.backends.cuda.device import class_products, short_of
 
-    return lambda rows, n_classes: DeviceRows(*class_products(rows, n_classes), n_classes)
+    def made(rows: Rows, n_classes: int) -> ClassRows:
+        return DeviceRows(*class_products(rows, n_classes), n_classes, partial(short_of, rows))
+
+    return made
 
 
 class DeviceRows:
@@ -42,13 +46,23 @@ class DeviceRows:
     height = 1 << 24
     single = False
 
-    def __init__(self, products: Products, summation: Summation, n_classes: int) -> None:
-        self._products, self._summation = products, summation
+    def __init__(
+        self,
+        products: Products,
+        summation: Summation,
+        n_classes: int,
+        short: Callable[[], MemoryError] = MemoryError,
+    ) -> None:
+        self._products, self._summation, self._short = products, summation, short
         self.xp = summation.xp
         self.shape, self.stored = products.shape, products.facts.stored
         self.passes = 0
         self.depth, self.chain = products.sizes, float(products.chain_of)
         self.layout = Layout(n_classes, n_classes, self.xp)
+
+    def short_of_memory(self) -> MemoryError:
+        """Return an error that says what to do where the device has too little memory."""
+        return self._short()
 
     def centre_at(self, centre: Array) -> None:
         """Take rows less this in matrices; products of blocks are of the rows as they are."""

@@ -45,8 +45,15 @@ class DeviceBackend(PlainBackend):
 
     watcher: Watcher | None = None
 
-    def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        products: Products,
+        passes: Passes,
+        short: Callable[[], MemoryError] = MemoryError,
+    ) -> None:
         self.problem, self.products, self.passes = problem, products, passes
+        self._short = short
         self.xp, self.mu = passes.xp, problem.mu
         kinked = problem.loss.smoothness == 0
         n, d = products.shape
@@ -81,6 +88,9 @@ class DeviceBackend(PlainBackend):
         self._none = self.beta  # the duals of which u is known to be 0
         self._placed = True  # the duals are worth a certificate of their own
         self._known: tuple[Array, Any] = self.w, self.xp.zeros(n)
+
+    def short_of_memory(self) -> MemoryError:
+        return self._short()
 
     # -- the point
 

@@ -133,11 +133,6 @@ class DeviceTerm:
         return self.here.balance + (self._others.balance if self._others is not None else 0.0)
 
     @property
-    def size(self) -> int:
-        """The number of its rows."""
-        return self._at.products.shape[0]
-
-    @property
     def curved(self) -> int:
         return self.here.curved
 
