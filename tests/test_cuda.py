@@ -218,6 +218,9 @@ class FakeCupy(types.ModuleType):
     class CUDARuntimeError(RuntimeError):
         pass
 
+    class OutOfMemoryError(MemoryError):
+        pass
+
     def __init__(self, count, free):
         super().__init__("cupy")
         runtime = types.SimpleNamespace(
@@ -226,7 +229,8 @@ class FakeCupy(types.ModuleType):
             runtimeGetVersion=lambda: 13000,
             memGetInfo=lambda: (free, free),
         )
-        self.cuda, self.count = types.SimpleNamespace(runtime=runtime), count
+        memory = types.SimpleNamespace(OutOfMemoryError=self.OutOfMemoryError)
+        self.cuda, self.count = types.SimpleNamespace(runtime=runtime, memory=memory), count
 
     def look(self):
         if self.count is None:
@@ -256,34 +260,34 @@ def test_without_a_device_or_its_memory_nothing_is_solved(monkeypatch, count, er
 class Exhausted(HostProducts):
     """Rows of a device whose memory is gone after so many products."""
 
-    def __init__(self, X, left):
+    def __init__(self, X, left, error):
         super().__init__(X)
-        self.left = left
+        self.left, self.error = left, error
 
     def scores(self, v, shift=0.0):
         self.left -= 1
         if self.left < 0:
-            raise MemoryError("Out of memory allocating 1,024 bytes")
+            raise self.error("Out of memory allocating 1,024 bytes")
         return super().scores(v, shift)
 
     def scores_of(self, v):
         return np.stack([self.scores(each) for each in v])
 
 
-def solve_binary(X, y, exhausted):
+def backend_of(exhausted):
     def backend(problem):
         rows, passes = exhausted(problem.rows.values), HostPasses(problem)
         return DeviceBackend(problem, rows, passes, partial(device.short_of, problem.rows))
 
-    adasdca.solve(X, y, loss="logistic", lam=1e-3, backend=backend)
+    return backend
+
+
+def solve_binary(X, y, exhausted):
+    adasdca.solve(X, y, loss="logistic", lam=1e-3, backend=backend_of(exhausted))
 
 
 def certify_binary(X, y, exhausted):
-    def backend(problem):
-        rows, passes = exhausted(problem.rows.values), HostPasses(problem)
-        return DeviceBackend(problem, rows, passes, partial(device.short_of, problem.rows))
-
-    adasdca.certify(X, y, X[0], loss="logistic", lam=1e-3, backend=backend)
+    adasdca.certify(X, y, X[0], loss="logistic", lam=1e-3, backend=backend_of(exhausted))
 
 
 def solve_classes(X, y, exhausted):
@@ -302,8 +306,10 @@ def test_a_device_without_memory_says_what_to_do(monkeypatch, solve, left):
     monkeypatch.setitem(sys.modules, "cupy", FakeCupy(1, free=3 << 30))
     message = r"X of shape \(200, 8\) has run out .* 3\.0 GiB .* float32 .* memory_limit="
     with pytest.raises(MemoryError, match=message) as caught:
-        solve(X, y, partial(Exhausted, left=left))
+        solve(X, y, partial(Exhausted, left=left, error=FakeCupy.OutOfMemoryError))
     assert "Out of memory allocating" in str(caught.value.__cause__)
+    with pytest.raises(MemoryError, match="Out of memory allocating"):  # that of this process
+        solve(X, y, partial(Exhausted, left=left, error=MemoryError))
 
 
 def test_estimators_say_what_to_install(monkeypatch):

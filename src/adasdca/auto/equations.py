@@ -7,12 +7,11 @@ import time
 
 import numpy as np
 
-from adasdca.auto.costs import FEW, MOST_UNKNOWNS, Costs
-from adasdca.backends.abilities import Counted, RowEquations, able
+from adasdca.auto.costs import FEW, Costs
+from adasdca.backends.abilities import RowEquations, able
 from adasdca.backends.base import Gram, RowTerm
 from adasdca.backends.blas import cholesky
 from adasdca.newton.budget import Budget
-from adasdca.newton.conjugate import ConjugateSteps
 from adasdca.newton.equations import (
     GAIN,
     LOOKS,
@@ -24,14 +23,10 @@ from adasdca.newton.equations import (
     solve_by_features,
     solve_formed,
 )
-from adasdca.newton.linear import LinearObjective
 from adasdca.newton.newton import MOST_STEPS
 
 #: How many times the iterations that were not enough are expected from then on.
 MORE = 4.0
-#: The share of the rows that have curvature where steps are of one iteration, so many of which stand
-#: for a step whose equations are solved.
-MANY, ITERATIONS = 0.3, 12
 #: More iterations than any clock allows.
 ENDLESS = 10**9
 #: The share of the right-hand side that is left where a factor in few digits preconditions.
@@ -76,8 +71,6 @@ class EquationChoice:
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
-        #: Steps of one iteration each, where these are taken.
-        self._conjugate: ConjugateSteps | None = None
         #: Whether the matrix of the features may have few digits, and one is for several steps.
         self._rough, self._smooth = tried and not exact, tried
         #: Of a matrix in few digits, maybe that of an earlier step, or phase.
@@ -101,9 +94,6 @@ class EquationChoice:
             if self.exact and "features" in prices:
                 prices["features"] = 0.0
             self._prices = dict(sorted(prices.items(), key=lambda item: item[1]))
-        if self._conjugate is not None:
-            self.iterated = True
-            return self._conjugate(term, equations)
         # Where a step was lost in rounding among rows, one among half as many may not be (400 x 448
         # in raw units, squared hinge: 24 steps tried both ways, 10.9 -> 7 ms).
         ways = [way for way in self._prices if way != "rows" or 2 * term.curved <= self._lost]
@@ -117,22 +107,6 @@ class EquationChoice:
                 return found
         self.iterated = True
         return self.iterations.solve(term, equations, deadline)
-
-    def unit(self, objective: LinearObjective) -> int:
-        """Return how many steps of a round stand for one.
-
-        They are of one iteration each where there is no other way, unless few rows have curvature:
-        an iteration for the equations of a step looks at these alone.
-        """
-        self._conjugate = None
-        if self._smooth or self.exact or self.costs.facts.d <= MOST_UNKNOWNS:
-            return 1
-        objective.lost()  # it is at its point then
-        term: Counted | None = able(objective.term, Counted)
-        if term is None or objective.term.curved < max(MANY * term.size, MOST_UNKNOWNS):
-            return 1
-        self._conjugate = ConjugateSteps()
-        return ITERATIONS
 
     def afford(self, n: int) -> int:
         """Return how many steps on n rows may be taken in one call: 0 if features are not the way.

@@ -122,7 +122,7 @@ class Descent(NamedTuple):
 class Short(Protocol):
     """A backend, or rows of a multinomial model, whose memory is not that of this process."""
 
-    def short_of_memory(self) -> MemoryError:
+    def short_of_memory(self, error: MemoryError) -> MemoryError:
         """Return an error that says what to do where there is too little of it."""
 
 
@@ -133,21 +133,18 @@ def memory_told(rows: Any) -> Iterator[None]:
         yield
     except MemoryError as error:
         short: Short | None = able(rows, Short)
-        if short is None:
+        told = error if short is None else short.short_of_memory(error)
+        if told is error:
             raise
-        raise short.short_of_memory() from error
+        raise told from error
 
 
-class Counted(Protocol):
-    """A term that knows its rows, and whose lines cost no more than products with its matrix."""
+class Descender(Protocol):
+    """A term that takes all Newton steps in one call, where features are few."""
 
     @property
     def size(self) -> int:
         """The number of its rows."""
-
-
-class Descender(Counted, Protocol):
-    """A term that takes all Newton steps in one call, where features are few."""
 
     def descend(
         self,

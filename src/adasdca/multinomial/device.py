@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.base import to_host
-from adasdca.backends.cuda.products import Products, RowChoice, Summation
+from adasdca.backends.cuda.products import Products, RowChoice, Summation, Told
 from adasdca.multinomial.blocks import Block, Layout
 from adasdca.multinomial.margins import curvature_times
 from adasdca.multinomial.rows import ClassRows, LocalRows
@@ -51,18 +51,18 @@ class DeviceRows:
         products: Products,
         summation: Summation,
         n_classes: int,
-        short: Callable[[], MemoryError] = MemoryError,
+        told: Told | None = None,
     ) -> None:
-        self._products, self._summation, self._short = products, summation, short
+        self._products, self._summation, self._told = products, summation, told
         self.xp = summation.xp
         self.shape, self.stored = products.shape, products.facts.stored
         self.passes = 0
         self.depth, self.chain = products.sizes, float(products.chain_of)
         self.layout = Layout(n_classes, n_classes, self.xp)
 
-    def short_of_memory(self) -> MemoryError:
+    def short_of_memory(self, error: MemoryError) -> MemoryError:
         """Return an error that says what to do where the device has too little memory."""
-        return self._short()
+        return error if self._told is None else self._told(error)
 
     def centre_at(self, centre: Array) -> None:
         """Take rows less this in matrices; products of blocks are of the rows as they are."""

@@ -219,38 +219,6 @@ def _by_diagonal(own: Array, right: Array) -> Array:
     return np.asarray((right.T / own).T)
 
 
-class Scaling(NamedTuple):
-    """The diagonal of the equations once the intercept is eliminated.
-
-    Iterations with it leave a share of its equation, too, and what is left of Σ c_iβ_i costs all
-    duals of one side their share in the certificate (hinge, 60,000 x 8000 of topics: 600 iterations
-    for 44,000).
-    """
-
-    own: Any  #: μe.
-    scale: Any  #: The diagonal.
-    mean: Any  #: k/Σh; None without an intercept.
-    mass: float  #: Σh.
-
-    @classmethod
-    def of(cls, term: RowTerm, equations: Equations) -> Scaling:
-        """Return that of a term, where the right-hand side is."""
-        found, mass = term.diagonal(equations.intercept)
-        squares, *sums = to_host(found) if isinstance(equations.right, np.ndarray) else found
-        return cls.by(squares, sums, mass, equations)
-
-    @classmethod
-    def by(cls, squares: Any, sums: Any, mass: float, equations: Equations) -> Scaling:
-        """Return that of Σ h_i x_ij², Σ h_i x_i if there is an intercept, and Σ h_i."""
-        # Vectors of features are where the rows are: NumPy's functions go on to that array's.
-        own = np.asarray(equations.diagonal, like=squares)
-        scale, mean = squares + own, None
-        if len(sums) and mass > 0:
-            mean = sums[0] / mass
-            # Less than this of a difference is rounding.
-            scale = np.maximum(scale - mass * mean**2, ROUNDED * scale)
-        return cls(own, np.where(scale > 0, scale, 1.0), mean, mass)
-
 class Gradients:
     """Conjugate gradients for A(x, y) = right with a positive definite A and unknowns of any shape.
 
@@ -586,7 +554,12 @@ class ConjugateGradients:
         most: int,
         factor: Solve | None,
     ) -> Going | Step | None:
-        """Begin in unknowns of the features, or let the term iterate, which is then the step."""
+        """Begin in unknowns of the features, or let the term iterate, which is then the step.
+
+        The intercept is eliminated. Iterations with it leave a share of its equation, too, and what
+        is left of Σ c_iβ_i costs all duals of one side their share in the certificate (hinge,
+        60,000 x 8000 of topics: 600 iterations for 44,000).
+        """
         if factor is None:
             (squares, *sums), mass = term.diagonal(equations.intercept)
         else:
@@ -594,13 +567,18 @@ class ConjugateGradients:
             if equations.intercept:
                 column, mass = term.curve(np.zeros_like(squares), 1.0)
                 sums = [column]
-        scaling = Scaling.by(squares, sums, mass, equations)
-        own, scale, mean = scaling.own, scaling.scale, scaling.mean
-        right, share, value = np.asarray(equations.right, like=scale), 0.0, equations.value
-        if mean is not None:
-            share = equations.balance / scaling.mass
+        # Vectors of features are where the rows are: NumPy's functions go on to that array's.
+        own = np.asarray(equations.diagonal, like=squares)
+        right = np.asarray(equations.right, like=squares)
+        scale, mean, share, value = squares + own, None, 0.0, equations.value
+        if sums and mass > 0:
+            mean = sums[0] / mass
+            share = equations.balance / mass
             value -= 0.5 * share * equations.balance
             right = right - equations.balance * mean
+            # Less than this of a difference is rounding.
+            scale = np.maximum(scale - mass * mean**2, ROUNDED * scale)
+        scale = np.where(scale > 0, scale, 1.0)
         if factor is None:
             self._judge(term, math.sqrt(float((right / scale) @ right)))
 

@@ -225,9 +225,7 @@ class Multipliers:
                 objective.rounds = Rounds(gap, target, share, floor, SWIFT_FACTORS)
             far = known.relative_gap > DIGITS
             due = handover.due if handover is not None and far else None
-            unit = self._unit_of(objective)
-            ending, steps = minimise(objective, enough, deadline, most * unit, due)
-            steps = -(-steps // unit)
+            ending, steps = minimise(objective, enough, deadline, most, due)
             if ending is Ending.STOPPED:
                 return best, Ending.STEPS
             v, b = self.left = objective.v, objective.b
@@ -323,11 +321,6 @@ class Multipliers:
     @property
     def _iterated(self) -> bool:
         return getattr(self.solve, "iterated", False)
-
-    def _unit_of(self, objective: LinearObjective) -> int:
-        """Return how many steps of a round stand for one whose equations are solved."""
-        unit = getattr(self.solve, "unit", None)
-        return 1 if unit is None else unit(objective)
 
     def _round(
         self,
