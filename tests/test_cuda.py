@@ -9,6 +9,7 @@ import re
 import sys
 import types
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -26,14 +27,17 @@ from adasdca.auto.second_order import SecondOrder
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, epochs, term
+from adasdca.backends.cuda.backend import DeviceBackend
 from adasdca.backends.cuda.products import RowChoice
 from adasdca.backends.cuda.source import FOLDER, loss_source
+from adasdca.multinomial.device import DeviceRows as DeviceClasses
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.newton import multipliers
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from adasdca.solution import State
 from host_rows import (
+    HostPasses,
     HostProducts,
     HostSummation,
     host_backend,
@@ -214,6 +218,9 @@ class FakeCupy(types.ModuleType):
     class CUDARuntimeError(RuntimeError):
         pass
 
+    class OutOfMemoryError(MemoryError):
+        pass
+
     def __init__(self, count, free):
         super().__init__("cupy")
         runtime = types.SimpleNamespace(
@@ -222,7 +229,8 @@ class FakeCupy(types.ModuleType):
             runtimeGetVersion=lambda: 13000,
             memGetInfo=lambda: (free, free),
         )
-        self.cuda, self.count = types.SimpleNamespace(runtime=runtime), count
+        memory = types.SimpleNamespace(OutOfMemoryError=self.OutOfMemoryError)
+        self.cuda, self.count = types.SimpleNamespace(runtime=runtime, memory=memory), count
 
     def look(self):
         if self.count is None:
@@ -247,6 +255,61 @@ def test_without_a_device_or_its_memory_nothing_is_solved(monkeypatch, count, er
     monkeypatch.setitem(sys.modules, "cupy", FakeCupy(count, free=10_000))
     with pytest.raises(error, match=message):
         adasdca.solve(X, y, loss="logistic", lam=1e-3, backend="cuda")
+
+
+class Exhausted(HostProducts):
+    """Rows of a device whose memory is gone after so many products."""
+
+    def __init__(self, X, left, error):
+        super().__init__(X)
+        self.left, self.error = left, error
+
+    def scores(self, v, shift=0.0):
+        self.left -= 1
+        if self.left < 0:
+            raise self.error("Out of memory allocating 1,024 bytes")
+        return super().scores(v, shift)
+
+    def scores_of(self, v):
+        return np.stack([self.scores(each) for each in v])
+
+
+def backend_of(exhausted):
+    def backend(problem):
+        rows, passes = exhausted(problem.rows.values), HostPasses(problem)
+        return DeviceBackend(problem, rows, passes, partial(device.short_of, problem.rows))
+
+    return backend
+
+
+def solve_binary(X, y, exhausted):
+    adasdca.solve(X, y, loss="logistic", lam=1e-3, backend=backend_of(exhausted))
+
+
+def certify_binary(X, y, exhausted):
+    adasdca.certify(X, y, X[0], loss="logistic", lam=1e-3, backend=backend_of(exhausted))
+
+
+def solve_classes(X, y, exhausted):
+    def backend(rows, n_classes):
+        short = partial(device.short_of, rows)
+        return DeviceClasses(exhausted(rows.values), HostSummation(), n_classes, short)
+
+    solve_multinomial(X, (y > 0).astype(int), n_classes=3, lam=1e-3, backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("solve", "left"), [(solve_binary, 2), (certify_binary, 0), (solve_classes, 7)]
+)
+def test_a_device_without_memory_says_what_to_do(monkeypatch, solve, left):
+    X, y = data("logistic")
+    monkeypatch.setitem(sys.modules, "cupy", FakeCupy(1, free=3 << 30))
+    message = r"X of shape \(200, 8\) has run out .* 3\.0 GiB .* float32 .* memory_limit="
+    with pytest.raises(MemoryError, match=message) as caught:
+        solve(X, y, partial(Exhausted, left=left, error=FakeCupy.OutOfMemoryError))
+    assert "Out of memory allocating" in str(caught.value.__cause__)
+    with pytest.raises(MemoryError, match="Out of memory allocating"):  # that of this process
+        solve(X, y, partial(Exhausted, left=left, error=MemoryError))
 
 
 def test_estimators_say_what_to_install(monkeypatch):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.schedules import PermutationSchedule
+from adasdca.backends.abilities import memory_told
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend
 from adasdca.duality.certificate import Certificate, CertificateError
@@ -122,7 +123,7 @@ def certify(
         make = get_backend(backend)
     rows = make(problem)
     # A product too small for doubles is 0; a point too large for them gets no certificate.
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), memory_told(rows):
         # The slope's dual point; with an intercept the best b for these scores makes it feasible.
         best, duals = rows.slope_point(w, b)
         candidates = [duals]

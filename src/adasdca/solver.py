@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.backends.abilities import memory_told
 from adasdca.backends.base import FOREVER, Backend
 from adasdca.backends.blas import available_threads
 from adasdca.backends.cpu import LocalBackend
@@ -329,10 +330,11 @@ def solve_problem(
             loop = Loop(rows, schedule, stop, seed, epoch, idle)
             if keeper is not None:
                 keeper.resume(loop, rows, stop)
-            outcome = loop.run(first - (time.perf_counter() - begun))
-            if keeper is not None:
-                keeper.end(outcome.status in (Status.CONVERGED, Status.STALLED))
-            return _solution(problem, rows, outcome, stays)
+            with memory_told(rows):
+                outcome = loop.run(first - (time.perf_counter() - begun))
+                if keeper is not None:
+                    keeper.end(outcome.status in (Status.CONVERGED, Status.STALLED))
+                return _solution(problem, rows, outcome, stays)
         except _core.Expired:
             return unsolved(
                 problem.y,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
@@ -88,6 +89,26 @@ class Descent(NamedTuple):
     b: float
     value: float
     derivatives: Derivatives
+
+
+class Short(Protocol):
+    """A backend, or rows of a multinomial model, whose memory is not that of this process."""
+
+    def short_of_memory(self, error: MemoryError) -> MemoryError:
+        """Return an error that says what to do where there is too little of it."""
+
+
+@contextmanager
+def memory_told(rows: Any) -> Iterator[None]:
+    """Let rows that can say what to do say it where they run out of memory."""
+    try:
+        yield
+    except MemoryError as error:
+        short: Short | None = able(rows, Short)
+        told = error if short is None else short.short_of_memory(error)
+        if told is error:
+            raise
+        raise told from error
 
 
 class Descender(Protocol):

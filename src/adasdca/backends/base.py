@@ -453,6 +453,14 @@ def without_rows(problem: Problem) -> Problem:
     return replace(problem, rows=rows, y=np.empty(0), weight=None, whole=problem.total)
 
 
+def inner_products(*pairs: tuple[Any, Any]) -> list[float]:
+    """Return inner products; those of a device are waited for once."""
+    found: Any = [a @ b for a, b in pairs]
+    if isinstance(found[0], float):
+        return list(map(float, found))
+    return list(to_host(np.stack(found)).tolist())
+
+
 def to_host(array: Any) -> Any:
     """Return an array of a device, or of NumPy, as one of NumPy."""
     return array.get() if hasattr(array, "get") else array

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.base import to_host
-from adasdca.backends.cuda.products import Products, RowChoice, Summation
+from adasdca.backends.cuda.products import Products, RowChoice, Summation, Told
 from adasdca.multinomial.blocks import Block, Layout
 from adasdca.multinomial.margins import curvature_times
 from adasdca.multinomial.rows import ClassRows, LocalRows
@@ -30,9 +31,12 @@ def row_maker(backend: str | RowMaker | None) -> RowMaker:
         raise ValueError(
             f"backend = {backend!r} is unknown; choose 'cuda', or leave it out for this process."
         )
-    from adasdca.backends.cuda.device import class_products
+    from adasdca.backends.cuda.device import class_products, short_of
 
-    return lambda rows, n_classes: DeviceRows(*class_products(rows, n_classes), n_classes)
+    def made(rows: Rows, n_classes: int) -> ClassRows:
+        return DeviceRows(*class_products(rows, n_classes), n_classes, partial(short_of, rows))
+
+    return made
 
 
 class DeviceRows:
@@ -42,13 +46,23 @@ class DeviceRows:
     height = 1 << 24
     single = False
 
-    def __init__(self, products: Products, summation: Summation, n_classes: int) -> None:
-        self._products, self._summation = products, summation
+    def __init__(
+        self,
+        products: Products,
+        summation: Summation,
+        n_classes: int,
+        told: Told | None = None,
+    ) -> None:
+        self._products, self._summation, self._told = products, summation, told
         self.xp = summation.xp
         self.shape, self.stored = products.shape, products.facts.stored
         self.passes = 0
         self.depth, self.chain = products.sizes, float(products.chain_of)
         self.layout = Layout(n_classes, n_classes, self.xp)
+
+    def short_of_memory(self, error: MemoryError) -> MemoryError:
+        """Return an error that says what to do where the device has too little memory."""
+        return error if self._told is None else self._told(error)
 
     def centre_at(self, centre: Array) -> None:
         """Take rows less this in matrices; products of blocks are of the rows as they are."""

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
+from adasdca.backends.abilities import memory_told
 from adasdca.backends.blas import one_thread
 from adasdca.duality.certificate import Certificate
 from adasdca.engine.interruption import interruption
@@ -150,7 +151,7 @@ def solve_posed(
             return _unsolved(shape, n, lam)
         watch = Watch(objective, stop, problem.rows)
         try:
-            with around.heeded(stop.seconds_left() + GRACE):
+            with memory_told(problem.rows), around.heeded(stop.seconds_left() + GRACE):
                 ending = descend(objective, stop.deadline, watch)
             status = watch.status or ENDINGS[ending]
         except KeyboardInterrupt:

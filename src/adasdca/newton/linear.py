@@ -228,16 +228,17 @@ class LinearObjective:
         if self.intercept and self._derivatives.mass == 0 and balance != 0:
             # No row has curvature: any length will do, and the line search corrects it.
             self._db = math.copysign(self.term.residual, balance)
-        if not math.isfinite(float(self._dv.sum()) + self._db):
+        slope = -float(right @ self._dv) - balance * self._db
+        if not math.isfinite(slope):
             return 0.0
         farthest = FARTHEST * self.term.residual if self.intercept else math.inf
         if abs(self._db) > farthest > 0:
             # Hardly any curvature is left: take a shorter step on the same line.
             share = farthest / abs(self._db)
-            self._dv, self._db = share * self._dv, share * self._db
+            self._dv, self._db, slope = share * self._dv, share * self._db, share * slope
         self.term.aim(self._dv, self._db)
-        self._slope = -float(right @ self._dv) - balance * self._db
-        return self._slope
+        self._slope = slope
+        return slope
 
     def search(self) -> tuple[float, bool]:
         mu, rest = self.mu, self.penalty.along(self._v, self._dv)

@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.base import inner_products
 from adasdca.newton.line import Line, Slope, StraightLine
 
 Array = NDArray[np.float64]
@@ -71,7 +72,7 @@ class Ridge:
 
     def along(self, v: Array, dv: Array) -> StraightLine:
         stiff = self.eta * dv
-        return StraightLine(float(v @ stiff), float(stiff @ dv), float(np.abs(v) @ np.abs(stiff)))
+        return StraightLine(*inner_products((v, stiff), (stiff, dv), (abs(v), abs(stiff))))
 
 
 @dataclass(frozen=True)

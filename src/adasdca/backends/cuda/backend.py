@@ -23,7 +23,7 @@ from adasdca.backends.base import Facts, PlainBackend, ScaleError, to_host, with
 from adasdca.backends.cuda.certificate import Certifier
 from adasdca.backends.cuda.epochs import DeviceEpochs
 from adasdca.backends.cuda.facts import DeviceFacts
-from adasdca.backends.cuda.products import BatchProducts, Passes, Products
+from adasdca.backends.cuda.products import BatchProducts, Passes, Products, Told
 from adasdca.backends.cuda.term import DeviceTerm, Others, WeightedRows
 from adasdca.backends.working_set import has_room, within_reach
 from adasdca.duality.certificate import Certificate
@@ -45,8 +45,15 @@ class DeviceBackend(PlainBackend):
 
     watcher: Watcher | None = None
 
-    def __init__(self, problem: Problem, products: Products, passes: Passes) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        products: Products,
+        passes: Passes,
+        told: Told | None = None,
+    ) -> None:
         self.problem, self.products, self.passes = problem, products, passes
+        self._told = told
         self.xp, self.mu = passes.xp, problem.mu
         kinked = problem.loss.smoothness == 0
         n, d = products.shape
@@ -81,6 +88,9 @@ class DeviceBackend(PlainBackend):
         self._none = self.beta  # the duals of which u is known to be 0
         self._placed = True  # the duals are worth a certificate of their own
         self._known: tuple[Array, Any] = self.w, self.xp.zeros(n)
+
+    def short_of_memory(self, error: MemoryError) -> MemoryError:
+        return error if self._told is None else self._told(error)
 
     # -- the point
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from adasdca.backends.cuda.backend import DeviceBackend
@@ -68,7 +69,8 @@ def cuda_backend(problem: Problem) -> DeviceBackend:
     from adasdca.backends.cuda.kernels.passes import CudaPasses
 
     with _memory_told(problem.rows, VECTORS):
-        return DeviceBackend(problem, products, CudaPasses(problem))
+        told = partial(short_of, problem.rows)
+        return DeviceBackend(problem, products, CudaPasses(problem), told)
 
 
 def class_products(rows: Any, n_classes: int) -> tuple[Products, Summation]:
@@ -125,4 +127,20 @@ def _too_large(rows: Any, vectors: int, free: int) -> MemoryError:
         f"A solve on a CUDA device: X of shape {rows.shape} takes about {needed / 2**30:.1f} GiB "
         f"of the device's memory, and {free / 2**30:.1f} GiB are free, too few for its vectors and "
         f"a part of the rows; free some. {ELSE}"
+    )
+
+
+def short_of(rows: Any, error: MemoryError) -> MemoryError:
+    """Return what is said of an error in the middle of a solve, if the device's memory is short."""
+    cupy = load_cupy()
+    if not isinstance(error, cupy.cuda.memory.OutOfMemoryError):
+        return error
+    free = free_bytes(cupy) / 2**30
+    there = isinstance(rows, DeviceRows)
+    host = " pass X as an array of NumPy, of which parts come to the device;" if there else ""
+    return MemoryError(
+        f"A solve on a CUDA device with X of shape {rows.shape} has run out of its memory, of "
+        f"which {free:.1f} GiB are free now. Free what other arrays and processes (nvidia-smi) "
+        f"have;{host} float32 takes half as much as float64. {ELSE} There memory_limit= reads rows "
+        "from a disk."
     )

@@ -108,6 +108,8 @@ class Iterated(NamedTuple):
     done: bool
 
 
+#: Returns what is said where memory is short.
+Told = Callable[[MemoryError], MemoryError]
 #: Returns rows with curvature and their curvatures, where these are few.
 Few = Callable[[], "tuple[Products, Any] | None"]
 
