@@ -25,6 +25,7 @@ from adasdca.multinomial.intercept import (
     LONGEST,
     InterceptObjective,
     fallback_cost,
+    shift_error,
     solve_laplacian,
 )
 from adasdca.multinomial.margins import ROUNDOFF, DualPoint, Multinomial, RowLosses
@@ -54,6 +55,11 @@ class Feasible(NamedTuple):
     tilted: bool = True  #: Whether it is p_i + (diag p_i − p_i p_iᵀ) δ, |δ| ≤ ½.
 
 
+def sum_error(problem: Multinomial) -> float:
+    """Bound the rounding of Σ_i α_i, in units of its terms."""
+    return ROUNDOFF * (math.log2(problem.rows.shape[0]) + problem.n_classes + 8.0)
+
+
 def feasible(
     problem: Multinomial, losses: RowLosses, best: InterceptObjective | None, exact: bool
 ) -> Feasible:
@@ -68,10 +74,9 @@ def feasible(
         combined, sums = dual.combined(), dual.sums()
     if best is None:
         return Feasible(dual, combined)
-    n = problem.rows.shape[0]
-    unit = ROUNDOFF * (math.log2(n) + problem.n_classes + 8.0)
+    unit = sum_error(problem)
     if exact:
-        unit = (4.0 * ROUNDOFF * (n + problem.n_classes)) ** 2
+        unit = (4.0 * ROUNDOFF * (problem.rows.shape[0] + problem.n_classes)) ** 2
     left = unit * dual.sizes()
     if math.isfinite(cost):
         left += np.abs(sums)
@@ -108,6 +113,13 @@ class Point:
     cost: float
     mass: float
     certificate: Certificate
+    #: With an intercept, the couplings of its classes, and a bound on its slope |Σ_i α_i|.
+    slope: tuple[Array, Array] | None
+
+    @property
+    def intercept_error(self) -> float:
+        """How far differences of the intercept can be from the best ones for W."""
+        return 0.0 if self.slope is None else shift_error(*self.slope)
 
 
 def certified(
@@ -179,6 +191,10 @@ def _certified(
     relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
     rounding = 1.001 * (slip + off + relative * lost)
     value += penalty
+    slope = None
+    if best is not None:  # a score that is off by e moves |Σα| by 2‖α‖e at most
+        left = np.abs(best.balance) + sum_error(problem) * best.dual.sizes()
+        slope = best.coupling, left + 2.0 * off_by.reach
     blur = 1.001 * (off_by.reach + 0.5 * off_by.bent + relative * value)
     certificate = Certificate.of(
         value / total, (lost + rounding) / total, rounding / total, blur / total, problem.lam
@@ -195,6 +211,7 @@ def _certified(
         dual.cost,
         off_by.mass,
         certificate,
+        slope,
     )
 
 
