@@ -40,7 +40,7 @@ SAMPLING, THEORY = "adasdca/ascent/sampling.py", "adasdca/duality/theory.py"
 CERTIFICATE, VERDICTS = "adasdca/duality/certificate.py", "adasdca_reproduce/verdicts.py"
 CLAIMS, RESULTS = "adasdca_reproduce/claims.py", "adasdca_reproduce/results.py"
 RATES, INSIDE = "adasdca_reproduce/rates.py", "adasdca_reproduce/inside.py"
-WATCHING = "adasdca_reproduce/watching.py"
+WATCHING, LOOP = "adasdca_reproduce/watching.py", "adasdca/engine/loop.py"
 TABLES, EXPERIMENTS = "adasdca_reproduce/tables.py", "adasdca_reproduce/experiments.py"
 
 MUTATIONS = (
@@ -99,7 +99,22 @@ MUTATIONS = (
     Mutation(CERTIFICATE, "        return gap / primal\n", "        return gap / (1 + primal)\n",
              "certificate"),
     Mutation(CERTIFICATE, "lighter = min(up, down)", "lighter = max(up, down)", "certificate"),
+    Mutation("adasdca/duality/error_bounds.py", " + 0.5 * solution.intercept_error", "",
+             "multinomial"),
+    Mutation(LOOP, "not self._trail or arrived or", "not self._trail or", "stopping"),
+    Mutation(LOOP, "except CertificateError:  # the way led", "except ZeroDivisionError:  # the way",
+             "stopping"),
     # what a stop, a file and odd input may do
+    Mutation(LOOP, "        self._trail.append((record, self._label))\n",
+             "        self._trail.append(None)\n        self._trail[-1] = record, self._label\n",
+             "interruption"),
+    Mutation(LOOP, "        except KeyboardInterrupt:\n            stop",
+             "        except ZeroDivisionError:\n            stop", "interruption"),
+    Mutation(LOOP, "heeded(stop.seconds_left() + GRACE)", "heeded(FOREVER)", "interruption"),
+    Mutation("adasdca/multinomial/solver.py", "heeded(max(stop.seconds_left(), 0.0) + FIRST)",
+             "heeded(math.inf)", "interruption"),
+    Mutation(LOOP, "                return Status.INTERRUPTED\n",
+             "                return Status.STALLED\n", "plugins"),
     Mutation("adasdca/engine/interruption.py", "    around = _around()\n    if around is",
              "    around = None\n    if around is", "interruption"),
     Mutation("adasdca/estimators/_solves.py", "        if monitor.stopped:\n",
@@ -134,6 +149,15 @@ MUTATIONS = (
     Mutation("adasdca/problem/data.py",
              "if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):", "if False:",
              "odd_input"),
+    Mutation("adasdca/problem/data.py", "    except OverflowError:\n        return False",
+             "    except ZeroDivisionError:\n        return False", "odd_input"),
+    Mutation("adasdca/problem/data.py", " and flags.aligned:", ":", "input_forms"),
+    Mutation("adasdca/solver.py", "n_threads, 1, MOST_THREADS)", "n_threads, 1)", "odd_input"),
+    Mutation(CERTIFICATE, "if math.isfinite(share) else", "if True else", "odd_input"),
+    Mutation("adasdca/ascent/survey.py", "view.flags.writeable = False", "pass", "odd_input"),
+    Mutation("adasdca/multinomial/solver.py", "np.errstate(all=\"ignore\"), one_thread()",
+             "one_thread()", "odd_input"),
+    Mutation("adasdca/models/_liblinear.py", " or len(np.unique(labels)) != count", "", "fuzz"),
     # the core: a gap that loses its digits in a difference, and a thread that cannot be started
     Mutation("core/duality/certificate.hpp", "rows.share[k] = loss.excess(z, b, t);",
              "rows.share[k] = loss.value(z, t) + loss.conjugate(b, t) + z * b;", "far_targets"),
