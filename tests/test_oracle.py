@@ -54,7 +54,8 @@ def test_an_intercept_that_is_hardly_off_is_part_of_the_gap(size):
     """What it costs is far below the last digit of the objective, and far above other gaps."""
     rng = np.random.default_rng(0)
     for _ in range(5):
-        X, codes, lam = rng.normal(size=(12, 2)), np.arange(12) % 3, float(10.0 ** rng.uniform(-1, 1))
+        X, codes = rng.normal(size=(12, 2)), np.arange(12) % 3
+        lam = float(10.0 ** rng.uniform(-1, 1))
         found = solve_multinomial(X, codes, n_classes=3, lam=lam, fit_intercept=True, tol=0.0)
         exact = MultinomialProblem(X, codes, np.ones(12), lam, True)
 

@@ -103,8 +103,7 @@ MUTATIONS = (
     Mutation("adasdca/duality/error_bounds.py", " + 0.5 * solution.intercept_error", "",
              "multinomial"),
     Mutation(LOOP, "not self._trail or arrived or", "not self._trail or", "stopping"),
-    Mutation(LOOP, "except CertificateError:  # the way led", "except ZeroDivisionError:  # the way",
-             "stopping"),
+    Mutation(LOOP, "except CertificateError:", "except ZeroDivisionError:", "stopping"),
     # what a stop, a file and odd input may do
     Mutation(LOOP, "        self._trail.append((record, self._label))\n",
              "        self._trail.append(None)\n        self._trail[-1] = record, self._label\n",
