@@ -110,7 +110,6 @@ MUTATIONS = (
              "interruption"),
     Mutation(LOOP, "        except KeyboardInterrupt:\n            stop",
              "        except ZeroDivisionError:\n            stop", "interruption"),
-    Mutation(LOOP, "heeded(stop.seconds_left() + GRACE)", "heeded(FOREVER)", "interruption"),
     Mutation("adasdca/multinomial/solver.py", "heeded(max(stop.seconds_left(), 0.0) + FIRST)",
              "heeded(math.inf)", "interruption"),
     Mutation(LOOP, "                return Status.INTERRUPTED\n",
