@@ -27,6 +27,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.utils import class_weight
 
 import adasdca
 from adasdca import AdaSDCAClassifier, AdaSDCARegressor, AdaSDCARegressorCV, models
@@ -93,6 +94,21 @@ def test_a_search_without_ratios_has_no_l1_term():
     X, y = MANY
     peer = LogisticRegressionCV(Cs=[0.1, 1.0], **EXACT).fit(X, y)
     assert adasdca.certify(peer, X, y).relative_gap < 1e-8
+
+
+@pytest.mark.parametrize("cls", [LogisticRegression, LinearSVC])
+def test_balanced_classes_are_those_of_the_version(cls, monkeypatch):
+    """Before 1.7 scikit-learn counted rows for them, whatever the rows weighed."""
+    X, y = TWO
+    weight = np.where(y == 0, 3.0, 0.5) * SPARE[: len(y)]
+    by_rows = dict(enumerate(len(y) / (2.0 * np.bincount(y.astype(int)))))
+    peer = cls(class_weight=by_rows, **EXACT).fit(X, y, sample_weight=weight)
+    peer.set_params(class_weight="balanced")
+    with monkeypatch.context() as older:
+        older.setattr(class_weight, "compute_class_weight", lambda class_weight, classes, y: 0)
+        assert adasdca.certify(peer, X, y, sample_weight=weight).relative_gap < 1e-8
+    peer.fit(X, y, sample_weight=weight)
+    assert adasdca.certify(peer, X, y, sample_weight=weight).relative_gap < 1e-8
 
 
 def test_several_targets_have_a_certificate_each():

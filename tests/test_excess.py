@@ -93,7 +93,7 @@ def test_the_family_in_fractions(name, parameters):
         truth = exact_excess(loss, sign * a[k], sign * beta[k], 1.0 if classify else y[k])
         assert truth >= 0
         error = abs(Fraction(found[k]) - truth)
-        slack = truth / 10**10 + Fraction(1.001 * allowed[k] + 1e-300)
+        slack = truth / 10**13 + Fraction(1.001 * allowed[k] + 1e-300)
         assert error <= slack, (a[k], y[k], beta[k])
         small += 0 < truth < Fraction(1, 10**20)
     assert small > 5 or loss.smoothness == 0
@@ -124,8 +124,10 @@ def check_divergence(z):
     for k in range(200):
         truth = exact_divergence(z[k], b[k])
         assert truth >= 0
-        error = float(abs(Decimal(float(found[k])) - truth))
-        assert error <= 1e-10 * float(truth) + 4 * allowed[k] + 1e-290, (z[k], b[k])
+        error = float(Decimal(float(found[k])) - truth)
+        slack = 4 * allowed[k] + 1e-290
+        # Less of it than a certificate allows for would be missed; a little more is harmless.
+        assert -1e-13 * float(truth) - slack <= error <= 1e-12 * float(truth) + slack, (z[k], b[k])
 
 
 def test_the_logistic_loss_in_decimals():
@@ -143,3 +145,15 @@ def test_the_logistic_loss_far_out():
     found = shares(losses.Logistic(), z, np.ones(4), np.full(4, 0.3))
     truth = [float(exact_divergence(x, 0.3)) for x in z]
     np.testing.assert_allclose(found, truth, rtol=1e-10)
+
+
+def test_the_logistic_loss_where_its_series_begins():
+    """What the series leaves out is below what a certificate allows for."""
+    z = np.random.default_rng(2).uniform(2.0, 5.0, 400)
+    s = -losses.Logistic().slope(z, 1.0)
+    b = s * (1 + np.linspace(-0.06, 0.06, 400))
+    found = shares(losses.Logistic(), z, np.ones(400), b)
+    for k in range(400):
+        truth = exact_divergence(z[k], b[k])
+        error = float(abs(Decimal(float(found[k])) - truth))
+        assert error <= 1e-13 * float(truth) + 8 * EPS * abs(s[k] - b[k]), (z[k], b[k])

@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 import adasdca.multinomial.equations
 import adasdca.problem.products
-from adasdca import Status, _core
+from adasdca import AdaSDCAClassifier, Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
-from adasdca.multinomial.intercept import solve_laplacian
-from adasdca.multinomial.margins import ROUNDOFF, Multinomial, bend
+from adasdca.multinomial.intercept import shift_error, solve_laplacian
+from adasdca.multinomial.margins import ROUNDOFF, Multinomial, RowLosses, bend
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
 from adasdca.multinomial.rows import LocalRows
@@ -624,3 +624,39 @@ def test_dates_beside_codes(C):
     assert sol.gap <= 3.0 * sol.certificate.rounding
     in_parts, _ = solved_in_parts(X, codes, np.ones(n), 3, problem["lam"], True, 70, 1e-6)
     assert in_parts.primal <= 1.01 * sol.primal
+
+
+@pytest.mark.parametrize("tol", [0.1, 1e-2, 1e-4, 1e-8])
+@pytest.mark.parametrize("counts", [(90, 9, 10), (50, 30, 5), (134, 84, 7, 2, 2)])
+def test_margins_know_that_the_intercept_is_not_the_best(counts, tol):
+    """Of features that say nothing all that is left to be wrong is the intercept.
+
+    The best one is the logarithm of how many rows a class has.
+    """
+    codes = np.repeat(np.arange(len(counts)), counts)
+    fitted = AdaSDCAClassifier(C=1e-3, tol=tol).fit(np.zeros((len(codes), 1)), codes)
+    lead = np.log(counts[0]) - max(np.log(counts[1:]))
+    margin = fitted.certified_margin(np.zeros((1, 1)))[0]
+    assert margin <= lead
+    assert margin > 0.8 * lead or tol == 0.1
+
+
+def test_best_shifts_are_within_their_bound():
+    rng = np.random.default_rng(4)
+    tight = 0
+    for _ in range(100):
+        n, k = 30, int(rng.integers(2, 6))
+        codes = np.append(np.arange(k), rng.integers(k, size=n - k))
+        scores = 10.0 ** rng.uniform(-1, 1) * rng.normal(size=(n, k))
+        problem = Multinomial(LocalRows(check_rows(np.zeros((n, 1))), k), codes, None, 1.0, k, True)
+        best = minimize(
+            lambda b, s=scores, c=codes: objective(s, c, np.eye(len(b)), b, 0.0), np.zeros(k),
+            method="BFGS", options={"gtol": 1e-10},
+        ).x  # fmt: skip
+        shift = best + 10.0 ** rng.uniform(-4, 0) * rng.normal(size=k)
+        moved = (scores + shift).T
+        losses = RowLosses(problem, moved - moved[problem.own])
+        found = shift_error(losses.coupling(), np.abs(losses.dual().sums()))
+        assert np.ptp(best - shift) <= found + 1e-6
+        tight += found <= 10 * np.ptp(best - shift)
+    assert tight > 50

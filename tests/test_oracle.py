@@ -11,7 +11,8 @@ import pytest
 from benchmarks import attack
 from benchmarks.exact.checks import Oracle
 from benchmarks.exact.counts import Run, Runs, Tally, Verdict
-from benchmarks.exact.numbers import digits, eliminate
+from benchmarks.exact.multinomial import MultinomialProblem
+from benchmarks.exact.numbers import digits, eliminate, vector
 from benchmarks.exact.optimum import CLOSE
 from benchmarks.exact.problems import KINKED, SMOOTH, make
 from benchmarks.measure import ONE_THREAD
@@ -19,6 +20,8 @@ from benchmarks.oracle import judge, main, run
 
 import adasdca
 from adasdca import Status
+from adasdca.multinomial.certificate import certify_multinomial
+from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.losses import LOSSES
 from test_certificates_exactly import Exact
 
@@ -44,6 +47,25 @@ def test_no_certificate_claims_too_much(part):
     # Or the oracle would have had nothing to say.
     assert tally.total("undecided") <= 0.02 * tally.total("problems")
     assert tally.total("early") <= 0.002 * tally.total("problems")
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-7, 1e-9, 1e-11])
+def test_an_intercept_that_is_hardly_off_is_part_of_the_gap(size):
+    """What it costs is far below the last digit of the objective, and far above other gaps."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        X, codes = rng.normal(size=(12, 2)), np.arange(12) % 3
+        lam = float(10.0 ** rng.uniform(-1, 1))
+        found = solve_multinomial(X, codes, n_classes=3, lam=lam, fit_intercept=True, tol=0.0)
+        exact = MultinomialProblem(X, codes, np.ones(12), lam, True)
+
+        def primal(b, exact=exact, coef=found.coef):
+            return exact.primal([vector(w) for w in np.column_stack([coef, b])])
+
+        b = found.intercept + size * rng.normal(size=3)
+        said = certify_multinomial(X, codes, found.coef, b, lam=lam, fit_intercept=True)
+        true = primal(b) - primal(found.intercept)
+        assert 0 < true <= Decimal(said.gap) < 10 * true
 
 
 # Features and targets far from 0, a free intercept, little penalty: lasso, elastic net, bounds, L2.

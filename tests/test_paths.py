@@ -1,5 +1,9 @@
 """Paths over C, and the screening that makes them shorter: safe, or it is nothing."""
 
+from fractions import Fraction
+from operator import mul
+from types import SimpleNamespace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -83,6 +87,20 @@ def test_idle_features_have_no_coefficient(loss, positive):
         idle = idle_features(checked, X, rough)
         np.testing.assert_array_equal(exact.coef[idle], 0.0)
     assert idle.sum() > 0.5 * np.count_nonzero(exact.coef == 0)
+
+
+def test_rows_are_not_idle_by_rounding():
+    """Without a radius all that scores can be off by is their rounding."""
+    rng = np.random.default_rng(0)
+    w = np.array([0.1, 0.1, 0.1, -0.1])
+    a = 1e9 * (1 + rng.random((4000, 3)))
+    X = np.column_stack([a, a.sum(axis=1) - 10.0 * (1.0 + 1e-7 * rng.normal(size=4000))])
+    y = np.where(np.arange(4000) % 2 == 0, 1.0, -1.0)
+    X *= y[:, None]
+    checked = Problem.checked(X, y, loss="hinge", lam=1.0)
+    idle = idle_rows(checked, X, SimpleNamespace(coef=w, intercept=0.0, radius=0.0))
+    exact = [y[i] * sum(map(mul, map(Fraction, X[i]), map(Fraction, w))) for i in range(4000)]
+    assert not any(e < 1 for e, sure in zip(exact, idle, strict=True) if sure)
 
 
 def test_kinks_screen_no_features():

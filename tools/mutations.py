@@ -40,7 +40,7 @@ SAMPLING, THEORY = "adasdca/ascent/sampling.py", "adasdca/duality/theory.py"
 CERTIFICATE, VERDICTS = "adasdca/duality/certificate.py", "adasdca_reproduce/verdicts.py"
 CLAIMS, RESULTS = "adasdca_reproduce/claims.py", "adasdca_reproduce/results.py"
 RATES, INSIDE = "adasdca_reproduce/rates.py", "adasdca_reproduce/inside.py"
-WATCHING = "adasdca_reproduce/watching.py"
+WATCHING, LOOP = "adasdca_reproduce/watching.py", "adasdca/engine/loop.py"
 TABLES, EXPERIMENTS = "adasdca_reproduce/tables.py", "adasdca_reproduce/experiments.py"
 
 MUTATIONS = (
@@ -94,12 +94,26 @@ MUTATIONS = (
     Mutation("adasdca/newton/linear.py", "place_exactly(v, b, rest)",
              "place_exactly(v, b, (0 * v, 0.0))",
              "oracle::test_solves_go_on_to_what_can_be_certified"),
-    Mutation("adasdca/auto/second_order.py", "(not self.cut and survey.gap >= self._gap)",
-             "self.exhausted", "oracle::test_solves_go_on_to_what_can_be_certified"),
+    Mutation("adasdca/auto/second_order.py",
+             "self.exhausted or (not self.cut and survey.gap >= self._gap)", "False",
+             "oracle::test_solves_go_on_to_what_can_be_certified"),
     Mutation(CERTIFICATE, "        return gap / primal\n", "        return gap / (1 + primal)\n",
              "certificate"),
     Mutation(CERTIFICATE, "lighter = min(up, down)", "lighter = max(up, down)", "certificate"),
+    Mutation("adasdca/duality/error_bounds.py", " + 0.5 * solution.intercept_error", "",
+             "multinomial"),
+    Mutation(LOOP, "not self._trail or arrived or", "not self._trail or", "stopping"),
+    Mutation(LOOP, "except CertificateError:", "except ZeroDivisionError:", "stopping"),
     # what a stop, a file and odd input may do
+    Mutation(LOOP, "        self._trail.append((record, self._label))\n",
+             "        self._trail.append(None)\n        self._trail[-1] = record, self._label\n",
+             "interruption"),
+    Mutation(LOOP, "        except KeyboardInterrupt:\n            stop",
+             "        except ZeroDivisionError:\n            stop", "interruption"),
+    Mutation("adasdca/multinomial/solver.py", "heeded(max(stop.seconds_left(), 0.0) + FIRST)",
+             "heeded(math.inf)", "interruption"),
+    Mutation(LOOP, "                return Status.INTERRUPTED\n",
+             "                return Status.STALLED\n", "plugins"),
     Mutation("adasdca/engine/interruption.py", "    around = _around()\n    if around is",
              "    around = None\n    if around is", "interruption"),
     Mutation("adasdca/estimators/_solves.py", "        if monitor.stopped:\n",
@@ -135,6 +149,19 @@ MUTATIONS = (
     Mutation("adasdca/problem/data.py",
              "if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):", "if False:",
              "odd_input"),
+    Mutation("adasdca/problem/data.py", "    except OverflowError:\n        return False",
+             "    except ZeroDivisionError:\n        return False", "odd_input"),
+    Mutation("adasdca/problem/data.py", " and flags.aligned:", ":", "input_forms"),
+    Mutation("adasdca/solver.py", "n_threads, 1, MOST_THREADS)", "n_threads, 1)", "odd_input"),
+    Mutation(CERTIFICATE, "if math.isfinite(share) else", "if True else", "odd_input"),
+    Mutation("adasdca/ascent/survey.py", "view.flags.writeable = False", "pass", "odd_input"),
+    Mutation("adasdca/multinomial/solver.py", "np.errstate(all=\"ignore\"), one_thread()",
+             "one_thread()", "odd_input"),
+    Mutation("adasdca/models/_model.py", "if len(set(labels.ravel().tolist())) != labels.size:",
+             "if False:", "models"),
+    Mutation("adasdca/models/_model.py",
+             "if not (np.isfinite(self.coef).all() and np.isfinite(self.intercept).all()):",
+             "if False:", "models"),
     # the core: a gap that loses its digits in a difference, and a thread that cannot be started
     Mutation("core/duality/certificate.hpp", "rows.share[k] = loss.excess(z, b, t);",
              "rows.share[k] = loss.value(z, t) + loss.conjugate(b, t) + z * b;", "far_targets"),

@@ -206,5 +206,5 @@ class Oracle:
         else:
             here = self.exact.margins(*self.point(coef, b))
             for i, m in enumerate(fitted.certified_margin(self.case.X).tolist()):
-                if m > 0 and (best[i] > 0) != (here[i] > 0):
+                if Decimal(m) > best[i] * (ONE if here[i] > 0 else -ONE):
                     yield f"row {i}: certified by {m!r}, but {here[i]:.3e} becomes {best[i]:.3e}"

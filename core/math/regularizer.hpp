@@ -18,7 +18,8 @@
 //                 within `off` of u_j; infinite as g* there is
 //   stray(w, j)   where g_j is curved, 0; else how far from w_j its bounds allow any w_j* to be,
 //                 times sqrt(m_j)
-//   roundings     units of roundoff by which u_j, rounded and read, can seem to be off
+//   roundings     units of roundoff by which u_j can seem to be off: by its own rounding, that of
+//                 N, lambda, sigma and its products with f_j, and that of the excess
 //
 // Coordinatewise by nature are identity, ridge and metric. A penalty on groups, such as
 // f_G |w_G|_2, changes the others: read, value, excess, reach and stray become functions of a
@@ -76,7 +77,7 @@ template <class Factors>
 struct SeparableBox {
     static constexpr bool identity = false;
     static constexpr bool weighted = !std::same_as<Factors, UnitFactors>;
-    static constexpr double roundings = weighted ? 8 : 4;
+    static constexpr double roundings = 12;
     double ridge;  // 1, or 0 without the term |w|^2 / 2
     double sigma;
     Factors factors;

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.duality.error_bounds import CentredRows
+from adasdca.duality.error_bounds import CentredRows, rounding
 from adasdca.problem.problem import Problem
 from adasdca.problem.products import RowProducts
 from adasdca.solution import Solution
@@ -39,7 +39,9 @@ def idle_rows(problem: Problem, X: Any, solution: Solution) -> Mask:
         errors = centred.distances * radius + centred.intercept_error(scores, *given, w, b, radius)
     else:
         rows = RowProducts(X)
-        errors = rows.norms() * solution.radius
+        lengths = rows.norms()
+        errors = lengths * solution.radius
+        errors += rounding(lengths * np.linalg.norm(solution.coef), X.shape[1])
         scores = rows.times(solution.coef[None])[:, 0]
     errors += SAFETY * (1.0 + np.abs(scores))
     low, high = scores - errors, scores + errors
@@ -53,9 +55,12 @@ def idle_features(problem: Problem, X: Any, solution: Solution) -> Mask:
     if gamma == 0:
         return np.zeros(X.shape[1], dtype=bool)
     rows = RowProducts(X)
-    u = rows.transposed(solution.dual_coef[:, None])[0] / scale
+    alpha = solution.dual_coef
+    u = rows.transposed(alpha[:, None])[0] / scale
     weight = np.ones(len(problem.y)) if problem.weight is None else problem.weight
     lengths = np.sqrt(rows.squares(weight[:, None])[0])
     r = lengths * math.sqrt(2.0 * problem.total * solution.gap / gamma) / scale
-    r += SAFETY * (1.0 + np.abs(u))
+    # By Cauchy, the sizes of the terms of u add up to no more than this.
+    most = lengths * math.sqrt(float(alpha @ (alpha / np.maximum(weight, 1e-300)))) / scale
+    r += SAFETY * (1.0 + np.abs(u)) + rounding(most, len(alpha))
     return np.asarray((read(u - r) == 0) & (read(u + r) == 0))

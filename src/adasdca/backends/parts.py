@@ -216,6 +216,8 @@ class PartsBackend(PlainBackend):
         args = (self.space, duals.number, out.number, w, b, scored, heavy, share)
         u, moved, *evidence = columns(self.parts.stream("examine", *args))
         whole = np.array([*map(math.fsum, evidence[:7]), *map(max, evidence[7:])])
+        # Each part has rounded its Σ c_iβ_i, which the others cancel.
+        whole[5] = abs(whole[5]) + sys.float_info.epsilon * math.fsum(map(abs, evidence[5]))
         certificate = certified_by(self._workspace, self.problem, whole, w, u, self._links)
         # As the core bounds it, and a little more.
         lost = 1.01 * sys.float_info.epsilon * (self._links + 12) * whole[4] / self.problem.mu

@@ -89,7 +89,8 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        P at the point, as computed.
+        P at the point, as computed; it is no farther from the truth than gap is from
+        primal − dual.
     dual : float
         A lower bound on min P: primal − gap, less what rounding can have added to `primal`.
     gap : float

@@ -75,14 +75,16 @@ class Region:
         One ball contains all classes: ‖(ΔW_k − ΔW_j)x‖ ≤ √2 R‖x‖ for a pair, half of it for each.
         A change of all scores by at most e changes differences of the best intercepts by at most
         2e(K − 1): if a group of classes rose by more than 2e over the rest, its probabilities would
-        rise in every row, but their sum over the rows is fixed.
+        rise in every row, but their sum over the rows is fixed. The model's intercept is not quite
+        the best one for its W either.
         """
         count, radius = len(solution.coef), solution.radius
         each = np.full(count, radius / math.sqrt(2.0))
         if not fit_intercept:
             return cls(each, np.zeros(count), None, constant)
         rows = CentredRows(X)
-        return cls(each, np.full(count, (count - 1) * rows.reach * radius), rows.centre)
+        slack = (count - 1) * rows.reach * radius + 0.5 * solution.intercept_error
+        return cls(each, np.full(count, slack), rows.centre)
 
     @np.errstate(all="ignore")  # overflow is an infinite error
     def errors(self, X: Any, coef: Array, intercept: Array) -> Array:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,13 @@ def _l1_share(m: Any) -> float:
     return 0.0 if ratio is None else float(ratio)
 
 
+def _counts_weights() -> bool:
+    """Whether this version of scikit-learn counts weights for "balanced": before 1.7, rows."""
+    from sklearn.utils import class_weight
+
+    return "sample_weight" in signature(class_weight.compute_class_weight).parameters
+
+
 def _logistic(m: Any) -> Objective:
     liblinear = m.solver == "liblinear"
     return Objective(
@@ -166,6 +174,7 @@ def _logistic(m: Any) -> Objective:
         intercept_scaling=m.intercept_scaling if liblinear and m.fit_intercept else None,
         class_weight=m.class_weight,
         own_only=liblinear,
+        balanced_by_weight=_counts_weights(),
         multinomial=not liblinear and getattr(m, "multi_class", "auto") != "ovr",
     )
 
@@ -185,6 +194,7 @@ def _linear_svc(m: Any) -> Objective:
         intercept_scaling=m.intercept_scaling if m.fit_intercept else None,
         class_weight=m.class_weight,
         own_only=True,
+        balanced_by_weight=_counts_weights(),
     )
 
 

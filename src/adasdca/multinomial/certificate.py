@@ -25,9 +25,10 @@ from adasdca.multinomial.intercept import (
     LONGEST,
     InterceptObjective,
     fallback_cost,
+    shift_error,
     solve_laplacian,
 )
-from adasdca.multinomial.margins import ROUNDOFF, DualPoint, Multinomial, RowLosses
+from adasdca.multinomial.margins import ROUNDOFF, DualPoint, Multinomial, Rounding, RowLosses
 from adasdca.newton.newton import minimise
 from adasdca.problem.data import check_rows, check_weights
 
@@ -54,6 +55,30 @@ class Feasible(NamedTuple):
     tilted: bool = True  #: Whether it is p_i + (diag p_i − p_i p_iᵀ) δ, |δ| ≤ ½.
 
 
+def sum_error(problem: Multinomial) -> float:
+    """Bound the rounding of Σ_i α_i, in units of its terms."""
+    return ROUNDOFF * (math.log2(problem.rows.shape[0]) + problem.n_classes + 8.0)
+
+
+def relative_error(problem: Multinomial) -> float:
+    """Bound the rounding of sums of terms of one sign, in units of the sum."""
+    return 4.0 * ROUNDOFF * (256.0 + 0.5 * problem.rows.shape[1])
+
+
+def primal_error(problem: Multinomial, off_by: Rounding, value: float) -> float:
+    """Bound the rounding of N·P."""
+    return 1.001 * (off_by.reach + 0.5 * off_by.bent + relative_error(problem) * value)
+
+
+def slope_of(at: InterceptObjective, off_by: Rounding) -> tuple[Array, Array]:
+    """Return the couplings of the classes, and a bound on |Σ_i α_i|.
+
+    A score that is off by e moves that by 2‖α‖e at most.
+    """
+    left = np.abs(at.balance) + sum_error(at.dual.problem) * at.dual.sizes()
+    return at.coupling, left + 2.0 * off_by.reach
+
+
 def feasible(
     problem: Multinomial, losses: RowLosses, best: InterceptObjective | None, exact: bool
 ) -> Feasible:
@@ -68,10 +93,9 @@ def feasible(
         combined, sums = dual.combined(), dual.sums()
     if best is None:
         return Feasible(dual, combined)
-    n = problem.rows.shape[0]
-    unit = ROUNDOFF * (math.log2(n) + problem.n_classes + 8.0)
+    unit = sum_error(problem)
     if exact:
-        unit = (4.0 * ROUNDOFF * (n + problem.n_classes)) ** 2
+        unit = (4.0 * ROUNDOFF * (problem.rows.shape[0] + problem.n_classes)) ** 2
     left = unit * dual.sizes()
     if math.isfinite(cost):
         left += np.abs(sums)
@@ -108,6 +132,13 @@ class Point:
     cost: float
     mass: float
     certificate: Certificate
+    #: With an intercept, the couplings of its classes, and a bound on its slope |Σ_i α_i|.
+    slope: tuple[Array, Array] | None
+
+    @property
+    def intercept_error(self) -> float:
+        """How far differences of the intercept can be from the best ones for W."""
+        return 0.0 if self.slope is None else shift_error(*self.slope)
 
 
 def certified(
@@ -155,7 +186,7 @@ def _certified(
     features differ in scale.
     """
     exact = finely and problem.exact
-    d, mu, total = problem.rows.shape[1], problem.mu, problem.total
+    mu, total = problem.mu, problem.total
     dual = feasible(problem, losses, best, exact)
     value, penalty = losses.value(), 0.5 * mu * float(np.vdot(coef, coef))
     u = dual.combined / mu
@@ -176,10 +207,10 @@ def _certified(
         # which matters where that is far from likely, and its loss large.
         slip += 8.0 * ROUNDOFF * value
     off = math.sqrt(2.0 * mu * distance) * drift + 0.5 * mu * drift**2
-    relative = 4.0 * ROUNDOFF * (256.0 + 0.5 * d)
-    rounding = 1.001 * (slip + off + relative * lost)
+    rounding = 1.001 * (slip + off + relative_error(problem) * lost)
     value += penalty
-    blur = 1.001 * (off_by.reach + 0.5 * off_by.bent + relative * value)
+    slope = None if best is None else slope_of(best, off_by)
+    blur = primal_error(problem, off_by, value)
     certificate = Certificate.of(
         value / total, (lost + rounding) / total, rounding / total, blur / total, problem.lam
     )
@@ -195,6 +226,7 @@ def _certified(
         dual.cost,
         off_by.mass,
         certificate,
+        slope,
     )
 
 
@@ -212,7 +244,8 @@ def certify_multinomial(
     """Certify a multinomial logistic model, of the objective and arguments of its solver.
 
     The dual point is that of the best intercept for these coefficients; what the model's own
-    intercept costs above it is part of the gap.
+    intercept costs above it is part of the gap. That is at most Σα·(b − b*), whose digits a
+    difference of two objectives does not have.
     """
     weight = check_weights(sample_weight, len(codes))
     with np.errstate(all="ignore"), one_thread():
@@ -220,11 +253,16 @@ def certify_multinomial(
         problem = Multinomial(rows, codes, weight, lam, len(coef), fit_intercept)
         losses = problem.losses(coef, intercept)
         penalty = 0.5 * problem.mu * float(np.vdot(coef, coef))
-        own = (losses.value() + penalty) / problem.total
+        own = losses.value() + penalty
         travel = 1.25 * np.linalg.norm(coef, axis=0)
+        shift, above = float(np.abs(intercept).max()), 0.0
+        off_by = losses.dual().rounding(losses, travel, 0, shift, False)
+        if fit_intercept:
+            coupling, left = slope_of(InterceptObjective(problem, losses), off_by)
+            above = 0.5 * float(left.sum()) * shift_error(coupling, left) / problem.total
         best = certified(problem, coef, intercept, losses, travel, 0, 0.0, math.inf).certificate
-    blur = max(best.primal - best.gap - best.dual, 0.0)
-    above = max(own - best.primal, 0.0)
-    rounding = best.rounding + (2.0 * blur if above else 0.0)
-    gap = best.gap + above + (2.0 * blur if above else 0.0)
-    return Certificate.of(own, gap, rounding, blur, lam)
+    total, blur = problem.total, primal_error(problem, off_by, own) / problem.total
+    unknown = blur + max(best.primal - best.gap - best.dual, 0.0)
+    plain = max(own / total - best.primal, 0.0) + unknown
+    gap, rounding = best.gap + min(plain, above), best.rounding + unknown * (not above <= plain)
+    return Certificate.of(own / total, gap, rounding, blur, lam)

@@ -64,6 +64,23 @@ def solve_laplacian(coupling: Array, balance: Array, most: float = math.inf) -> 
     return LaplacianStep(step - step.mean(), energy, exact and math.isfinite(energy))
 
 
+def shift_error(coupling: Array, balance: Array) -> float:
+    """Bound the differences δ_k − δ_j of the best shift δ, where no |r_k| is above `balance`.
+
+    With ρ the largest of them and v = δ/ρ, let f(τ) be the sum of the losses at b + τv. Its third
+    derivative is a third central moment of numbers whose range is 1, and no larger than the second.
+    So f″(τ) ≥ f″(0) exp(−τ), and 0 = f′(ρ) ≥ −r·v + f″(0)(1 − exp(−ρ)), where r·v ≤ √(r·H⁺r f″(0)),
+    and f″(0) = v·Hv is at least half the smallest eigenvalue of H but 0.
+    """
+    energy = solve_laplacian(coupling, balance).energy
+    if not math.isfinite(energy + float(coupling.sum())):
+        return math.inf
+    values = np.linalg.eigvalsh(np.diag(coupling.sum(axis=0)) - coupling)
+    least = float(values[1] - 1e-12 * values[-1])  # of their rounding
+    share = 1.01 * math.sqrt(2.0 * energy / least) if least > 0 else math.inf
+    return -math.log1p(-share) if share < 1 else math.inf
+
+
 class InterceptObjective:
     """The sum of the losses as a function of a shift of b; an `Objective` of Newton's method."""
 

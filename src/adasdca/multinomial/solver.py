@@ -64,6 +64,8 @@ class MultinomialSolution(Solved):
     n_epochs: int
     n_updates: int
     history: History = field(repr=False)  #: The certificate after each step.
+    #: How far differences of the intercept can be from the best ones for W.
+    intercept_error: float = math.inf
 
 
 def solve_multinomial(
@@ -227,4 +229,5 @@ class Watch:
             n_epochs=self.records[-1].epoch,
             n_updates=self.rows.passes,
             history=History.of(self.records),
+            intercept_error=point.intercept_error,
         )
