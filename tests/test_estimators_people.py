@@ -127,6 +127,18 @@ def test_the_order_of_the_arguments_of_certify_is_told():
     model = AdaSDCAClassifier().fit(X, y)
     with pytest.raises(ValueError, match=r"AdaSDCAClassifier comes first: certify\(model, X, y\)"):
         adasdca.certify(X, y, model)
+    with pytest.raises(TypeError, match=r"^certify\(model, X, y\) lacks X and y"):
+        adasdca.certify(model)
+    with pytest.raises(TypeError, match=r"^certify\(model, X, y\) lacks y:"):
+        adasdca.certify(model, X)
+    assert adasdca.certify(model, X=X, y=y).gap == adasdca.certify(model, X, y).gap
+
+
+def test_numbers_of_certificates_are_floats_of_python():
+    X, y = iris()
+    for model in (AdaSDCAClassifier().fit(X, y), AdaSDCARegressor().fit(X, y == 1.0)):
+        assert "np.float64" not in repr(model.certificate_)
+        assert "np.float64" not in repr(adasdca.certify(model, X, y))
 
 
 def test_no_penalty_at_all_is_refused_with_the_remedy():

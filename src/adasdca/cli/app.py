@@ -24,7 +24,7 @@ from adasdca.cli.refusals import (
     name_value,
     offer,
     point_to_model,
-    point_to_train,
+    point_elsewhere,
     refusal,
     refused,
     told,
@@ -74,7 +74,7 @@ class Commands(typer.core.TyperGroup):
             raise typer.Exit(3) from error
         except Exception as error:
             if type(error).__name__ == "NoSuchOption":
-                point_to_train(error)
+                point_elsewhere(error)
                 raise
             if type(error).__name__ == "UsageError":
                 point_to_model(error)

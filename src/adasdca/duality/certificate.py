@@ -128,7 +128,7 @@ class Certificate:
                 "double precision: scale the features or the targets to about 1."
             )
         dual = math.nextafter(primal - gap - blur, -math.inf)
-        return cls(primal, dual, gap, radius(gap, strength), rounding)
+        return cls(float(primal), dual, float(gap), radius(gap, strength), float(rounding))
 
     @property
     def relative_gap(self) -> float:
