@@ -23,8 +23,8 @@ from adasdca.cli.predict import predict
 from adasdca.cli.refusals import (
     name_value,
     offer,
-    point_to_model,
     point_elsewhere,
+    point_to_model,
     refusal,
     refused,
     told,
