@@ -6,6 +6,7 @@ A wrong loss, strength, intercept or weight shows as a gap: the peers are fitted
 import numpy as np
 import pytest
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import (
     ElasticNet,
     HuberRegressor,
@@ -175,6 +176,7 @@ def test_a_model_from_a_file_certifies_too():
         (Ridge(alpha=0.0), "alpha = 0 is a problem without a penalty"),
         (LinearSVC(multi_class="crammer_singer"), "choose multi_class='ovr'"),
         (OneVsRestClassifier(LinearSVC()), "certify what is in its estimators_"),
+        (RandomForestClassifier(2), "RandomForestClassifier cannot be certified: it is no linear"),
         (StandardScaler(), None),
     ],
 )

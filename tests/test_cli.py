@@ -114,7 +114,7 @@ def test_the_table_has_a_line_for_each_method(as_table):
     lines = [line.strip() for line in done.stdout.splitlines()]
     for label in compare.METHODS:
         assert sum(line.startswith(f"{label} ") for line in lines) == 1
-    assert lines[-1] == "Picture: hinge.png"
+    assert lines[-1] == "picture: hinge.png"
 
 
 def test_the_title_of_a_table_is_one_line(capsys):

@@ -244,6 +244,8 @@ def test_named_threads_and_features(folder, capsys):
         (["--max-time", "inf"], "'--max-time': inf is not allowed"),
         (["--max-epochs", "0"], "'--max-epochs'"),
         (["-s", "0"], "LIBLINEAR's options are those of `adasdca train`"),
+        (["--penalty", "l1"], " --l1-ratio"),
+        (["--n-jobs", "2"], " --threads"),
         (["--weight", "1"], "not of the form CLASS=W"),
         (["--weight", "spam=3"], "'spam' is none of the classes -1, 1"),
         (["--multi-class", "all"], "choose one of auto, ovr, multinomial"),

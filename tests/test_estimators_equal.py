@@ -178,7 +178,7 @@ def test_elastic_net_logistic_regression():
 
 
 def test_cyanure_elastic_net():
-    from cyanure.estimators import Classifier
+    Classifier = pytest.importorskip("cyanure.estimators").Classifier
 
     X, y = cancer()
     X = np.ascontiguousarray(X / np.linalg.norm(X, axis=1, keepdims=True))

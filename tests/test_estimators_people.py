@@ -99,6 +99,27 @@ def test_dates_are_named():
         AdaSDCAClassifier().fit(frame, [0, 1])
 
 
+def test_frames_that_are_not_read_yet_are_told():
+    X, y = iris()
+    rows = pl.DataFrame(X)
+    model = AdaSDCAClassifier().fit(rows, y)
+    for use in (model.fit, lambda X, y: model.predict(X)):
+        with pytest.raises(ValueError, match=r"X is a LazyFrame, not read yet; pass X\.collect"):
+            use(rows.lazy(), y)
+
+
+def test_missing_labels_are_told_of_the_labels():
+    with pytest.raises(ValueError, match="y contains NaN; leave out rows without a label"):
+        AdaSDCAClassifier().fit([[1.0], [2.0], [3.0]], pd.Series(["a", "b", np.nan], dtype=object))
+
+
+def test_a_page_without_a_place_is_refused_before_it_is_made(tmp_path):
+    X, y = iris()
+    model = AdaSDCAClassifier().fit(X, y)
+    with pytest.raises(FileNotFoundError, match=r"the folder of .* does not exist; make it first"):
+        model.report(X, y, path=tmp_path / "nowhere" / "fit.html")
+
+
 @pytest.mark.parametrize("missing", [None, 0])
 @pytest.mark.parametrize("model", [AdaSDCAClassifier(), AdaSDCAClassifierCV(Cs=[1.0], cv=2)])
 def test_labels_of_several_kinds_are_told(model, missing):
@@ -127,6 +148,18 @@ def test_the_order_of_the_arguments_of_certify_is_told():
     model = AdaSDCAClassifier().fit(X, y)
     with pytest.raises(ValueError, match=r"AdaSDCAClassifier comes first: certify\(model, X, y\)"):
         adasdca.certify(X, y, model)
+    with pytest.raises(TypeError, match=r"^certify\(model, X, y\) lacks X and y"):
+        adasdca.certify(model)
+    with pytest.raises(TypeError, match=r"^certify\(model, X, y\) lacks y:"):
+        adasdca.certify(model, X)
+    assert adasdca.certify(model, X=X, y=y).gap == adasdca.certify(model, X, y).gap
+
+
+def test_numbers_of_certificates_are_floats_of_python():
+    X, y = iris()
+    for model in (AdaSDCAClassifier().fit(X, y), AdaSDCARegressor().fit(X, y == 1.0)):
+        assert "np.float64" not in repr(model.certificate_)
+        assert "np.float64" not in repr(adasdca.certify(model, X, y))
 
 
 def test_no_penalty_at_all_is_refused_with_the_remedy():

@@ -116,7 +116,8 @@ def attempt(python: str, tag: str, wheel: Path, tests: list[str]) -> None:
             shutil.copytree(ROOT / "tests", away / "tests")
             shutil.copy(ROOT / "pyproject.toml", away)
             names = [f"tests/test_{name}.py" for name in tests]
-            run(clean, "-m", "pytest", "-q", "-p", "no:xdist", *names, where=away)
+            stub = "--deselect=tests/test_core.py::test_stub_is_current"  # it reads src/
+            run(clean, "-m", "pytest", "-q", "-p", "no:xdist", stub, *names, where=away)
 
 
 def main() -> None:

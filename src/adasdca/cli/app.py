@@ -23,8 +23,8 @@ from adasdca.cli.predict import predict
 from adasdca.cli.refusals import (
     name_value,
     offer,
+    point_elsewhere,
     point_to_model,
-    point_to_train,
     refusal,
     refused,
     told,
@@ -74,7 +74,7 @@ class Commands(typer.core.TyperGroup):
             raise typer.Exit(3) from error
         except Exception as error:
             if type(error).__name__ == "NoSuchOption":
-                point_to_train(error)
+                point_elsewhere(error)
                 raise
             if type(error).__name__ == "UsageError":
                 point_to_model(error)

@@ -151,7 +151,7 @@ def compare(
         ]
         plotting.save(plotting.convergence(curves, tol=tol, title=title), output)
         if not as_json:
-            emit(f"Picture: {output}")
+            emit(f"picture: {output}")
         if around.wished:
             raise typer.Exit(130)
 

@@ -25,6 +25,17 @@ _OPTIONS = {
     "folder": "FOLDER",
 }
 
+#: Parameters of scikit-learn, by the options that do the same.
+_ELSEWHERE = {
+    "--alpha": "--lam",
+    "--class-weight": "--weight",
+    "--max-iter": "--max-epochs",
+    "--n-jobs": "--threads",
+    "--penalty": "--l1-ratio",
+    "--random-state": "--seed",
+    "--solver": "--method",
+}
+
 
 class _Offered:
     """The options of the command that runs; none of a group of commands."""
@@ -115,9 +126,11 @@ def told(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
 
 
-def point_to_train(error: Any) -> None:
-    """Say where LIBLINEAR's options are known, if it was one of them."""
+def point_elsewhere(error: Any) -> None:
+    """Say what an option of scikit-learn is called here, and which command knows LIBLINEAR's."""
     option = str(getattr(error, "option_name", ""))
+    if _ELSEWHERE.get(option) in _Offered.options:
+        error.possibilities = [_ELSEWHERE[option]]
     if re.fullmatch(r"-[secpBRwvCnq].*", option):
         error.message = f"{error.message}; LIBLINEAR's options are those of `adasdca train`."
 

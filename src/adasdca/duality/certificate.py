@@ -128,7 +128,9 @@ class Certificate:
                 f"the objective is {primal!r} and its gap {gap!r}; the values are too large for "
                 "double precision: scale the features or the targets to about 1."
             )
-        dual = math.nextafter(primal - gap - blur, -math.inf)
+        primal, gap, rounding = float(primal), float(gap), float(rounding)
+        exact = gap == 0 and blur == 0
+        dual = primal if exact else math.nextafter(primal - gap - blur, -math.inf)
         return cls(primal, dual, gap, radius(gap, strength), rounding)
 
     @property

@@ -39,7 +39,7 @@ from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Status
-from adasdca.storage import write_whole
+from adasdca.storage import check_writable, write_whole
 
 Array = NDArray[np.float64]
 
@@ -348,6 +348,8 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
                 "reads it; pass X.get() or X.cpu()."
             )
         check_is_fitted(self)
+        if path is not None:
+            check_writable(path)
         with naming_text(X):
             shape = validate_data(
                 self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False

@@ -63,7 +63,9 @@ def _columns_of(X: Any, odd: Callable[[Any], bool]) -> str:
 
 @contextmanager
 def naming_text(X: Any, y: Any = None) -> Iterator[None]:
-    """Say of text or dates among numbers where they are, or that the targets hold text."""
+    """Say of text or dates among numbers where they are, or what is wrong with the targets."""
+    if hasattr(X, "collect"):
+        raise InputError(f"X is a {type(X).__name__}, not read yet; pass X.collect().").about("X")
     try:
         yield
     except np.exceptions.DTypePromotionError as error:
@@ -74,6 +76,9 @@ def naming_text(X: Any, y: Any = None) -> Iterator[None]:
             "leave them out."
         ).about("X") from error
     except ValueError as error:
+        if str(error) == "Input contains NaN":  # labels that are objects: of X it would say X
+            message = "y contains NaN; leave out rows without a label."
+            raise InputError(message).about("y") from error
         if "could not convert string to float" not in str(error):
             raise
         if columns := _columns_of(X, lambda values: _first_text(values) is not None):

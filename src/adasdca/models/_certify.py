@@ -155,6 +155,9 @@ def certify(*args: Any, **options: Any) -> Any:
             name = type(args[2]).__name__
             raise InputError(f"the {name} comes first: certify(model, X, y).").about("coef")
         return certify_point(*args, **options)
+    missing = [name for name in ("X", "y")[len(args) - 1 :] if name not in options]
+    if missing:
+        raise TypeError(f"certify(model, X, y) lacks {' and '.join(missing)}: the rows of the fit.")
     found = certify_model(*args, **{"epochs": EPOCHS, **options})
     return found[0] if len(found) == 1 else found
 

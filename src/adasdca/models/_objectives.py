@@ -99,6 +99,7 @@ class Objective:
 
 def objective_of(estimator: Any) -> Objective:
     """Return the objective of an estimator, or say why it is not known."""
+    name = type(estimator).__name__
     for cls in type(estimator).__mro__:
         package = cls.__module__.partition(".")[0]
         reader = _READERS.get(cls.__name__) if package in ("sklearn", "adasdca") else None
@@ -106,8 +107,7 @@ def objective_of(estimator: Any) -> Objective:
             return reader(estimator)
         if package == "sklearn" and cls.__name__ in _REASONS:
             reason = _REASONS[cls.__name__]
-            raise UnknownObjectiveError(f"{cls.__name__} cannot be certified: {reason}.")
-    name = type(estimator).__name__
+            raise UnknownObjectiveError(f"{name} cannot be certified: {reason}.")
     for inner in ("estimators_", "estimator_"):
         if hasattr(estimator, inner):
             raise UnknownObjectiveError(
@@ -295,6 +295,10 @@ _REASONS = {
     "LinearRegression": f"{_NO_PENALTY}; fit a Ridge with a small alpha",
     "SVC": "it is no linear model; LinearSVC is one",
     "SVR": "it is no linear model; LinearSVR is one",
+    "BaseDecisionTree": "it is no linear model",
+    "BaseForest": "it is no linear model",
+    "BaseGradientBoosting": "it is no linear model",
+    "BaseHistGradientBoosting": "it is no linear model",
     "Perceptron": "it stops at any separating plane, and minimises nothing that has one optimum",
     "PassiveAggressiveClassifier": "it minimises a new objective at every step",
     "PassiveAggressiveRegressor": "it minimises a new objective at every step",
