@@ -269,6 +269,7 @@ def names_asked_for(source: str) -> list[int]:
 
 #: Where the layout of rows decides which kernel is given their arrays, or which file they go to.
 LAYOUTS = {
+    "adasdca.backends.columns",
     "adasdca.backends.cpu_term",
     "adasdca.backends.digits",
     "adasdca.backends.kernel_matrix",

@@ -83,6 +83,7 @@ class ColumnDescent {
   private:
     static constexpr int every = 8;         // sweeps before one over all, or a step
     static constexpr double small = 0.001;  // of the gain of a step: its last iteration
+    static constexpr double largest = 1000;  // of a matrix, whose factorisation looks at no clock
 
     double dot(std::int64_t j, const Shifted& x) const {
         const std::int64_t begin = a_.begin(j), end = a_.begin(j + 1);
@@ -151,7 +152,7 @@ class ColumnDescent {
         const auto size = static_cast<double>(free_.size());
         const double price = size * entries / 4.0 + size * size * size / 6.0;
         if (size == 0) return false;
-        if (work_ - solved_ >= price) {
+        if (size <= largest && work_ - solved_ >= price) {
             solve(entries);
             solved_ = work_ += price;
             return false;

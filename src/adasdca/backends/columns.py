@@ -60,6 +60,8 @@ def descend_columns(
         *(values, start, indices, shift, ridge, kink, lower, upper, moved, residual),
         *(enough, min(VISITS * len(values), most), deadline - time.perf_counter()),
     )
+    if not np.isfinite(moved).all():
+        return at, False, work
     b -= float(means @ (moved - w[features]))
     w = w.copy()
     w[features] = moved
