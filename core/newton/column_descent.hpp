@@ -81,8 +81,8 @@ class ColumnDescent {
     }
 
   private:
-    static constexpr int every = 8;         // sweeps before one over all, or a step
-    static constexpr double small = 0.001;  // of the gain of a step: its last iteration
+    static constexpr int every = 8;          // sweeps before one over all, or a step
+    static constexpr double small = 0.001;   // of the gain of a step: its last iteration
     static constexpr double largest = 1000;  // of a matrix, whose factorisation looks at no clock
 
     double dot(std::int64_t j, const Shifted& x) const {

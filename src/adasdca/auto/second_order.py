@@ -28,7 +28,7 @@ from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
-from adasdca.newton.working_set import solve_on_features
+from adasdca.newton.working_set import FeatureSets
 from adasdca.problem.data import FAR
 from adasdca.problem.problem import Problem
 
@@ -196,9 +196,10 @@ class SecondOrder:
                     budget.path = costs.path_step(False)
                 return EquationChoice(costs, False, steps, budget=budget, tried=False)
 
-            best, ending = solve_on_features(
-                backend, self.problem, survey, goal, deadline, choice_for, budget, self._path, hard
+            sets = FeatureSets(
+                backend, self.problem, goal, deadline, choice_for, budget, self._path
             )
+            best, ending = sets.run(survey, hard)
         else:
             rounds = Multipliers(
                 backend, self.problem, solve, self.exact, self._path, hard, plan.tol, budget

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from adasdca.problem.problem import Problem
 from adasdca.problem.regularizers import Regularizer
 
 Array = NDArray[np.float64]
+#: w of all features, b, and the duals.
+PointOfSet = tuple[Array, float, Any]
 
 #: Most features of the first set, if no more have moved. (As many as there are rows: the first
 #: rounds are harder then, dorothea, hinge, C = 1, elastic net: 2.1 -> 5.6 s.)
@@ -43,18 +46,8 @@ COARSE, FINE = 0.3, 0.01
 PATIENCE = 20
 
 
-def solve_on_features(
-    backend: Backend,
-    problem: Problem,
-    survey: Survey,
-    target: float,
-    deadline: float,
-    solver: Callable[[Facts], Solver],
-    budget: Budget,
-    path: CentralPath | None = None,
-    hard: bool = False,
-) -> tuple[Best, Ending]:
-    """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
+class FeatureSets:
+    """A solve on one working set of features after the other.
 
     Parameters
     ----------
@@ -62,92 +55,140 @@ def solve_on_features(
         From facts to the way in which equations are solved.
     path : CentralPath, optional
         The central path of all features, where there is one; without it sets have paths.
-    hard : bool
-        Whether it is gone at once, as it is where it was left before.
     """
-    regularizer = problem.regularizer
-    best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
-    w, b, duals = survey.coef, survey.intercept, survey.beta
-    rest = regularizer.primal(np.zeros_like(w))
-    u = backend.term().place(w, b).u
-    squares = backend.column_squares()
-    size, idle, finer, whole = FIRST, 0, 1.0, False
-    features = np.empty(0, dtype=np.intp)
-    handover = Handover(budget)
-    descends = able(backend, ColumnDescender) if problem.loss.is_quadratic else None
-    if descends is not None:  # their duals are the residuals
-        b, duals = descends.slope_point(w, b)
-        u = backend.combine(duals)
-        size = max(FIRST, min(backend.facts.n, len(w)) // 2)
-    hard, own_paths = path is not None and (hard or path.begun), path is None
-    while True:
-        before, again = best.certificate.gap, False
-        if not hard:
-            last, features = features, _choose(regularizer, w, u, rest, squares, size)
-            again = np.array_equal(features, last)
-            if descends is not None:
-                share = (FINE if whole else COARSE) * best.certificate.gap
-                enough = max(share, 0.5 * target * best.certificate.primal)
-                enough *= finer * problem.total
-                most = budget.left / budget.entry if budget.entry > 0 else math.inf
-                (w, b, duals), done, work = descends.descend_columns(
-                    features, (w, b, duals), enough, most, deadline
-                )
-                budget.pay(budget.entry * work)
-                ending = Ending.REACHED if done else Ending.EXHAUSTED
-            else:
-                part = backend.restrict(features)
-                part.place(duals, w[features], b)
-                seen = part.survey(frozenset(), FOREVER)
-                assert seen is not None
-                goal = max(SHARE * best.certificate.gap, 0.5 * target * best.certificate.primal)
-                relative = min(goal / max(seen.primal, 1e-300), 1.0)
-                own = CentralPath.of(part) if own_paths else None
-                own_solver = solver(part.facts)
-                method = Multipliers(part, part.problem, own_solver, path=own, budget=budget)
-                if path is None:
-                    found, ending = method.run(seen, relative, deadline)
-                else:
-                    start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
-                    found, ending = method.rounds(start, seen.beta, relative, deadline, handover)
-                w = rest.copy()
-                w[features] = found.w
-                b, duals = found.b, found.duals
-            certificate = backend.certify(w, b, duals)
-            if certificate.gap < best.certificate.gap:
-                best = Best(w, b, duals, certificate)
-            hard = ending is Ending.STEPS
-        if hard and path is not None:
-            # Sets are hard; all features together are not, and no set is left to be found.
-            best, ending = path.follow(best, target, deadline, budget)
-            path, (w, b, duals) = None, (best.w, best.b, best.duals)
-        hard, u = False, backend.combine(duals)
-        if best.certificate.relative_gap <= target:
-            return best, Ending.REACHED
-        late = budget.over or time.perf_counter() >= deadline
-        if ending is Ending.TIME or late:
-            return best, Ending.TIME
-        if best.certificate.gap <= 2.0 * best.certificate.rounding:
-            return best, Ending.EXHAUSTED
-        # The same set again has the same outcome.
-        vain = ending is Ending.EXHAUSTED or again or descends is not None
-        idle = idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
-        if descends is not None:
-            slack = np.abs(u - regularizer.nearest_slope(w, u))
-            inside = float(slack[features].max(initial=0.0))
-            slack[features] = 0.0
-            # Where those of the set are farther off than all others, it is not the set that lacks.
-            whole = float(slack.max(initial=0.0)) <= inside
-            finer *= SHARE if whole and idle > 0 else 1.0
-            if ending is Ending.EXHAUSTED or idle >= PATIENCE:  # rounds go on
-                descends, idle = None, 0
-                w, b, duals = best.w, best.b, best.duals
-                u = backend.combine(duals)
-        elif idle >= 2:
-            if path is None:
+
+    def __init__(
+        self,
+        backend: Backend,
+        problem: Problem,
+        target: float,
+        deadline: float,
+        solver: Callable[[Facts], Solver],
+        budget: Budget,
+        path: CentralPath | None = None,
+    ) -> None:
+        self.backend, self.problem, self.budget = backend, problem, budget
+        self.target, self.deadline = target, deadline
+        self._solver, self._path, self._own_paths = solver, path, path is None
+        self._handover = Handover(budget)
+        #: What minimises a squared loss on a set by its columns, until that is too slow.
+        self._columns: ColumnDescender | None = None
+        if problem.loss.is_quadratic:
+            self._columns = able(backend, ColumnDescender)
+        #: Sets in a row that have gained little.
+        self._idle = 0
+        #: What a set by columns may leave: less where the set lacks no feature, and less again
+        #: where that gains little.
+        self._complete, self._finer = False, 1.0
+
+    def run(self, survey: Survey, hard: bool) -> tuple[Best, Ending]:
+        """Improve a survey's point until gap ≤ target·primal or double precision shows no more.
+
+        Parameters
+        ----------
+        hard : bool
+            Whether the central path is gone at once, as it is where it was left before.
+        """
+        backend, regularizer = self.backend, self.problem.regularizer
+        best = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
+        w, b, duals = survey.coef, survey.intercept, survey.beta
+        rest = regularizer.primal(np.zeros_like(w))
+        u, size = backend.term().place(w, b).u, FIRST
+        squares = backend.column_squares()
+        features = np.empty(0, dtype=np.intp)
+        if self._columns is not None:  # their duals are the residuals
+            b, duals = self._columns.slope_point(w, b)
+            u = backend.combine(duals)
+            size = max(FIRST, min(backend.facts.n, len(w)) // 2)
+        hard = self._path is not None and (hard or self._path.begun)
+        while True:
+            before, again, by_columns = best.certificate.gap, False, self._columns is not None
+            if not hard:
+                last, features = features, _choose(regularizer, w, u, rest, squares, size)
+                again = np.array_equal(features, last)
+                solve = self._by_columns if by_columns else self._by_rounds
+                (w, b, duals), ending = solve(features, (w, b, duals), rest, best)
+                certificate = backend.certify(w, b, duals)
+                if certificate.gap < best.certificate.gap:
+                    best = Best(w, b, duals, certificate)
+                hard = ending is Ending.STEPS
+            if hard and self._path is not None:
+                # Sets are hard; all features together are not, and no set is left to be found.
+                best, ending = self._path.follow(best, self.target, self.deadline, self.budget)
+                self._path, (w, b, duals) = None, (best.w, best.b, best.duals)
+            hard, u = False, backend.combine(duals)
+            if best.certificate.relative_gap <= self.target:
+                return best, Ending.REACHED
+            late = self.budget.over or time.perf_counter() >= self.deadline
+            if ending is Ending.TIME or late:
+                return best, Ending.TIME
+            if best.certificate.gap <= 2.0 * best.certificate.rounding:
                 return best, Ending.EXHAUSTED
-            hard = True
-        size = GROWTH * max(size, int(np.count_nonzero(w != rest)))
+            # The same set again has the same outcome.
+            vain = ending is Ending.EXHAUSTED or again or by_columns
+            self._idle = self._idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
+            if by_columns:
+                self._judge_columns(features, u, w)
+                if ending is Ending.EXHAUSTED or self._idle >= PATIENCE:  # rounds go on
+                    self._columns, self._idle = None, 0
+                    w, b, duals = best.w, best.b, best.duals
+                    u = backend.combine(duals)
+            elif self._idle >= 2:
+                if self._path is None:
+                    return best, Ending.EXHAUSTED
+                hard = True
+            size = GROWTH * max(size, int(np.count_nonzero(w != rest)))
+
+    def _by_columns(
+        self, features: NDArray[np.intp], at: PointOfSet, rest: Array, best: Best
+    ) -> tuple[PointOfSet, Ending]:
+        """Minimise on a set by its columns."""
+        assert self._columns is not None
+        budget, known = self.budget, best.certificate
+        enough = max((FINE if self._complete else COARSE) * known.gap, self._goal(best))
+        enough *= self._finer * self.problem.total
+        most = budget.left / budget.entry if budget.entry > 0 else math.inf
+        at, done, work = self._columns.descend_columns(features, at, enough, most, self.deadline)
+        budget.pay(budget.entry * work)
+        return at, Ending.REACHED if done else Ending.EXHAUSTED
+
+    def _judge_columns(self, features: NDArray[np.intp], u: Array, w: Array) -> None:
+        """See whether a set lacks features, or its solution digits."""
+        slack = np.abs(u - self.problem.regularizer.nearest_slope(w, u))
+        inside = float(slack[features].max(initial=0.0))
+        slack[features] = 0.0
+        # Where those of the set are farther off than all others, it is not the set that lacks.
+        self._complete = float(slack.max(initial=0.0)) <= inside
+        self._finer *= SHARE if self._complete and self._idle > 0 else 1.0
+
+    def _by_rounds(
+        self, features: NDArray[np.intp], at: PointOfSet, rest: Array, best: Best
+    ) -> tuple[PointOfSet, Ending]:
+        """Minimise on a set by rounds of multipliers."""
+        w, b, duals = at
+        part = self.backend.restrict(features)
+        part.place(duals, w[features], b)
+        seen = part.survey(frozenset(), FOREVER)
+        assert seen is not None
+        goal = max(SHARE * best.certificate.gap, self._goal(best))
+        relative = min(goal / max(seen.primal, 1e-300), 1.0)
+        own = CentralPath.of(part) if self._own_paths else None
+        method = Multipliers(
+            part, part.problem, self._solver(part.facts), path=own, budget=self.budget
+        )
+        if self._path is None:
+            found, ending = method.run(seen, relative, self.deadline)
+        else:
+            start = Best(seen.coef, seen.intercept, seen.certified, seen.certificate)
+            rounds = (seen.beta, relative, self.deadline, self._handover)
+            found, ending = method.rounds(start, *rounds)
+        w = rest.copy()
+        w[features] = found.w
+        return (w, found.b, found.duals), ending
+
+    def _goal(self, best: Best) -> float:
+        """Return the gap that a set is solved to at least."""
+        return 0.5 * self.target * best.certificate.primal
 
 
 def _choose(
