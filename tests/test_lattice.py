@@ -124,6 +124,19 @@ def test_a_lasso_of_dates_is_solved(loss):
     check(*dated(0), loss, 1e5, l1_ratio=1.0, fit_intercept=True)
 
 
+@pytest.mark.parametrize("seed", [0, 2, 4])
+def test_a_lasso_of_dates_and_a_feature_without_penalty(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 6))
+    X[:, 1] = 1.6e18 + rng.integers(0, 10**13, 30)
+    factors, lower, upper = np.ones(6), np.full(6, -np.inf), np.full(6, np.inf)
+    factors[0], lower[0], upper[0] = 0.0, -3.0, 3.0
+    options = {"l1_ratio": 1.0, "penalty_factors": factors, "bounds": (lower, upper)}
+    y = X[:, 2] + rng.standard_normal(30)
+    found = adasdca.solve(X, y, loss="squared", lam=1e-2, tol=1e-6, **options)
+    assert found.converged
+
+
 def test_moves_from_an_end_add_up_to_0():
     """Where rows are alike, moves that cancel are longer than one that may be alone."""
     beta, one = np.zeros(3), np.ones(3)

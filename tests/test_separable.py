@@ -1,11 +1,15 @@
 """A squared loss with an L1 term or bounds, minimised by the matrix of its features."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import adasdca
 from adasdca import _core
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.problem import Problem
 from second_order import FOREVER
 
 
@@ -113,6 +117,41 @@ def test_columns_stop_where_they_would_cost_too_much():
     )
     assert not done
     np.testing.assert_allclose(residual, y - X @ w, atol=1e-9)
+
+
+@pytest.mark.parametrize("empty", [0, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_far_from_0(seed, empty):
+    """Sums over full columns cancel: they are less their mean before, rows of weight 0 or not."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 600))
+    X[:, :30] += 1e8
+    weight = np.ones(60)
+    weight[:empty], X[:empty] = 0.0, 0.0
+    options = {"loss": "squared", "lam": 1e-3, "l1_ratio": 0.5, "fit_intercept": True}
+    y = X[:, 0] - X[:, 1] + X[:, 400]
+    found = adasdca.solve(sp.csr_matrix(X), y, **options, sample_weight=weight, random_state=0)
+    assert found.converged
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+def test_columns_know_the_scale_of_the_loss(gamma, weighted):
+    """One set of all features is the whole problem; its duals are the slopes."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((40, 8)), rng.standard_normal(40)
+    weight = np.linspace(0.1, 2.0, 40) if weighted else None
+    loss = adasdca.Squared(gamma=gamma)
+    checked = Problem.checked(
+        X, y, loss=loss, lam=0.1, l1_ratio=0.5, fit_intercept=True, sample_weight=weight
+    )
+    backend = LocalBackend(checked)
+    b, beta = backend.slope_point(np.zeros(8), 0.0)
+    limits = 1e-14, 1e9, time.perf_counter() + FOREVER
+    (w, b, beta), done, _ = backend.descend_columns(np.arange(8), (np.zeros(8), b, beta), *limits)
+    assert done
+    np.testing.assert_allclose(beta, (y - X @ w - b) / gamma, rtol=0, atol=1e-12)
+    assert backend.certify(w, b, beta).relative_gap <= 1e-12
 
 
 @pytest.mark.parametrize("form", ["dense", "csr"])

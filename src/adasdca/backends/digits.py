@@ -121,7 +121,8 @@ class FinerDuals:
             least = min(SHARE * lost / primal, ROOM) if primal > 0 else ROOM
             room = SHARE * lost / np.maximum(price, SHARE * lost / ROOM)
             # Where digits are not seen, all duals are made smaller by what u is beyond σ.
-            fine = digit * self._columns <= VISIBLE * least * threshold
+            # Without a threshold the conjugate is finite everywhere: bounds are on both sides.
+            fine = (digit * self._columns <= VISIBLE * least * threshold) | (threshold == 0)
             self.workspace.combine_exactly(given, u, self.threads)
             share = regularizer.feasible_share(np.where(fine, u / (1.0 - least), 0.0))
             beta = given if share == 1.0 else share * given

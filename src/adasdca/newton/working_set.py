@@ -116,6 +116,8 @@ class FeatureSets:
                 # Sets are hard; all features together are not, and no set is left to be found.
                 best, ending = self._path.follow(best, self.target, self.deadline, self.budget)
                 self._path, (w, b, duals) = None, (best.w, best.b, best.duals)
+                if self._columns is not None:
+                    b, duals = self._columns.slope_point(w, b)
             hard, u = False, backend.combine(duals)
             if best.certificate.relative_gap <= self.target:
                 return best, Ending.REACHED
