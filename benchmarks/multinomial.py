@@ -71,7 +71,7 @@ def text(share: float) -> Rows:
     seen = np.bincount(X.indices, minlength=d)
     X = X.multiply(np.log((1 + n) / (1 + seen)) + 1.0).tocsr()
     lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    return Rows((sp.diags_array(1.0 / lengths) @ X).tocsr(), codes)
+    return Rows((sp.diags(1.0 / lengths) @ X).tocsr(), codes)
 
 
 def images(share: float) -> Rows:

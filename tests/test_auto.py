@@ -71,7 +71,7 @@ def test_same_seed_same_bits_and_phases():
 
 def test_wide_data_go_by_permutations():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 4000), density=0.02, rng=rng, format="csr")
+    X = sp.random(60, 4000, density=0.02, random_state=rng, format="csr")
     y = np.where(rng.random(60) < 0.5, -1.0, 1.0)
     sol = solve(X, y, loss="logistic", lam=1 / 60, tol=1e-8, method="auto", random_state=0)
     assert sol.converged
@@ -80,7 +80,7 @@ def test_wide_data_go_by_permutations():
 
 def test_wide_data_are_surveyed_sooner_with_the_logistic_loss():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 4000), density=0.02, rng=rng, format="csr")
+    X = sp.random(60, 4000, density=0.02, random_state=rng, format="csr")
     y = np.where(rng.random(60) < 0.5, -1.0, 1.0)
     first = {}
     for loss in ("logistic", "smoothed_hinge"):
@@ -93,7 +93,7 @@ def test_wide_data_are_surveyed_sooner_with_the_logistic_loss():
 def test_wide_data_are_surveyed_after_every_second_adaptive_epoch(wide):
     n, d = (1200, 2400) if wide else (4800, 600)
     rng = np.random.default_rng(0)
-    X = sp.random_array((n, d), density=0.02, rng=rng, format="csr")
+    X = sp.random(n, d, density=0.02, random_state=rng, format="csr")
     y = np.where(X @ rng.standard_normal(d) + rng.standard_normal(n) < 0, -1.0, 1.0)
     sol = solve(X, y, loss="hinge", lam=1 / n, tol=1e-2, method="auto", random_state=0)
     epochs = np.diff(sol.history.updates) / n

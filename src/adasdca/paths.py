@@ -183,8 +183,8 @@ def path(
     >>> import adasdca
     >>> X, y = adasdca.datasets.load_mushrooms()
     >>> path = adasdca.path(X, y, loss="squared_hinge", Cs=[0.01, 0.1, 1.0], random_state=0)
-    >>> path.converged.all(), path.coefs.shape
-    (np.True_, (3, 112))
+    >>> bool(path.converged.all()), path.coefs.shape
+    (True, (3, 112))
     """
     problem = Problem.checked(
         X,
