@@ -316,7 +316,7 @@ def test_random_problems_are_solved(direct, monkeypatch):
         solutions = []
         for tol in (1e-6, 1e-10, 0.0):
             with np.errstate(all="raise"):
-                sol = solve_multinomial(X, codes, **options, tol=tol, max_epochs=200)
+                sol = solve_multinomial(X, codes, **options, tol=tol, max_epochs=2000)
             assert sol.status in (Status.CONVERGED, Status.STALLED), (seed, tol)
             if not sol.converged:
                 # Steps lose more of the scores than is in the bound of sums in twice the digits.
