@@ -91,6 +91,7 @@ def test_optimal_probabilities_attain_the_upper_bound():
     assert 10 <= floored <= 38  # both branches, with the floor and without, were met
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of old versions of SciPy
 def test_optimal_probabilities_beat_a_general_maximiser():
     """SLSQP on (optp) as the paper writes it, from many starts, finds it and nothing better."""
     rng = np.random.default_rng(3)
