@@ -9,6 +9,8 @@ import scipy.sparse as sp
 import adasdca
 from adasdca import _core
 from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.working_set import FeatureSets
+from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from second_order import FOREVER
 
@@ -152,6 +154,43 @@ def test_columns_know_the_scale_of_the_loss(gamma, weighted):
     assert done
     np.testing.assert_allclose(beta, (y - X @ w - b) / gamma, rtol=0, atol=1e-12)
     assert backend.certify(w, b, beta).relative_gap <= 1e-12
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("penalty", [{"l1_ratio": 1.0}, {"l1_ratio": 0.3, "bounds": (-0.2, 0.5)}])
+@pytest.mark.parametrize("loss", [name for name, loss in LOSSES.items() if loss().smoothness > 0])
+def test_proximal_steps_of_a_smooth_loss(loss, penalty, form):
+    """One set of all features is the whole problem, rows of weight 0 and far columns included."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(90, 12)) * (rng.random((90, 12)) < 0.5)
+    X[:, 3] += 1e3
+    y = X[:, :3].sum(axis=1) + rng.normal(size=90)
+    y = np.sign(y) if LOSSES[loss].kind == "classification" else y
+    given = sp.csr_matrix(X) if form == "csr" else X
+    weight = np.linspace(0.0, 2.0, 90)
+    checked = Problem.checked(
+        given, y, loss=loss, lam=0.02, fit_intercept=True, sample_weight=weight, **penalty
+    )
+    backend = LocalBackend(checked)
+    at = (np.zeros(12), *backend.slope_point(np.zeros(12), 0.0))
+    limits = 1e-11, 1e9, time.perf_counter() + FOREVER
+    (w, b, beta), done, _ = backend.descend_columns(np.arange(12), at, *limits)
+    assert done
+    np.testing.assert_allclose(beta, -checked.loss.slope(X @ w + b, y), rtol=0, atol=1e-12)
+    assert backend.certify(w, b, beta).relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_a_set_goes_on_by_columns_where_models_are_cut_short(loss, monkeypatch):
+    """Rounds of this problem would factorise matrices of all its features, again and again."""
+    monkeypatch.setattr("adasdca.backends.columns.VISITS", 100.0)
+    monkeypatch.setattr(FeatureSets, "_by_rounds", None)
+    rng = np.random.default_rng(9)
+    counts = rng.poisson(0.02 + 0.3 * (rng.random(900) < 0.05), size=(400, 900))
+    y = np.where(counts[:, :20].sum(axis=1) + rng.normal(size=400) > 1.0, 1.0, -1.0)
+    options = {"loss": loss, "lam": 1 / 4000, "l1_ratio": 1.0, "fit_intercept": True}
+    found = adasdca.solve(sp.csr_matrix(counts.astype(float)), y, **options, random_state=0)
+    assert found.converged
 
 
 @pytest.mark.parametrize("form", ["dense", "csr"])

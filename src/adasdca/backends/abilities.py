@@ -169,10 +169,10 @@ class RowIterations(Protocol):
 
 
 class ColumnDescender(Protocol):
-    """A backend that minimises a squared loss on some of its features, by their columns."""
+    """A backend that minimises a smooth loss on some of its features, by their columns."""
 
     def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
-        """Return the best intercept for w, begun at b, and the residuals there."""
+        """Return the best intercept for w, begun at b, and −φ' there."""
 
     def descend_columns(
         self,
@@ -189,7 +189,7 @@ class ColumnDescender(Protocol):
         features : array of int
             The features that may move.
         at : (w, b, beta)
-            The point, and its residuals.
+            The point, and −φ' there.
         enough : float
             What may be left of N times the gap, about.
         most : float

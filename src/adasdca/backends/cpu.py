@@ -114,8 +114,9 @@ class LocalBackend:
         most: float,
         deadline: float,
     ) -> tuple[tuple[Array, float, Array], bool, float]:
-        """Minimise a squared loss on some of the features."""
-        return descend_columns(self.problem, features, at, enough, most, deadline)
+        """Minimise a smooth loss on some of the features."""
+        (w, b), done, work = descend_columns(self.problem, features, at[:2], enough, most, deadline)
+        return (w, *self.slope_point(w, b)), done, work
 
     def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
         """Return the best intercept for w, begun at b, and the dual point −φ' there."""

@@ -71,9 +71,12 @@ class FeatureSets:
         self.target, self.deadline = target, deadline
         self._solver, self._path, self._own_paths = solver, path, path is None
         self._handover = Handover(budget)
-        #: What minimises a squared loss on a set by its columns, until that is too slow.
+        #: What minimises a smooth loss on a set by its columns, until that is too slow. With an L2
+        #: term rounds take less, unless the loss is quadratic (53 elastic nets and bounds on four
+        #: wide data sets: 1.28 of the time of rounds; 32 without: 0.6).
         self._columns: ColumnDescender | None = None
-        if problem.loss.is_quadratic:
+        bare = problem.loss.smoothness > 0 and problem.regularizer.eta == 0
+        if problem.loss.is_quadratic or bare:
             self._columns = able(backend, ColumnDescender)
         #: Sets in a row that have gained little.
         self._idle = 0
@@ -96,7 +99,7 @@ class FeatureSets:
         u, size = backend.term().place(w, b).u, FIRST
         squares = backend.column_squares()
         features = np.empty(0, dtype=np.intp)
-        if self._columns is not None:  # their duals are the residuals
+        if self._columns is not None:  # their duals are −φ'
             b, duals = self._columns.slope_point(w, b)
             u = backend.combine(duals)
             size = max(FIRST, min(backend.facts.n, len(w)) // 2)
@@ -131,7 +134,8 @@ class FeatureSets:
             self._idle = self._idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
             if by_columns:
                 self._judge_columns(features, u, w)
-                if ending is Ending.EXHAUSTED or self._idle >= PATIENCE:  # rounds go on
+                hard = self._path is not None and self._handover.due()
+                if ending is Ending.EXHAUSTED or self._idle >= PATIENCE or hard:  # others go on
                     self._columns, self._idle = None, 0
                     w, b, duals = best.w, best.b, best.duals
                     u = backend.combine(duals)
@@ -150,9 +154,11 @@ class FeatureSets:
         enough = max((FINE if self._complete else COARSE) * known.gap, self._goal(best))
         enough *= self._finer * self.problem.total
         most = budget.left / budget.entry if budget.entry > 0 else math.inf
-        at, done, work = self._columns.descend_columns(features, at, enough, most, self.deadline)
+        found, done, work = self._columns.descend_columns(features, at, enough, most, self.deadline)
         budget.pay(budget.entry * work)
-        return at, Ending.REACHED if done else Ending.EXHAUSTED
+        if not self.problem.loss.is_quadratic:  # of a loss with a model steps go on in the next set
+            done |= not np.array_equal(found[0], at[0])
+        return found, Ending.REACHED if done else Ending.EXHAUSTED
 
     def _judge_columns(self, features: NDArray[np.intp], u: Array, w: Array) -> None:
         """See whether a set lacks features, or its solution digits."""
