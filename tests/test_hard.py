@@ -1,6 +1,7 @@
 """Solves that once did not arrive, at default settings: all of them do, to 1e-6."""
 
 import functools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 import cases
 from adasdca import AdaSDCAPlus, Status, solve
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.problem import Problem
 
 REGRESSION = [name for name in cases.LOSSES if not cases.is_classification(name)]
 
@@ -172,3 +175,38 @@ def test_a_lasso_of_columns_far_larger_than_its_penalty(loss, intercept):
     y = 1e6 * (Z @ rng.normal(size=4) + rng.normal(size=200))
     X = Z * np.array([1e12, 1e9, 1e3, 1.0])
     arrives(X, y, loss, 1e6, l1_ratio=1.0, fit_intercept=intercept)
+
+
+@pytest.mark.parametrize(
+    ("loss", "C", "options"),
+    [
+        ("quantile", 1e8, {}),
+        ("absolute", 1e6, {"bounds": (0.0, None)}),
+    ],
+)
+def test_objectives_next_to_0(loss, C, options):
+    """Rows are interpolated; rounding of coefficients costs more than the whole objective."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 600)) * 10.0 ** rng.uniform(-3, 3, 600)
+    y = X[:, :5] @ rng.standard_normal(5) + rng.standard_normal(60)
+    found = arrives(X, y, loss, C, fit_intercept=True, **options)
+    assert found.primal < 1e-8
+
+
+def test_last_digits_of_coefficients_are_moved():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 400))
+    w = rng.standard_normal(400) * 10.0 ** rng.uniform(-8, 0, 400)
+    w = np.maximum(w, 0.0)
+    y = X @ w + 0.3
+    problem = Problem.checked(X, y, loss="absolute", lam=1e-9, bounds=(0.0, None))
+    moved = LocalBackend(problem).interpolate(w, 0.3, np.zeros(40), np.inf)
+
+    def off(w):
+        exact = [sum(Fraction(a) * Fraction(b) for a, b in zip(x, w, strict=True)) for x in X]
+        return sum(abs(s + Fraction(0.3) - Fraction(t)) for s, t in zip(exact, y, strict=True))
+
+    assert off(moved) < 1e-6 * off(w)
+    assert (moved >= 0).all()
+    assert not moved[w == 0].any()
+    assert abs(moved - w).max() < 1e-12

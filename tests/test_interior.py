@@ -11,7 +11,7 @@ import cases
 from adasdca import Status, solve
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.interior import CpuInterior, _factorise
+from adasdca.backends.interior import CpuInterior, factorise
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
@@ -245,7 +245,7 @@ def test_not_for_a_loss_whose_curvature_varies():
 
 def test_a_square_that_rounding_has_made_negative():
     """As of a constant sparse column, less its mean; what it has left is on the diagonal."""
-    solve_with = _factorise(np.array([[-1e-17, 0.0], [0.0, 3.0]]), np.array([1e-20, 1.0]))
+    solve_with = factorise(np.array([[-1e-17, 0.0], [0.0, 3.0]]), np.array([1e-20, 1.0]))
     np.testing.assert_allclose(solve_with(np.array([1e-20, 4.0])), [1.0, 1.0])
 
 

@@ -67,15 +67,18 @@ void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace) {
             "w"_a, "out"_a, "threads"_a, "b"_a = 0.0, "Write x_i.w + b.")
         .def(
             "exact_scores",
-            [](Workspace& ws, Vector<double> w, double b, Output out, int threads) {
+            [](Workspace& ws, Vector<double> w, double b, Output out, int threads,
+               bool residuals) {
                 expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
                        "w: one entry per feature");
                 double* to = pointer(out, ws.problem.n);
                 released(1e18, [&](StopToken& token) {
-                    return score_exactly(ws.iterate, w.data(), b, to, threads, token);
+                    return score_exactly(ws.iterate, w.data(), b, to, threads, token,
+                                         residuals ? ws.problem.y : nullptr);
                 });
             },
-            "w"_a, "b"_a, "out"_a, "threads"_a, "Write x_i.w + b, summed in twice the digits.")
+            "w"_a, "b"_a, "out"_a, "threads"_a, "residuals"_a = false,
+            "Write x_i.w + b, less y_i if residuals are asked for, summed in twice the digits.")
         .def(
             "derive",
             [](Workspace& ws, Vector<double> scores, double length,

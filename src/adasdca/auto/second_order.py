@@ -23,7 +23,7 @@ from adasdca.backends.base import Backend, Facts, Gram, RowTerm, to_host
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Solve, solve_formed
-from adasdca.newton.interior import CentralPath
+from adasdca.newton.interior import CentralPath, interpolated
 from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
@@ -209,6 +209,8 @@ class SecondOrder:
             self._left = rounds.left
         if self._path is not None and self._path.begun:
             self._gone, self._ahead = self._path.gone, self._path.steps_left(self.tol)
+        if ending is Ending.EXHAUSTED:
+            best, ending = interpolated(backend, best, goal, deadline)
         self.exhausted = ending is Ending.EXHAUSTED
         backend.place(best.duals, best.w, best.b)
 

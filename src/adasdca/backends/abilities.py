@@ -232,6 +232,13 @@ class ExactTerm(Protocol):
         """Go to the line's end; the duals go where the equations of the step say."""
 
 
+class Interpolator(Protocol):
+    """A backend that moves coefficients by their last digits."""
+
+    def interpolate(self, w: Array, b: float, duals: RowVector, deadline: float) -> Array | None:
+        """Return coefficients for which scores are nearer to the kinks of free duals, or None."""
+
+
 #: Is told a primal point, and the dual one if it has been made.
 Watcher = Callable[[Array, float, RowVector | None], None]
 

@@ -20,6 +20,7 @@ from adasdca.backends.epochs import CpuEpochs, RowFigures
 from adasdca.backends.exact_term import ExactCpuTerm
 from adasdca.backends.facts import RowFacts
 from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
+from adasdca.backends.interpolation import interpolated
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.backends.working_set import WorkingSet, can_balance, near_kinks
 from adasdca.backends.workspace import make_workspace
@@ -351,6 +352,10 @@ class LocalBackend:
             return CpuTerm(problem, self.workspace, threads, length, centre, kernel=self.kernel)
         u = self.combine(centre)
         return WorkingSet(problem, chosen, centre, u, length, threads, self.kernel)
+
+    def interpolate(self, w: Array, b: float, duals: Array, deadline: float) -> Array | None:
+        """Return coefficients for which scores are nearer to the kinks of free duals, or None."""
+        return interpolated(self.term(), w, b, duals, deadline)
 
     def interior(self) -> CpuInterior | None:
         too_many = min(self.workspace.n, self.workspace.d) > MOST_UNKNOWNS

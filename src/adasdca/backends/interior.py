@@ -100,7 +100,7 @@ class CpuInterior:
         if found is None:
             return None
         order, matrix = found
-        solve = _factorise(matrix, 1.0 / h[order], deadline)
+        solve = factorise(matrix, 1.0 / h[order], deadline)
         if solve is None:
             return None
         back = np.empty_like(order)
@@ -126,7 +126,7 @@ class CpuInterior:
         if formed is None:
             return None
         column, mass = formed.column, formed.mass
-        solve = _factorise(formed.matrix, diagonal, deadline)
+        solve = factorise(formed.matrix, diagonal, deadline)
         if solve is None:
             return None
 
@@ -175,7 +175,7 @@ class CpuInterior:
         return self._combine()
 
 
-def _factorise(
+def factorise(
     matrix: Array, diagonal: float | Array, deadline: float = math.inf
 ) -> Callable[[Array], Array] | None:
     """Return a solver with diag(diagonal) + the lower triangle given, scaled to a diagonal of 1.

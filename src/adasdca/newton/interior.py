@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.backends.abilities import Interpolator, able
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.base import Backend, InteriorTerm
 from adasdca.duality.certificate import Certificate, CertificateError
@@ -171,7 +172,8 @@ class CentralPath:
             ending = self._step(products, deadline)
             if ending is not None:
                 return best, ending
-        return best, Ending.EXHAUSTED
+        here = self._features.s, self._b, rows.duals()
+        return interpolated(self._backend, best, target, deadline, here)
 
     def _look(self, best: Best, target: float) -> tuple[Best, float]:
         """Return the better of two points, that given and that of the path, and the path's gap."""
@@ -244,6 +246,32 @@ class CentralPath:
         rows.mix(share)
         features.mix(share)
         return (step[0] + share * (dw - step[0]), step[1] + share * (db - step[1])), most
+
+
+def interpolated(
+    backend: Backend,
+    best: Best,
+    target: float,
+    deadline: float,
+    here: tuple[Array, float, Any] | None = None,
+) -> tuple[Best, Ending]:
+    """Return the best point where rounding has ended a method, digits of w moved if that helps.
+
+    Parameters
+    ----------
+    here : (w, b, duals), optional
+        Where they are moved, if that is not the best point.
+    """
+    finer: Interpolator | None = able(backend, Interpolator)
+    if finer is not None and backend.problem.loss.smoothness == 0:
+        w, b, duals = here or (best.w, best.b, best.duals)
+        moved = finer.interpolate(w, b, duals, deadline)
+        if moved is not None:
+            moved, found = _certified(backend, [moved], b, duals, target)
+            if found.gap < best.certificate.gap:
+                best = Best(moved, b, duals, found)
+    reached = best.certificate.relative_gap <= target
+    return best, Ending.REACHED if reached else Ending.EXHAUSTED
 
 
 def _certified(
