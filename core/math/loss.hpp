@@ -70,7 +70,7 @@ struct PiecewiseQuadratic {
     }
 
     // 1 strictly inside the domain and off the dead zone. Products instead of branches, one by the
-    // loss included, or loops over rows would not be vectorised (balances: 3.0 -> 0.5 ns a row).
+    // loss included, or loops over rows would not be vectorised (balances: 3.0 -> 1.0 ns a row).
     ADASDCA_INLINE double inside(double b) const {
         const auto positive = [](double x) { return x > 0 ? 1.0 : 0.0; };
         const double least = epsilon > 0 ? 0.0 : -1.0;

@@ -262,6 +262,7 @@ struct DensePart {
     template <class Rows>
     ADASDCA_NOINLINE void add(const Rows& given, const GramTerms& terms, const std::int64_t* chosen,
                               std::int64_t filled) {
+        filled = std::min(filled, rows);  // never more: or GCC warns of what such a loop might do
         turn_over([&](std::int64_t r) { return given[chosen[r]].values; }, filled, d, panel.data(),
                   stride);
         double root[rows], least = INFINITY, most = 0;

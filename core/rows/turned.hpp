@@ -21,8 +21,8 @@ inline __m512d load_some(__mmask8 mask, const float* x) {
     return _mm512_cvtps_pd(_mm256_maskz_loadu_ps(mask, x));
 }
 
-// Eight rows of at most eight entries, in registers (59,535 x 8: 3.5 -> 1.0 ns a row, against entry
-// by entry).
+// Eight rows of at most eight entries, in registers (scores of 59,535 x 8: 4.2 -> 2.3 ns a row
+// against row by row, of 150,000 x 8 in single precision 8.6 -> 2.0).
 template <class Row>
 ADASDCA_INLINE void turn_eight(Row&& row, std::int64_t j, std::int64_t columns, double* to,
                                std::int64_t stride) {
