@@ -315,3 +315,18 @@ def test_a_matrix_without_a_minimum_is_noticed(monkeypatch):
     assert found.converged
     assert found.phases[0].rounds == 1
     assert kinds == [np.float32, np.float64]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_step_certifies_a_lasso_in_raw_units(seed):
+    rng = np.random.default_rng(seed)
+    n = 20_000
+    mean = np.array([3.9, 28.6, 2636.0, 538.0, 1425.0, 499.0, 35.6, -119.6])
+    scale = np.array([1.9, 12.6, 2181.0, 421.0, 1132.0, 382.0, 2.1, 2.0])
+    X = np.abs(mean + scale * rng.standard_normal((n, 8))) * np.sign(mean)
+    y = 2e5 + 4e4 * (X[:, 0] - 3.9) - 4e4 * (X[:, 6] - 35.6) + 7e4 * rng.standard_normal(n)
+    found = adasdca.solve(
+        X, y, loss="squared", lam=1 / n, l1_ratio=1.0, fit_intercept=True, tol=1e-6
+    )
+    assert found.status.value == "converged"
+    assert len(found.history) == 2  # the start, and where the step ends

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "rows/dense_panels.hpp"
+#include "rows/turned.hpp"
 
 namespace adasdca {
 
@@ -207,24 +208,28 @@ struct DensePart {
     // Sums of so many columns with so many others stay in registers.
     static constexpr std::int64_t high = 2, wide = 4, block = high * wide * lanes;
 
-    std::int64_t columns;  // features and factors, in whole blocks
+    std::int64_t d, all;   // features, and with factors
+    std::int64_t columns;  // in whole blocks
     Buffer<double> panel, sums;
 
-    DensePart(std::int64_t d, std::int64_t factors)
-        : columns((d + factors + wide - 1) / wide * wide),
+    DensePart(std::int64_t features, std::int64_t factors)
+        : d(features),
+          all(features + factors),
+          columns((all + wide - 1) / wide * wide),
           panel(static_cast<std::size_t>(columns * stride)) {
         // The others are written.
-        std::fill(panel.begin() + (d + factors) * stride, panel.end(), 0.0);
+        std::fill(panel.begin() + all * stride, panel.end(), 0.0);
         std::int64_t blocks = 0;
         each_block([&](std::int64_t, std::int64_t) { ++blocks; });
         sums.assign(static_cast<std::size_t>(blocks * block), 0.0);
     }
 
-    // f(first of the columns, first of the others) for the blocks of the lower triangle.
+    // f(first of the columns, first of the others) for the blocks of the lower triangle; factors
+    // meet features alone.
     template <class F>
     void each_block(F&& f) const {
-        for (std::int64_t a = 0; a < columns; a += high)
-            for (std::int64_t b = 0; b <= a; b += wide) f(a, b);
+        for (std::int64_t a = 0; a < all; a += high)
+            for (std::int64_t b = 0; b <= std::min(a, d - 1); b += wide) f(a, b);
     }
 
     static void add_products(const double* a, const double* b, std::int64_t count, double* out) {
@@ -253,33 +258,46 @@ struct DensePart {
         });
     }
 
+    // Turn the first of the chosen rows over, and add what they come to.
     template <class Rows>
-    void run(const Rows& all, const GramTerms& terms, std::int64_t begin, std::int64_t end,
+    ADASDCA_NOINLINE void add(const Rows& given, const GramTerms& terms, const std::int64_t* chosen,
+                              std::int64_t filled) {
+        filled = std::min(filled, rows);  // never more: or GCC warns of what such a loop might do
+        turn_over([&](std::int64_t r) { return given[chosen[r]].values; }, filled, d, panel.data(),
+                  stride);
+        double root[rows], least = INFINITY, most = 0;
+        for (std::int64_t r = 0; r < filled; ++r) {
+            root[r] = terms.h[chosen[r]];
+            least = std::min(least, root[r]);
+            most = std::max(most, root[r]);
+        }
+        for (std::int64_t r = 0; r < filled; ++r) root[r] = std::sqrt(root[r]);
+        const bool plain = !terms.centre && least == 1.0 && most == 1.0;
+        for (std::int64_t j = 0; j < d && !plain; ++j) {
+            double* column = panel.data() + j * stride;
+            const double middle = terms.centre ? terms.centre[j] : 0.0;
+#pragma omp simd
+            for (std::int64_t r = 0; r < filled; ++r) column[r] = root[r] * (column[r] - middle);
+        }
+        for (std::int64_t m = 0; m < terms.factors; ++m)
+            for (std::int64_t r = 0; r < filled; ++r)
+                panel[(d + m) * stride + r] = root[r] * terms.f[m * terms.n + chosen[r]];
+        add(filled);
+    }
+
+    template <class Rows>
+    void run(const Rows& given, const GramTerms& terms, std::int64_t begin, std::int64_t end,
              double* out, double* side, StopToken& token) {
-        const std::int64_t d = all.d, factors = terms.factors;
         std::fill(out, out + d * d, 0.0);
-        std::fill(side, side + d * factors, 0.0);
-        std::int64_t filled = 0;
-        double last = 1, root = 1;  // many losses have the same h in all rows
+        std::fill(side, side + d * terms.factors, 0.0);
+        std::int64_t filled = 0, chosen[rows];
         for (std::int64_t i = begin; i < end; ++i) {
             if (i % 1024 == 0 && token.stop()) return;
-            const double h = terms.h[i];
-            if (h == 0) continue;
-            if (h != last) root = std::sqrt(last = h);
-            const auto* x = all[i].values;
-            double* to = panel.data() + filled;
-            if (terms.centre) {
-                for (std::int64_t j = 0; j < d; ++j)
-                    to[j * stride] = root * (static_cast<double>(x[j]) - terms.centre[j]);
-            } else {
-                for (std::int64_t j = 0; j < d; ++j)
-                    to[j * stride] = root * static_cast<double>(x[j]);
-            }
-            for (std::int64_t m = 0; m < factors; ++m)
-                to[(d + m) * stride] = root * terms.f[m * terms.n + i];
-            if (++filled == rows) add(std::exchange(filled, 0));
+            if (terms.h[i] == 0) continue;
+            chosen[filled] = i;
+            if (++filled == rows) add(given, terms, chosen, std::exchange(filled, 0));
         }
-        if (filled > 0) add(filled);
+        if (filled > 0) add(given, terms, chosen, filled);
         const double* from = sums.data();
         each_block([&](std::int64_t a, std::int64_t b) {
             for (std::int64_t i = a; i < a + high; ++i)
@@ -288,7 +306,7 @@ struct DensePart {
                     for (std::int64_t l = 0; l < lanes; ++l) sum += from[l];
                     if (i < d && k <= i)
                         out[i * d + k] = sum;
-                    else if (i >= d && i < d + factors && k < d)
+                    else if (i >= d && i < all && k < d)
                         side[(i - d) * d + k] = sum;
                 }
         });

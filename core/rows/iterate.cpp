@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "rows/problem.hpp"
+#include "rows/turned.hpp"
 #include "system/parallel.hpp"
 
 namespace adasdca {
@@ -161,6 +162,21 @@ double squared_length(const Row& row, const AnyRegularizer& regularizer) {
     return sum;
 }
 
+// The same of neighbouring dense rows of few entries.
+template <class T>
+void squared_lengths(const DenseRows<T>& rows, std::int64_t begin, std::int64_t end,
+                     const AnyRegularizer& regularizer, double* out) {
+    const auto* g = std::get_if<WeightedBox>(&regularizer);
+    each_turned(rows.values, rows.d, begin, end, [&](auto& turned, auto i, auto count) {
+        double squares[TurnedRows::rows];
+        if (g)
+            turned.sums(rows.d, squares, [=](auto j, double x) { return x * x / g->metric(j); });
+        else
+            turned.sums(rows.d, squares, [](auto, double x) { return x * x; });
+        std::copy_n(squares, count, out + (i - begin));
+    });
+}
+
 // What the duals of a loss cost to move: gamma, or where they are bounded, and moved from end to
 // end by residuals like those of the beginning, as much as those bounds make of it.
 double stiffness(const Problem& problem) {
@@ -261,12 +277,18 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
             for (std::int64_t begin = 0; begin < problem.n; begin += block_rows) {
                 if (begin % rows_per_check == 0 && token.stop()) return;
                 const std::int64_t end = std::min(problem.n, begin + block_rows);
-                double longest = 0, all = 0, size = 0, target = 0;
+                double longest = 0, all = 0, size = 0, target = 0, lengths[block_rows];
+                bool turned = false;
+                if constexpr (requires { rows.values + rows.d; }) {
+                    turned = rows.d <= TurnedRows::longest;
+                    if (turned) squared_lengths(rows, begin, end, problem.regularizer, lengths);
+                }
                 for_rows(it, rows, begin, end, [&](std::int64_t i) {
                     auto row = rows[i];
                     const double weight = problem.weight_of(i);
                     const double scale = problem.weight ? weight / whole : even;
-                    const double square = squared_length(row, problem.regularizer);
+                    const double square =
+                        turned ? lengths[i - begin] : squared_length(row, problem.regularizer);
                     row.state = {0.0, problem.y[i], scale * square, scale};
                     all += square;
                     if (weight == 0) return;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "rows/problem.hpp"
+#include "rows/turned.hpp"
 
 namespace adasdca {
 
@@ -33,19 +34,13 @@ bool squares_about(const DenseMatrix<T>& x, const double* centre, double* square
     return true;
 }
 
-// Rows of fewer entries are read side by side, for their sums need not be added up row by row then
-// (45,730 x 9: 0.63 -> 0.2 ms, against lengths and scores on their own); of longer ones the entries
-// are (20,000 x 100 in single precision: 1.9 -> 0.5 ms).
-inline constexpr std::int64_t side_by_side = 32;
-
 // x_i.w + b for every row, and the largest |x_i - m|^2.
 template <class T>
 double scores_about(const DenseMatrix<T>& x, const double* centre, const double* w, double b,
                     double* scores, StopToken& token) {
-    constexpr std::int64_t lanes = 8;
     const std::int64_t d = x.d;
-    if (d >= side_by_side) {
-        double farthest = 0;
+    double farthest = 0;
+    if (d > TurnedRows::longest) {
         for (std::int64_t i = 0; i < x.n; ++i) {
             if (i % rows_a_look == 0 && token.stop()) break;
             const T* row = x.values + i * d;
@@ -62,28 +57,20 @@ double scores_about(const DenseMatrix<T>& x, const double* centre, const double*
         }
         return farthest;
     }
-    double farthest[lanes] = {};
-    for (std::int64_t first = 0; first < x.n; first += lanes) {
-        if (first % rows_a_look == 0 && token.stop()) break;
-        const std::int64_t count = std::min(lanes, x.n - first);
-        const T* rows = x.values + first * d;
-        // The last rows of all are fewer: the first of them stands for those that are not there.
-        std::int64_t place[lanes];
-        for (std::int64_t l = 0; l < lanes; ++l) place[l] = l < count ? l * d : 0;
-        double score[lanes], distance[lanes] = {};
-        std::fill(score, score + lanes, b);
-        for (std::int64_t j = 0; j < d; ++j)
-#pragma omp simd
-            for (std::int64_t l = 0; l < lanes; ++l) {
-                const auto value = static_cast<double>(rows[place[l] + j]);
-                const double away = value - centre[j];
-                score[l] += value * w[j];
-                distance[l] += away * away;
-            }
-        for (std::int64_t l = 0; l < lanes; ++l) farthest[l] = std::max(farthest[l], distance[l]);
-        std::copy(score, score + count, scores + first);
-    }
-    return *std::max_element(farthest, farthest + lanes);
+    for (std::int64_t first = 0; first < x.n && !token.stop(); first += rows_a_look)
+        each_turned(x.values, d, first, std::min(x.n, first + rows_a_look),
+                    [&](auto& turned, std::int64_t i, std::int64_t count) {
+                        double score[TurnedRows::rows], distance[TurnedRows::rows];
+                        turned.sums(d, score, [=](auto j, double a) { return a * w[j]; });
+                        turned.sums(d, distance, [=](auto j, double a) {
+                            return (a - centre[j]) * (a - centre[j]);
+                        });
+                        for (std::int64_t r = 0; r < count; ++r) {
+                            scores[i + r] = score[r] + b;
+                            farthest = std::max(farthest, distance[r]);
+                        }
+                    });
+    return farthest;
 }
 
 // Of sparse rows |x|^2 - 2 x.m + |m|^2, which has the rounding of its terms.

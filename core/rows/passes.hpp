@@ -10,6 +10,7 @@
 
 #include "math/exact.hpp"
 #include "rows/problem.hpp"
+#include "rows/turned.hpp"
 #include "system/parallel.hpp"
 
 namespace adasdca {
@@ -281,22 +282,39 @@ inline double imbalance(const Problem& problem, const double* beta) {
     return sums[0].value();
 }
 
+// f(begin, end) for all blocks of rows.
+template <class F>
+bool for_all_blocks(const Iterate& it, int threads, StopToken& token, F&& f) {
+    const std::int64_t n = it.problem->n, blocks = (n + block_rows - 1) / block_rows;
+    for_each_piece(blocks, worthwhile(pass_time(*it.problem), threads), token,
+                   [&](std::int64_t k) { f(k * block_rows, std::min(n, (k + 1) * block_rows)); });
+    return !token.stopped();
+}
+
 template <class F>
 bool for_all_rows(const Iterate& it, int threads, StopToken& token, F&& f) {
     return with_rows(it, [&](const auto& rows) {
-        const std::int64_t n = it.problem->n, blocks = (n + block_rows - 1) / block_rows;
-        const int used = worthwhile(pass_time(*it.problem), threads);
-        for_each_piece(blocks, used, token, [&](std::int64_t k) {
-            for_rows(it, rows, k * block_rows, std::min(n, (k + 1) * block_rows),
-                     [&](std::int64_t i) { f(i, rows[i]); });
+        return for_all_blocks(it, threads, token, [&](std::int64_t begin, std::int64_t end) {
+            for_rows(it, rows, begin, end, [&](std::int64_t i) { f(i, rows[i]); });
         });
-        return !token.stopped();
     });
 }
 
 // score_i = x_i.w + b for any w.
 inline bool score(const Iterate& it, const double* w, double* out, int threads, StopToken& token,
                   double b = 0) {
+    const std::int64_t d = it.problem->d;
+    if (is_dense(it) && d <= TurnedRows::longest)
+        return with_rows(it, [&](const auto& rows) {
+            return for_all_blocks(it, threads, token, [&](std::int64_t begin, std::int64_t end) {
+                if constexpr (are_dense<std::decay_t<decltype(rows)>>)
+                    each_turned(rows.values, d, begin, end, [&](auto& turned, auto i, auto count) {
+                        double sum[TurnedRows::rows];
+                        turned.sums(d, sum, [=](std::int64_t j, double x) { return x * w[j]; });
+                        for (std::int64_t r = 0; r < count; ++r) out[i + r] = sum[r] + b;
+                    });
+            });
+        });
     return for_all_rows(it, threads, token,
                         [&](std::int64_t i, const auto& row) { out[i] = row.dot(w) + b; });
 }

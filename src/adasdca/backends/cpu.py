@@ -232,13 +232,16 @@ class LocalBackend:
             if plain is not None:
                 return plain
         candidates = [beta]
+        flat = self.problem.regularizer.eta == 0
         if self.problem.fit_intercept:
-            # Where sums cancel, scaling duals that are balanced but for rounding costs digits.
+            # Where sums cancel, scaling duals that are balanced but for rounding costs digits, all
+            # of them without an L2 term, for u has to be feasible (20,640 x 8 in raw units, lasso:
+            # relative gap 5.8e-2 -> 2e-10 after one).
             candidates = [balanced(beta, self._weight)]
-            if self._careful:
+            if self._careful or flat:
                 candidates += [beta, self._even(beta)]
         near = candidates[-1]
-        if self.problem.regularizer.eta == 0:
+        if flat:
             candidates = [self._feasible(each) for each in candidates]
         found = [self.workspace.certify(w, b, each, self._threads) for each in candidates]
         if self._careful:
@@ -249,7 +252,6 @@ class LocalBackend:
             if finer is not None:
                 found.append(finer[0])
                 candidates.append(finer[1])
-        flat = self.problem.regularizer.eta == 0
         if (self._careful or flat) and all(not each.gap <= each.primal for each in found):
             # The losses are not negative, which is more than any of these say. (No duals are
             # feasible, too, whatever rounding does to others.)
@@ -307,7 +309,7 @@ class LocalBackend:
             if share == 1.0:
                 break
             beta = beta * max(1.0 - 2.0**attempt * (1.0 - share), 0.0)
-            if self._careful and self.problem.fit_intercept:
+            if self.problem.fit_intercept:
                 beta = self._even(beta)
         return beta
 
