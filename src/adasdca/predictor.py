@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.auto.method import Auto
-from adasdca.backends.base import Backend, Facts, Gram, RowTerm
+from adasdca.backends.base import Backend, Derivatives, Facts, Gram, RowTerm, to_host
 from adasdca.methods import Method
 from adasdca.newton.equations import Equations, Step, solve_formed
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import minimise
+from adasdca.newton.separable import Model, ModelStep, left_to_gain
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.solution import Guess, State
@@ -39,8 +40,12 @@ NEAR = 0.3
 MOST_FEATURES = 600
 #: Steps with one matrix at one lam.
 SERVES = 3
-#: Most steps of a correction.
-STEPS = 8
+#: Most steps of a correction, and the share of the gap asked for that they may leave.
+STEPS, LEFT = 8, 0.02
+#: A step that leaves more than this share asks for a matrix of its own.
+SLOW = 0.3
+#: A model is minimised until sweeps gain less than this share of what is asked for.
+FOUND = 1e-3
 
 
 class Forecast:
@@ -53,39 +58,47 @@ class Forecast:
     """
 
     def __init__(self, powers: tuple[float, ...], free: int = 1) -> None:
-        self._free = free
-        self._kinds = [(p, count) for p in powers for count in range(1, MOST_POINTS + 1)]
+        self._free, self._powers = free, powers
         self._lams: list[float] = []
         self._points: list[Array] = []
-        self._kind = self._kinds[0]
+        self._kind = 0, 0  # the power, and the degree
+        self._ahead: tuple[float, Array] | None = None
 
     def learn(self, lam: float, point: Array) -> None:
         """Add a point."""
         if self._points:
-            kinds = [kind for kind in self._kinds if kind[1] <= len(self._points)]
-            errors = self._guesses(lam, kinds) - point
-            self._kind = kinds[int(np.argmin(np.einsum("ij,ij->i", errors, errors)))]
+            errors = self._guesses(lam) - point
+            least = int(np.argmin(np.einsum("ij,ij->i", errors, errors)))
+            self._kind = divmod(least, len(self._points))
         self._lams = [*self._lams, lam][-MOST_POINTS:]
         self._points = [*self._points, point][-MOST_POINTS:]
+        self._ahead = None
 
     def guess(self, lam: float) -> Array | None:
         """Extrapolate to the next lam; None before the first point."""
-        return self._guesses(lam, [self._kind])[0] if self._points else None
+        if not self._points:
+            return None
+        power, degree = self._kind
+        return np.array(self._guesses(lam)[power * len(self._points) + degree])
 
-    def _guesses(self, lam: float, kinds: list[tuple[float, int]]) -> Array:
-        known = len(self._points)
-        scaled, plain = np.zeros((len(kinds), known)), np.zeros((len(kinds), known))
-        for row, (p, count) in enumerate(kinds):
-            first = known - count
+    def _guesses(self, lam: float) -> Array:
+        """Return those of all powers and degrees, which `guess` and `learn` both ask for."""
+        if self._ahead is not None and self._ahead[0] == lam:
+            return self._ahead[1]
+        known, powers = len(self._points), len(self._powers)
+        shares, points = np.zeros((known, known)), np.array(self._points)
+        for first in range(known):
             places = [math.log(each / lam) for each in self._lams[first:]]
             for k, place in enumerate(places):
                 others = places[:k] + places[k + 1 :]
-                share = math.prod(other / (other - place) for other in others)
-                plain[row, first + k] = share
-                scaled[row, first + k] = share * math.exp(p * place)
-        points = np.array(self._points)
-        out = np.asarray(scaled @ points)
-        out[:, -self._free :] = plain @ points[:, -self._free :]
+                shares[known - 1 - first, first + k] = math.prod(
+                    other / (other - place) for other in others
+                )
+        scales = np.array([[(each / lam) ** p for each in self._lams] for p in self._powers])
+        scaled = shares * scales[:, None, :]
+        out = np.asarray(scaled.reshape(powers * known, known) @ points)
+        out[:, -self._free :] = np.tile(shares @ points[:, -self._free :], (powers, 1))
+        self._ahead = lam, out
         return out
 
 
@@ -106,10 +119,7 @@ class Track:
         self._curvature, self._straight = curvature, loss.is_quadratic
         # Newton steps by features: the matrix of one lam serves the next.
         self._primal = (
-            type(method) is Auto
-            and loss.smoothness > 0
-            and curvature is not None
-            and d <= min(n, MOST_FEATURES)
+            type(method) is Auto and loss.smoothness > 0 and d <= min(n, MOST_FEATURES)
         )
         self.method: Method = AutoWithCorrector() if self._primal else method
         self._forecast = Forecast(POWERS if self._primal else (0.0,))
@@ -117,11 +127,19 @@ class Track:
 
     def start(self, mu: float) -> Guess | State | None:
         """Return where to begin; None for the first μ."""
-        point, last = self._forecast.guess(mu), self._last
-        if point is None or last is None:
+        last = self._last
+        if last is None:
             return None
+        solved = self._solved(mu)
+        if solved is not None:
+            return solved
+        point = self._forecast.guess(mu)
+        assert point is not None
         if self._primal:
-            return self._solved(mu) or Guess(point[:-1], float(point[-1]))
+            coef = point[:-1]
+            if self._curvature is None:  # what rests at 0 stays there, and nothing crosses it
+                coef = np.where(coef * self._model[1] > 0, coef, 0.0)
+            return Guess(coef, float(point[-1]))
         beta, (lower, upper) = point[:-1], self._domain
         # Into the domain of the conjugate; duals of classification have a sign.
         sign = np.sign(last.beta) if lower == 0 else 1.0
@@ -133,11 +151,15 @@ class Track:
 
         With XᵀR = μw at the last μ, (Σ x_i x_iᵀ + μ'e) Δw = (μ − μ') e w.
         """
-        formed = self.method.chord.formed if isinstance(self.method, AutoWithCorrector) else None
-        before, coef, intercept = self._model
-        if not self._straight or formed is None or len(formed.matrix) != len(coef):
+        if not (self._primal and self._straight):
             return None
-        assert self._curvature is not None
+        assert isinstance(self.method, AutoWithCorrector)
+        chord, (before, coef, intercept) = self.method.chord, self._model
+        if self._curvature is None:
+            return chord.solved(mu, coef, intercept)
+        formed = chord.formed
+        if formed is None or len(formed.matrix) != len(coef):
+            return None
         stiff = mu * self._curvature
         right = (before - mu) * self._curvature * coef
         step = solve_formed(formed, Equations(stiff, right, 0.0, formed.mass > 0))
@@ -146,6 +168,8 @@ class Track:
     def learn(self, mu: float, coef: Array, intercept: float, state: State) -> None:
         """Add a solution."""
         self._last, self._model = state, (mu, coef, intercept)
+        if self._solved(mu) is not None:
+            return  # no forecast is asked for any more
         ends = (coef, intercept) if self._primal else (state.beta, state.multiplier)
         self._forecast.learn(mu, np.append(*ends))
 
@@ -155,6 +179,9 @@ class Chord:
     """The chord method: steps with the matrix of an earlier point, formed anew after a few."""
 
     formed: Gram | None = None
+    model: Model | None = None  #: The same for penalties with kinks.
+    #: The problem of the last step by a model, where it began, the slope there, and what was enough.
+    _at: tuple[Problem, Array, Array, float] | None = None
     _left: int = 0
 
     def begin(self, quadratic: bool) -> None:
@@ -171,6 +198,42 @@ class Chord:
             return None
         self._left -= 1
         return solve_formed(self.formed, equations)
+
+    def model_at(self, term: RowTerm, problem: Problem, slow: bool, deadline: float) -> Model | None:
+        """Return the model of a step at the point of the term; None if time ran out."""
+        d = problem.rows.shape[1]
+        known = self.model is not None and len(self.model.matrix) == d
+        if problem.loss.is_quadratic:
+            if not known or slow:
+                rough = not known and d > 64
+                self.model = Model.of_squares(problem, term, deadline, rough)
+        elif not known or slow or self._left <= 0:
+            self.model = Model.formed_at(term, problem.fit_intercept, deadline, True)
+            self._left = 2
+        self._left -= 1
+        return self.model
+
+    def step(
+        self, problem: Problem, w: Array, found: Derivatives, enough: float, deadline: float
+    ) -> ModelStep | None:
+        """Take a step by the model."""
+        assert self.model is not None
+        slope = problem.mu * to_host(found.u), found.balance
+        self._at = problem, w, self.model.alone(*slope), enough
+        return self.model.step(problem, w, slope, enough, deadline)
+
+    def solved(self, mu: float, w: Array, b: float) -> Guess | None:
+        """Return the solution for another μ where the curvature is the same everywhere.
+
+        None before the first step.
+        """
+        if self._at is None or self.model is None or len(self._at[1]) != len(w):
+            return None
+        problem, before, slope, enough = self._at
+        there = replace(problem, lam=mu / problem.total)
+        slope = slope - self.model.matrix @ (w - before)
+        step = self.model.step(there, w, (slope, 0.0), enough)
+        return None if step is None else Guess(step.w, b + step.db)
 
 
 @dataclass(frozen=True)
@@ -218,8 +281,14 @@ class Correction:
 
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""
+        deadline = time.perf_counter() + seconds
+        self.chord.begin(self.problem.loss.is_quadratic)
+        steps = self._steps if self.problem.regularizer.is_quadratic else self._model_steps
+        backend.place(None, *steps(backend, deadline))
+
+    def _steps(self, backend: Backend, deadline: float) -> tuple[Array, float]:
+        """Return where steps of a quadratic penalty lead."""
         problem, survey = self.problem, self.survey
-        self.chord.begin(problem.loss.is_quadratic)
         objective = LinearObjective(
             backend.term(),
             Ridge(problem.regularizer.curvature),
@@ -231,6 +300,29 @@ class Correction:
             survey.intercept,
             survey.primal * problem.total,
         )
-        deadline = time.perf_counter() + seconds
-        minimise(objective, lambda: 0.02 * self.tol * objective.value, deadline, STEPS)
-        backend.place(None, objective.v, objective.b)
+        minimise(objective, lambda: LEFT * self.tol * objective.value, deadline, STEPS)
+        return objective.v, objective.b
+
+    def _model_steps(self, backend: Backend, deadline: float) -> tuple[Array, float]:
+        """Return where steps of a penalty with kinks lead."""
+        problem, survey, term = self.problem, self.survey, backend.term()
+        w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
+        best, least = (w, b), math.inf
+        for _ in range(STEPS + 1):
+            found = term.place(w, b)
+            left = left_to_gain(problem, w, found, value)
+            slow = not left < SLOW * least
+            if left < least:
+                best, least = (w, b), left
+            elif least < math.inf:
+                break
+            if left <= LEFT * self.tol * value:
+                break
+            model = self.chord.model_at(term, problem, slow and least < left, deadline)
+            if model is None:
+                break
+            step = self.chord.step(problem, w, found, FOUND * self.tol * value, deadline)
+            if step is None:
+                break
+            w, b = step.w, b + step.db
+        return best
