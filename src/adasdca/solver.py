@@ -310,7 +310,7 @@ def solve_problem(
                 if rest is not None:
                     rows.place(None, np.zeros(problem.rows.shape[1]), rest)
                 elif isinstance(warm_start, Guess):
-                    rows.place(None, *problem.joined(*warm_start))
+                    rows.place(warm_start.duals, *problem.joined(*warm_start[:2]))
                 elif warm_start is not None:
                     if state is None:
                         beta = as_beta(warm_start, problem.weight, rows.facts.n)

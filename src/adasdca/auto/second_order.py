@@ -103,6 +103,9 @@ class SecondOrder:
         #: twice the digits, as the next one does after such an end.
         self.exhausted = self.exact = False
         self._gap = math.inf  # where the last run began
+        #: Whether rounds begin near their end. The central path begins far from it in any case
+        #: (madelon, hinge, 50 values of C: 4.0 -> 2.9 s).
+        self.near = False
 
     @cached_property
     def flat(self) -> bool:
@@ -366,7 +369,7 @@ class SecondOrder:
         rows out, and the path does not.
         """
         policy, facts = self.policy, self.costs.facts
-        if not policy.all_in_play(facts.n, facts.d):
+        if self.near or not policy.all_in_play(facts.n, facts.d):
             return False
         rounds = self._cost_of_rounds(survey, survey.relative_gap)
         return self._cost_of_path() <= policy.rounds_at_worst * rounds

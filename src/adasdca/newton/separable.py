@@ -63,7 +63,9 @@ class Model(NamedTuple):
         return cls(whole, formed.column, formed.mass, formed.single or formed.product is not None)
 
     @classmethod
-    def formed_at(cls, term: RowTerm, intercept: bool, deadline: float, rough: bool) -> Model | None:
+    def formed_at(
+        cls, term: RowTerm, intercept: bool, deadline: float, rough: bool
+    ) -> Model | None:
         """Return that of the rows where the term is; None if time ran out."""
         formed = term.gram(intercept, deadline, rough=rough)
         if formed is None:
