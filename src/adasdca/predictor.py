@@ -81,6 +81,12 @@ class Forecast:
         power, degree = self._kind
         return np.array(self._guesses(lam)[power * len(self._points) + degree])
 
+    def split(self, lam: float) -> tuple[Array, float]:
+        """Extrapolate to the next lam a vector and the number behind it."""
+        found = self.guess(lam)
+        assert found is not None
+        return found[:-1], float(found[-1])
+
     def _guesses(self, lam: float) -> Array:
         """Return those of all powers and degrees, which `guess` and `learn` both ask for."""
         if self._ahead is not None and self._ahead[0] == lam:
@@ -134,45 +140,49 @@ class Track:
         solved = self._solved(mu)
         if solved is not None:
             return solved
-        point = self._forecast.guess(mu)
         if self._primal:
-            coef = point[:-1]
+            coef, b = self._forecast.split(mu)
             if self._curvature is None:  # what rests at 0 stays there, and nothing crosses it
                 coef = np.where(coef * self._model[1] > 0, coef, 0.0)
-            return Guess(coef, float(point[-1]))
-        guess, (lower, upper) = self._duals.guess(mu), self._domain
-        beta = guess[:-1]
+            return Guess(coef, b)
+        (beta, multiplier), (lower, upper) = self._duals.split(mu), self._domain
         # Into the domain of the conjugate; duals of classification have a sign.
         sign = np.sign(last.beta) if lower == 0 else 1.0
         beta = np.asarray(sign * np.clip(sign * beta, lower, upper))
         if self._ways is not None and self._ways.choose():
-            assert point is not None
-            return Guess(point[:-1], float(point[-1]), beta)
-        return State(beta, float(guess[-1]), last.epoch, last.seed)
+            return Guess(*self._forecast.split(mu), beta)
+        return State(beta, multiplier, last.epoch, last.seed)
 
     def _solved(self, mu: float) -> Guess | None:
         """Return the solution of a squared loss, whose curvature is the same everywhere.
 
         With XᵀR = μw at the last μ, (Σ x_i x_iᵀ + μ'e) Δw = (μ − μ') e w.
         """
-        if not (self._primal and self._straight):
+        before, coef, intercept = self._model
+        if not self._knows_curvature(len(coef)):
             return None
         assert isinstance(self.method, AutoWithCorrector)
-        chord, (before, coef, intercept) = self.method.chord, self._model
+        chord = self.method.chord
         if self._curvature is None:
             return chord.solved(mu, coef, intercept)
-        formed = chord.formed
-        if formed is None or len(formed.matrix) != len(coef):
-            return None
+        assert chord.formed is not None
         stiff = mu * self._curvature
         right = (before - mu) * self._curvature * coef
-        step = solve_formed(formed, Equations(stiff, right, 0.0, formed.mass > 0))
+        step = solve_formed(chord.formed, Equations(stiff, right, 0.0, chord.formed.mass > 0))
         return None if step is None else Guess(coef + step[0], intercept + step[1])
+
+    def _knows_curvature(self, d: int) -> bool:
+        """Whether the curvature is the same everywhere, and known."""
+        if not (self._straight and isinstance(self.method, AutoWithCorrector)):
+            return False
+        chord = self.method.chord
+        known = chord.formed if self._curvature is not None else chord.stepped
+        return known is not None and len(known.matrix) == d
 
     def learn(self, mu: float, coef: Array, intercept: float, state: State) -> None:
         """Add a solution."""
         self._last, self._model = state, (mu, coef, intercept)
-        if self._solved(mu) is not None:
+        if self._knows_curvature(len(coef)):
             return  # no forecast is asked for any more
         if self._primal or self._ways is not None:
             self._forecast.learn(mu, np.append(coef, intercept))
@@ -186,7 +196,7 @@ class Chord:
 
     formed: Gram | None = None
     model: Model | None = None  #: The same for penalties with kinks.
-    #: The problem of the last step by a model, where it began, the slope there, and what was enough.
+    #: The problem of the last step by a model, where it began, the slope there, and its accuracy.
     _at: tuple[Problem, Array, Array, float] | None = None
     _left: int = 0
 
@@ -230,13 +240,15 @@ class Chord:
         self._at = problem, w, self.model.alone(*slope), enough
         return self.model.step(problem, w, slope, enough, deadline)
 
-    def solved(self, mu: float, w: Array, b: float) -> Guess | None:
-        """Return the solution for another μ where the curvature is the same everywhere.
+    @property
+    def stepped(self) -> Model | None:
+        """The model, if a step was taken by it."""
+        return None if self._at is None else self.model
 
-        None before the first step.
-        """
-        if self._at is None or self.model is None or len(self._at[1]) != len(w):
-            return None
+    def solved(self, mu: float, w: Array, b: float) -> Guess | None:
+        """Return the solution for another μ, after a step, where the curvature is the same."""
+        assert self._at is not None
+        assert self.model is not None
         problem, before, slope, enough = self._at
         there = replace(problem, lam=mu / problem.total)
         slope = slope - self.model.matrix @ (w - before)

@@ -73,6 +73,9 @@ def checked_on_device(
 
 def rows_to_solve(model: Any, X: Any) -> Any:
     """Return what solves are given: rows that are checked once for all, or copied to the device."""
+    known, checked = getattr(model, "_checked_rows", (None, None))
+    if checked is not None and known is X:
+        return checked
     if device_of(model, X) is None:
         return CheckedRows(check_rows(X)) if read_at_once(model) else X
     if model.intercept_scaling is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,11 +85,12 @@ class Model(NamedTuple):
         known: dict[Any, Any] = getattr(problem.rows, "known", {})
         key = problem.fit_intercept, problem.loss, rough
         weight, found = known.get(key, (None, None))
-        if found is None or weight is not problem.weight:
-            found = cls.formed_at(term, problem.fit_intercept, deadline, rough)
-            if found is not None:
-                known[key] = problem.weight, found
-        return found
+        if found is not None and weight is problem.weight:
+            return cast(Model, found)
+        made = cls.formed_at(term, problem.fit_intercept, deadline, rough)
+        if made is not None:
+            known[key] = problem.weight, made
+        return made
 
     def alone(self, slope: Array, balance: float) -> Array:
         """Return the slope of the coefficients, where the intercept follows them."""
@@ -128,7 +129,8 @@ class Model(NamedTuple):
 def left_to_gain(problem: Problem, w: Array, found: Derivatives, value: float) -> float:
     """Bound what is left to gain at w, where the objective is `value`, about."""
     g, u = problem.regularizer, to_host(found.u)
-    box = ElasticBox(g.curvature, g.threshold, *(g.bounds or UNBOUNDED), NOWHERE, RIGID)
+    lower, upper = g.bounds or UNBOUNDED
+    box = ElasticBox(g.curvature, g.threshold, lower, upper, NOWHERE, RIGID)
     residual = u - g.nearest_slope(w, u)
     lost = problem.mu * box.excess(residual) + value * box.violation(residual)
     if g.eta == 0:
