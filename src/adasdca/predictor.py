@@ -23,7 +23,7 @@ from adasdca.newton.equations import Equations, Step, solve_formed
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import minimise
-from adasdca.newton.separable import Model, ModelStep, left_to_gain
+from adasdca.newton.separable import Model, ModelStep, left_to_gain, reach
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.solution import Guess, State
@@ -215,21 +215,18 @@ class Chord:
         self._left -= 1
         return solve_formed(self.formed, equations)
 
-    def model_at(
-        self, term: RowTerm, problem: Problem, slow: bool, deadline: float
-    ) -> Model | None:
-        """Return the model of a step at the point of the term; None if time ran out."""
+    def learn(self, problem: Problem, term: RowTerm, slow: bool, deadline: float) -> bool:
+        """Form the model at the term, if there is none or it is slow; False if time ran out."""
         d = problem.rows.shape[1]
         known = self.model is not None and len(self.model.matrix) == d
         if problem.loss.is_quadratic:
             if not known or slow:
-                rough = not known and d > 64
-                self.model = Model.of_squares(problem, term, deadline, rough)
+                self.model = Model.of_squares(problem, term, deadline, not known)
         elif not known or slow or self._left <= 0:
             self.model = Model.formed_at(term, problem.fit_intercept, deadline, True)
             self._left = 2
         self._left -= 1
-        return self.model
+        return self.model is not None
 
     def step(
         self, problem: Problem, w: Array, found: Derivatives, enough: float, deadline: float
@@ -365,22 +362,27 @@ class Correction:
         """Return where steps of a penalty with kinks lead."""
         problem, survey, term = self.problem, self.survey, backend.term()
         w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
-        best, least = (w, b), math.inf
-        for _ in range(STEPS + 1):
-            found = term.place(w, b)
+        best, least, last = (w, b), math.inf, math.inf
+        found = term.place(w, b)
+        for _ in range(STEPS):
             left = left_to_gain(problem, w, found, value)
-            slow = not left < SLOW * least
             if left < least:
                 best, least = (w, b), left
-            elif least < math.inf:
-                break
-            if left <= LEFT * self.tol * value:
-                break
-            model = self.chord.model_at(term, problem, slow and least < left, deadline)
-            if model is None:
+            slow, last = left > SLOW * last, left
+            if left <= LEFT * self.tol * value or not self.chord.learn(
+                problem, term, slow, deadline
+            ):
                 break
             step = self.chord.step(problem, w, found, FOUND * self.tol * value, deadline)
             if step is None:
                 break
-            w, b = step.w, b + step.db
+            dw = step.w - w
+            term.aim(dw, step.db)
+            length = reach(problem, term, w, dw)
+            w = step.w if length == 1.0 else w + length * dw
+            b += length * step.db
+            found = term.move(length)
+        else:
+            if left_to_gain(problem, w, found, value) < least:
+                best = w, b
         return best

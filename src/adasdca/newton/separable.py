@@ -27,6 +27,9 @@ UNBOUNDED = -math.inf, math.inf
 #: The Moreau envelope of infinite stiffness is the penalty itself, wherever its centre is.
 NOWHERE, RIGID = np.zeros(1), np.full(1, math.inf)
 
+#: The length of a step is found so many times more closely than its end.
+HALVINGS = 5
+
 
 class ModelStep(NamedTuple):
     """Where a step leads."""
@@ -138,3 +141,24 @@ def left_to_gain(problem: Problem, w: Array, found: Derivatives, value: float) -
     if problem.fit_intercept and found.balance != 0:
         lost += 0.5 * found.balance**2 / found.mass if found.mass > 0 else math.inf
     return lost
+
+
+def reach(problem: Problem, term: RowTerm, w: Array, dw: Array) -> float:
+    """Return how far to go along a step, at most 1: where the slope is about 0.
+
+    Rows may have more curvature on the way than where the step began.
+    """
+    g, mu = problem.regularizer, problem.mu
+
+    def slope(length: float) -> float:
+        at = w + length * dw
+        kinks = g.threshold * np.where(at == 0, np.sign(dw), np.sign(at))
+        return term.slope(length).value + mu * float((g.curvature * at + kinks) @ dw)
+
+    low, high = 0.0, 1.0
+    if slope(high) <= 0:
+        return high
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) <= 0 else (low, middle)
+    return low or high
