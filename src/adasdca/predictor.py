@@ -34,7 +34,8 @@ Array = NDArray[np.float64]
 MOST_POINTS = 4
 #: Powers p of λ for which λᵖx is extrapolated.
 POWERS = (1.0, 0.5, 0.0)
-#: A guess is corrected if its relative gap is below this.
+#: A guess is corrected if its relative gap is below this. For a penalty with kinks steps by models
+#: are better than what else there is from anywhere.
 NEAR = 0.3
 #: Features up to which curvature is kept as a matrix.
 MOST_FEATURES = 600
@@ -42,6 +43,8 @@ MOST_FEATURES = 600
 SERVES = 3
 #: Most steps of a correction, and the share of the gap asked for that they may leave.
 STEPS, LEFT = 8, 0.02
+#: The same for steps by models, which come from farther away.
+MODEL_STEPS = 20
 #: A step that leaves more than this share asks for a matrix of its own.
 SLOW = 0.3
 #: A model is minimised until sweeps gain less than this share of what is asked for.
@@ -316,7 +319,8 @@ class CorrectorSchedule:
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the correction, or the next epoch or second-order phase."""
-        if self._corrected or not survey.relative_gap < NEAR:
+        far = self._problem.regularizer.is_quadratic and not survey.relative_gap < NEAR
+        if self._corrected or far:
             return self._auto.plan(survey, key)
         self._corrected = True
         if self._rounds:
@@ -364,7 +368,7 @@ class Correction:
         w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
         best, least, last = (w, b), math.inf, math.inf
         found = term.place(w, b)
-        for _ in range(STEPS):
+        for _ in range(MODEL_STEPS):
             left = left_to_gain(problem, w, found, value)
             if left < least:
                 best, least = (w, b), left
