@@ -279,7 +279,7 @@ class Search:
         model = self._candidate(
             **changes, l1_ratio=ratio, warm_start=True, n_jobs=1, callback=None, verbose=0
         )
-        model._quiet, model._checked_rows = True, (X_train, checked)
+        model._quiet, model._checked_rows = True, checked
         model._beside = effective_n_jobs(self.n_jobs)
         # Scores by name ask for no bounds of errors.
         model._plain_scores = not callable(self.scoring)
