@@ -77,8 +77,8 @@ void run(const ClassRows& rows, const ClassBlocks<Real>& blocks, std::int64_t la
         std::visit(
             [&](const auto& x) {
                 with_lanes(lanes, [&](auto fixed) {
-                    class_products(x, rows.stored, rows.centre, blocks, fixed, between, rows.threads,
-                                   rows.space, token);
+                    class_products(x, rows.stored, rows.centre, blocks, fixed, between,
+                                   rows.threads, rows.space, token);
                 });
             },
             rows.matrix);
