@@ -16,6 +16,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 
+import adasdca
 from adasdca import (
     AdaSDCAClassifier,
     AdaSDCAClassifierCV,
@@ -261,3 +262,19 @@ def test_pictures_of_a_search():
     with pytest.raises(ValueError, match="kind"):
         PathDisplay.from_estimator(search, kind="nonsense")
     plt.close("all")
+
+
+def test_walks_on_a_fold_share_its_rows(monkeypatch):
+    """They are checked once, and their Gram matrix is summed once for all ratios of the L1 term."""
+    X, y = diabetes()
+    X = np.repeat(X, 7, axis=1)  # wide enough for the Gram matrix that is counted
+    sums, checks = [], []
+    gram, check = adasdca.backends.cpu_term.dense_gram, adasdca.problem.data._check_dense
+    monkeypatch.setattr(
+        "adasdca.backends.cpu_term.dense_gram", lambda *a: sums.append(1) or gram(*a)
+    )
+    monkeypatch.setattr("adasdca.problem.data._check_dense", lambda X: checks.append(1) or check(X))
+    options = {"loss": "squared", "l1_ratios": [0.3, 0.6, 0.9], "Cs": [0.01, 0.1, 1.0]}
+    AdaSDCARegressorCV(**options, cv=4, random_state=0).fit(X, y)
+    assert len(checks) == 4 + 1  # the last one of all rows
+    assert len(sums) <= 4 + 1

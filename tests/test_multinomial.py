@@ -196,7 +196,7 @@ def test_products_with_a_vector_for_every_class(dtype, form, k):
     dense[[0, 20, 40, 60]] = 0.0
     rows = check_rows(form(dense))
     centre = rng.normal(size=d)
-    blocks = ClassBlocks(rows, k, centre)
+    blocks = ClassBlocks(rows, k, centre, threads=1)
     X = dense.astype(np.float64) - (centre - blocks.offset)
     v, shift, r = rng.normal(size=(k, d)), rng.normal(size=k), rng.normal(size=(k, n))
     p, weight = rng.dirichlet(np.ones(k), n).T, rng.random(n)
@@ -215,6 +215,36 @@ def test_products_with_a_vector_for_every_class(dtype, form, k):
         squared = blocks.classes(blocks.gather(r, real, squared=True))
         np.testing.assert_allclose(squared, r @ X**2, rtol=digits, atol=10 * digits)
     np.testing.assert_allclose(blocks.times(v), v @ X.T, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_products_are_the_same_bits_on_any_number_of_threads(form):
+    """So many rows are taken in parts, whose sums are added up."""
+    rng = np.random.default_rng(0)
+    n, d, k = 20_001, 64, 20
+    dense = rng.normal(size=(n, d))
+    rows, centre = check_rows(form(dense)), np.zeros(d)
+    v, p = rng.normal(size=(k, d)), rng.dirichlet(np.ones(k), n).T
+    codes, found = rng.integers(k, size=n), []
+    _core.set_thread_work(1.0)
+    try:
+        for threads in (1, 2, 5):
+            blocks = ClassBlocks(rows, k, centre, threads)
+            at = blocks.block(v), blocks.line(np.zeros(k)), blocks.block(p)
+            found += [  # the second time sums are where those of the first were
+                (*blocks.curve(*at, codes, None), blocks.gather(p), blocks.times(v))
+                for _ in range(2)
+            ]
+    finally:
+        _core.set_thread_work(1e6)
+    for other in found[1:]:
+        for one, again in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, again)
+    scores = v @ dense.T
+    bent = p * (scores - (p * scores).sum(axis=0))
+    np.testing.assert_allclose(blocks.classes(found[0][0]), bent @ dense, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[0][1][:k], bent.sum(axis=1), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(blocks.classes(found[0][2]), p @ dense, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,14 +1,20 @@
 """Solutions along lam: the predictor, and the corrector."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import adasdca
 import adasdca.predictor
 from adasdca import AdaSDCAClassifierCV, AdaSDCARegressorCV
+from adasdca.backends.base import FOREVER
+from adasdca.backends.cpu import LocalBackend
 from adasdca.methods import Auto, get_method
-from adasdca.predictor import POWERS, AutoWithCorrector, Forecast, Track
+from adasdca.newton.separable import Model, left_to_gain, reach
+from adasdca.predictor import POWERS, AutoWithCorrector, Forecast, Track, Ways
 from adasdca.problem.losses import LOSSES
+from adasdca.problem.problem import Problem
 from adasdca.solution import Guess, State
 from bundled import cancer, diabetes
 
@@ -94,9 +100,20 @@ def test_forecasts_spare_steps_of_a_path(monkeypatch):
     assert np.median(firsts[0]) < 0.1 * np.median(firsts[1])
 
 
-@pytest.mark.parametrize("options", [{}, {"fit_intercept": True}, {"factors": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"fit_intercept": True},
+        {"factors": True},
+        {"l1_ratio": 0.5},
+        {"l1_ratio": 0.9, "fit_intercept": True, "factors": True},
+        {"bounds": (0.0, None), "fit_intercept": True},
+    ],
+)
 def test_a_path_of_the_squared_loss_takes_hardly_any_steps(options):
     X, y = diabetes()
+    options = dict(options)
     if options.pop("factors", False):
         options["penalty_factors"] = np.linspace(0.5, 2.0, X.shape[1])
     path = adasdca.path(X, y, loss="squared", Cs=np.logspace(-3, 3, 30), **options)
@@ -126,3 +143,113 @@ def test_walks_of_cross_validation_end_where_fits_alone_do(kind):
         apart = np.linalg.norm(model.coefs_paths_[0, 0, c] - alone.coef_, axis=-1)
         assert np.max(apart) <= radius + 1e-4 * np.linalg.norm(alone.coef_)
     assert get_method(model.method) == Auto()
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "smoothed_hinge", "huber"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"l1_ratio": 0.5},
+        {"l1_ratio": 0.9, "fit_intercept": True, "weighted": True},
+        {"l1_ratio": 0.3, "fit_intercept": True, "bounds": (-0.1, 0.5), "factors": True},
+    ],
+)
+def test_paths_with_kinks_in_the_penalty_are_corrected_by_models(loss, options):
+    X, y = diabetes() if loss == "huber" else cancer()
+    y = y if loss == "huber" else 2.0 * y - 1.0
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    shared = {"loss": loss, **options, "tol": 1e-6, "random_state": 0}
+    if shared.pop("factors", False):
+        shared["penalty_factors"] = np.linspace(0.5, 2.0, X.shape[1])
+    if shared.pop("weighted", False):
+        shared["sample_weight"] = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    path = adasdca.path(X, y, Cs=np.logspace(-3, 2, 20), **shared)
+    assert path.converged.all()
+    phases = [{phase.name for phase in each.phases} for each in path.solutions[1:]]
+    assert sum(names <= {"Newton"} for names in phases) > 0.5 * len(phases)
+    for k in (3, 10, 19):
+        alone = adasdca.solve(X, y, lam=path.lams[k], **shared)
+        apart = np.linalg.norm(path.coefs[k] - alone.coef)
+        assert apart <= path.radii[k] + alone.radius
+
+
+def test_a_step_of_a_model_ends_where_the_slope_does():
+    """Rows that get curvature on the way make a full step too long."""
+    X, y = cancer()
+    options = {"loss": "squared_hinge", "lam": 1e-3, "l1_ratio": 0.5, "fit_intercept": True}
+    problem = Problem.checked(X, 2.0 * y - 1.0, **options)
+    term = LocalBackend(problem).term()
+    w, total = np.zeros(X.shape[1]), problem.total
+    found = term.place(w, 3.0)  # half of the rows have no loss there
+    model = Model.formed_at(term, True, FOREVER, False)
+    step = model.step(problem, w, (problem.mu * found.u, found.balance), 0.0)
+
+    def value(length):
+        at = adasdca.certify(
+            X, 2.0 * y - 1.0, length * step.w, intercept=3.0 + length * step.db, **options
+        )
+        return at.primal * total
+
+    term.aim(step.w - w, step.db)
+    length = reach(problem, term, w, step.w - w)
+    assert 0.0 < length < 1.0
+    assert value(length) < min(value(0.0), value(1.0))
+    around = [value(length + off) for off in (-0.07, 0.1)]
+    assert value(length) <= min(around)
+    left = left_to_gain(problem, w, found, value(0.0))
+    best = adasdca.solve(X, 2.0 * y - 1.0, **options, tol=1e-10, random_state=0)
+    assert left >= value(0.0) - best.primal * total
+
+
+def test_what_is_left_to_gain_is_a_bound():
+    rng = np.random.default_rng(0)
+    X, y = diabetes()
+    for trial in range(30):
+        options = {
+            "loss": ["squared", "huber"][trial % 2],
+            "lam": 10.0 ** rng.uniform(-3, 0),
+            "l1_ratio": [0.0, 0.5, 0.9][trial % 3],
+            "bounds": None if trial % 4 else (-0.2, 1.0),
+        }
+        problem = Problem.checked(X, y, **options)
+        best = adasdca.solve(X, y, **options, tol=1e-11, random_state=0)
+        w = best.coef * (1.0 + 0.1 * rng.normal(size=len(best.coef)))
+        if options["bounds"]:
+            w = np.clip(w, *options["bounds"])
+        value = adasdca.certify(X, y, w, **options).primal * problem.total
+        found = LocalBackend(problem).term().place(w, 0.0)
+        lost = left_to_gain(problem, w, found, value)
+        assert lost >= (value - best.primal * problem.total) * (1.0 - 1e-9)
+
+
+def test_losses_with_kinks_begin_at_a_pair():
+    """Coefficients of extrapolated duals say nothing where the penalty is weak."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 40)) * np.logspace(0, -2, 40)
+    y = np.sign(X[:, 0] + rng.normal(size=1000))
+    options = {"loss": "hinge", "fit_intercept": True, "random_state": 0}
+    path = adasdca.path(X, y, Cs=np.logspace(2, 6, 16), **options)
+    assert path.converged.all()
+    firsts = [s.history.gap[0] / s.history.primal[0] for s in path.solutions[4:]]
+    assert np.median(firsts) < 0.02
+    for k in (5, 10, 15):
+        alone = adasdca.solve(X, y, lam=path.lams[k], **options)
+        value = path.solutions[k].primal
+        assert abs(alone.primal - value) <= alone.gap + path.gaps[k]
+
+
+def test_the_cheaper_way_goes_on():
+    ways = Ways()
+
+    def costs(work):
+        ways.begin(SimpleNamespace(work=work))
+        return ways.choose()
+
+    ways.begin(SimpleNamespace(work=100.0))  # from nothing: it tells nothing of either way
+    assert not ways.choose()
+    assert costs(5.0)  # epochs; now the other way is tried
+    assert not costs(7.0)
+    assert not costs(6.0)
+    assert costs(8.0)
+    assert costs(7.5)
+    assert not costs(9.0)

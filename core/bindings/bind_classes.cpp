@@ -9,9 +9,11 @@ namespace {
 // Rows as they are given, less their mean if they are dense.
 struct ClassRows {
     Matrix matrix;
-    std::int64_t n, d;
+    std::int64_t n, d, stored;
     const double* centre;
+    int threads;
     std::shared_ptr<void> keep;
+    mutable ClassSpace space{};
 };
 
 template <class... Arrays>
@@ -23,27 +25,38 @@ template <class T>
 void bind_dense(nb::class_<ClassRows>& cls) {
     cls.def_static(
         "dense",
-        [](Grid<T> x, std::optional<Vector<double>> centre) {
+        [](Grid<T> x, std::optional<Vector<double>> centre, int threads) {
             const auto n = static_cast<std::int64_t>(x.shape(0)),
                        d = static_cast<std::int64_t>(x.shape(1));
             expect(!centre || static_cast<std::int64_t>(centre->size()) == d,
                    "centre: one entry per feature");
-            return ClassRows{DenseMatrix<T>{x.data(), n, d}, n, d,
-                             centre ? centre->data() : nullptr, keep_alive(x, centre)};
+            return ClassRows{DenseMatrix<T>{x.data(), n, d},
+                             n,
+                             d,
+                             n * d,
+                             centre ? centre->data() : nullptr,
+                             threads,
+                             keep_alive(x, centre)};
         },
-        "x"_a.noconvert(), "centre"_a.none());
+        "x"_a.noconvert(), "centre"_a.none(), "threads"_a = 1);
 }
 
 template <class T, class Index>
 void bind_csr(nb::class_<ClassRows>& cls) {
     cls.def_static(
         "csr",
-        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d) {
+        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
+           int threads) {
             const auto n = static_cast<std::int64_t>(start.size()) - 1;
             return ClassRows{CsrMatrix<T, Index>{values.data(), columns.data(), start.data(), n, d},
-                             n, d, nullptr, keep_alive(values, columns, start)};
+                             n,
+                             d,
+                             start.data()[n],
+                             nullptr,
+                             threads,
+                             keep_alive(values, columns, start)};
         },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a);
+        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "threads"_a = 1);
 }
 
 template <class T>
@@ -64,7 +77,8 @@ void run(const ClassRows& rows, const ClassBlocks<Real>& blocks, std::int64_t la
         std::visit(
             [&](const auto& x) {
                 with_lanes(lanes, [&](auto fixed) {
-                    class_products(x, rows.centre, blocks, fixed, between, token);
+                    class_products(x, rows.stored, rows.centre, blocks, fixed, between,
+                                   rows.threads, rows.space, token);
                 });
             },
             rows.matrix);

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
 #include "math/exact.hpp"
 #include "rows/problem.hpp"
+#include "system/parallel.hpp"
 
 namespace adasdca {
 
@@ -68,15 +70,16 @@ auto class_lines(Lanes lanes) {
         return std::vector<Real>(static_cast<std::size_t>(lines * lanes));
 }
 
-// All rows of a sparse matrix.
+// Some rows of a sparse matrix.
 template <class Real, class T, class Index, class Lanes, class Between>
-void class_products(const CsrMatrix<T, Index>& x, const double*, const ClassBlocks<Real>& b,
-                    Lanes lanes, Between&& between, StopToken& token) {
+void some_products(const CsrMatrix<T, Index>& x, const double*, const ClassBlocks<Real>& b,
+                   Lanes lanes, Between&& between, std::int64_t from_row, std::int64_t to_row,
+                   StopToken& token) {
     constexpr std::int64_t ahead = 8;
     auto line = class_lines<Real, Lanes, 1>(lanes);
     Real* s = line.data();
     const std::int64_t last = x.start[x.n];
-    for (std::int64_t i = 0; i < x.n; ++i) {
+    for (std::int64_t i = from_row; i < to_row; ++i) {
         if (i % 1024 == 0 && token.stop()) return;
         const std::int64_t begin = x.start[i], end = x.start[i + 1];
         const Real* from = b.v ? b.shift : b.scores + i * lanes;
@@ -159,18 +162,19 @@ ADASDCA_INLINE void scatter_rows(const Real* z, std::int64_t d, const Real* s, R
     }
 }
 
-// All rows of a dense one, less `centre`; some at a time, for one load of a line serves them all.
+// Some rows of a dense one, less `centre`; a few at a time, for one load of a line serves them all.
 template <class Real, class T, class Lanes, class Between>
-void class_products(const DenseMatrix<T>& x, const double* centre, const ClassBlocks<Real>& b,
-                    Lanes lanes, Between&& between, StopToken& token) {
+void some_products(const DenseMatrix<T>& x, const double* centre, const ClassBlocks<Real>& b,
+                   Lanes lanes, Between&& between, std::int64_t from_row, std::int64_t to_row,
+                   StopToken& token) {
     constexpr std::int64_t many = 8;
     const std::int64_t d = x.d;
     std::vector<Real> z(static_cast<std::size_t>(many * d), Real(0));
     auto lines = class_lines<Real, Lanes, many>(lanes);
     Real* s = lines.data();
-    for (std::int64_t first = 0; first < x.n; first += many) {
-        if (first % 256 == 0 && token.stop()) return;
-        const std::int64_t rows = std::min(many, x.n - first);
+    for (std::int64_t first = from_row; first < to_row; first += many) {
+        if ((first - from_row) % 256 == 0 && token.stop()) return;
+        const std::int64_t rows = std::min(many, to_row - first);
         for (std::int64_t r = 0; r < many; ++r) {
             // Rows beyond the last one are 0, and add nothing.
             const T* xi = x.values + (first + std::min(r, rows - 1)) * d;
@@ -197,6 +201,52 @@ void class_products(const DenseMatrix<T>& x, const double* centre, const ClassBl
             scatter_rows<many>(z.data(), d, s, b.out, lanes);
         else
             std::copy(s, s + rows * lanes, b.scores + first * lanes);
+    }
+}
+
+// Rows are taken in so many parts, with sums of their own: whatever the threads, the same bits. To
+// add these up takes a sixteenth of the products at most, and a part is worth a thread.
+inline std::int64_t class_parts(std::int64_t n, std::int64_t d, std::int64_t stored,
+                                std::int64_t lanes) {
+    constexpr std::int64_t most = 16, least_rows = 256, least_products = 1 << 23;
+    const std::int64_t lines = stored / (8 * d), work = stored * lanes / least_products;
+    return std::clamp<std::int64_t>(std::min({lines, work, n / least_rows}), 1, most);
+}
+
+// Where parts but the first have their sums, kept from one call to the next: fresh memory takes as
+// long as to add them up.
+struct ClassSpace {
+    std::tuple<std::vector<float>, std::vector<double>> outs;
+    std::vector<double> sums;
+};
+
+// All rows.
+template <class Matrix, class Real, class Lanes, class Between>
+void class_products(const Matrix& x, std::int64_t stored, const double* centre,
+                    const ClassBlocks<Real>& b, Lanes lanes, Between&& between, int threads,
+                    ClassSpace& space, StopToken& token) {
+    const std::int64_t parts = class_parts(x.n, x.d, stored, lanes);
+    const std::int64_t size = b.out ? x.d * lanes : 0, few = b.sums ? std::int64_t{lanes} : 0;
+    auto& outs = std::get<std::vector<Real>>(space.outs);
+    outs.resize(std::max(outs.size(), static_cast<std::size_t>((parts - 1) * size)));
+    space.sums.resize(std::max(space.sums.size(), static_cast<std::size_t>((parts - 1) * few)));
+    // To meet a class takes an entry 0.1 ns, about.
+    threads = worthwhile(0.1 * static_cast<double>(stored * lanes), threads);
+    for_each_piece(parts, threads, token, [&](std::int64_t part) {
+        ClassBlocks<Real> own = b;
+        if (part > 0) {
+            own.out = size ? outs.data() + (part - 1) * size : b.out;
+            own.sums = few ? space.sums.data() + (part - 1) * few : b.sums;
+            std::fill(own.out, own.out + size, Real(0));
+            std::fill(own.sums, own.sums + few, 0.0);
+        }
+        some_products(x, centre, own, lanes, between, x.n * part / parts, x.n * (part + 1) / parts,
+                      token);
+    });
+    for (std::int64_t part = 0; part + 1 < parts; ++part) {
+#pragma omp simd
+        for (std::int64_t k = 0; k < size; ++k) b.out[k] += outs[part * size + k];
+        for (std::int64_t l = 0; l < few; ++l) b.sums[l] += space.sums[part * few + l];
     }
 }
 

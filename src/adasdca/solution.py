@@ -324,7 +324,7 @@ class Solution(Solved):
 
 
 class Guess(NamedTuple):
-    """A model to begin at; its dual point is −φ' at its scores.
+    """A model to begin at.
 
     Attributes
     ----------
@@ -332,15 +332,18 @@ class Guess(NamedTuple):
         w.
     intercept : float
         b.
+    duals : (n,) array, optional
+        A dual point, which need not belong to the model. By default it is −φ' at its scores.
     """
 
     coef: Array
     intercept: float
+    duals: Array | None = None
 
     @property
     def beta(self) -> Array:
-        """The duals of no rows."""
-        return np.empty(0)
+        """The duals, or those of no rows."""
+        return np.empty(0) if self.duals is None else self.duals
 
 
 def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float, int]:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -309,7 +310,7 @@ def solve_problem(
                 if rest is not None:
                     rows.place(None, np.zeros(problem.rows.shape[1]), rest)
                 elif isinstance(warm_start, Guess):
-                    rows.place(None, *problem.joined(*warm_start))
+                    rows.place(warm_start.duals, *problem.joined(*warm_start[:2]))
                 elif warm_start is not None:
                     if state is None:
                         beta = as_beta(warm_start, problem.weight, rows.facts.n)
@@ -323,10 +324,9 @@ def solve_problem(
                 )
             schedule = method.schedule(problem, rows.facts, tol, threads)
             around.check()
-            epoch, idle = 0 if state is None else state.epoch, math.inf
+            epoch, idle = 0 if state is None else state.epoch, None
             if here and allowed and warm_start is not None:
-                losses = problem.loss.value(np.zeros(len(problem.y)), problem.y)
-                idle = float(np.average(losses, weights=problem.weight))
+                idle = partial(_loss_of_nothing, problem)
             loop = Loop(rows, schedule, stop, seed, epoch, idle)
             if keeper is not None:
                 keeper.resume(loop, rows, stop)
@@ -345,6 +345,11 @@ def solve_problem(
                 status=Status.TIME_LIMIT,
                 state=state,
             )
+
+
+def _loss_of_nothing(problem: Problem) -> float:
+    losses = problem.loss.value(np.zeros(len(problem.y)), problem.y)
+    return float(np.average(losses, weights=problem.weight))
 
 
 def _solution(problem: Problem, rows: Backend, outcome: Outcome, stays: bool) -> Solution:

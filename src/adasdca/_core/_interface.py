@@ -1,3 +1,3 @@
 """The interface of the core that these sources are for; written by `make stubs`."""
 
-DIGEST = "cf469890"
+DIGEST = "ffb0ae59"

@@ -63,6 +63,7 @@ class AutoSchedule:
         self._final = self._second.small  # whether it is to go on to the last digits
         self._exhausted = 0  # times in a row that it could do no more
         self._least = math.inf  # the least gap of all surveys
+        self._looks = 0  # surveys seen
         # Whether second-order steps come first, whatever a survey shows.
         self._opens = self._second.small or self._one_step_pays(facts.n)
 
@@ -84,6 +85,17 @@ class AutoSchedule:
         else:
             second = self._last[0] == "second order" and not self._second.cut
         return frozenset() if second else frozenset({"adaptive"})
+
+    @property
+    def work(self) -> float:
+        """What all plans and surveys have cost, by their prices."""
+        return self._spent + self._second.spent + self._looks * self._costs.survey
+
+    def second_order_first(self, survey: Survey) -> SecondOrderPlan:
+        """Plan the second-order phase from a point near the goal, whatever it may cost."""
+        self._second.near = True
+        self._learn(survey, survey.relative_gap)
+        return self._go_on(survey, survey.relative_gap)
 
     def plan(self, survey: Survey, key: int) -> Any:
         """Plan the next epoch or second-order phase; None if double precision shows no more."""
@@ -165,6 +177,7 @@ class AutoSchedule:
 
     def _learn(self, survey: Survey, relative: float) -> None:
         """Take note of what the last plan did to the gap."""
+        self._looks += 1
         # The gap of a smooth problem falls by about the same share in every epoch, the relative one
         # not while the objective falls as fast. With kinks early epochs tell too much in any case.
         gap, self._enough = relative, self._tol

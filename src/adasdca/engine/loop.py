@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -46,8 +46,8 @@ class Loop:
     ----------
     seed, epoch : int
         Seed, and the number of epochs done before.
-    idle : float
-        The gap of duals that are all 0, at most. A start that is worse gives way to them.
+    idle : callable, optional
+        Returns the gap of duals that are all 0, at most. A start that is worse gives way to them.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Loop:
         stop: StopRule,
         seed: int,
         epoch: int = 0,
-        idle: float = math.inf,
+        idle: Callable[[], float] | None = None,
     ) -> None:
         self._backend = backend
         self._schedule = schedule
@@ -86,7 +86,7 @@ class Loop:
         if not self._trail:  # a checkpoint has brought none
             with stop.interruption.heeded(first):
                 self._look(FOREVER)
-                if self._survey.gap > self._idle:
+                if self._is_in_vain(self._survey):
                     self._trail.clear()
                     self._backend.restart(np.zeros(self._survey.n), 0.0)
                     self._look(FOREVER)
@@ -107,6 +107,15 @@ class Loop:
         state = State.of(self._backend.kept(best.beta), multiplier, epoch, self._seed)
         records = [record for record, _ in self._trail]
         return Outcome(best, status, records, _phases(self._trail), self._timings, state)
+
+    def _is_in_vain(self, start: Survey) -> bool:
+        """Whether duals that are all 0 are better than those of the start.
+
+        Not where the gap is half of P: as P* is then the other half at least, P(0) is no smaller
+        than the gap, and nobody asks for it (20,000 x 8, on a path: 0.08 of 0.66 ms).
+        """
+        near = start.gap <= 0.5 * start.primal
+        return self._idle is not None and not near and start.gap > self._idle()
 
     def _turn(self) -> Status:
         stop = self._stop

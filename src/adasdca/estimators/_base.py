@@ -239,12 +239,15 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         with watched(self, names, X, y) as monitor:
             solutions = solve_all(self, X, rows, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
-            if not self.fit_intercept or constant:
+            unknown = Region(radius, np.full_like(radius, np.inf))
+            if getattr(self, "_plain_scores", False):
+                self._region = unknown
+            elif not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
             else:
                 self._region = bounded(
                     lambda: Region.of_models(solutions, products_with(rows), targets, weight, loss),
-                    Region(radius, np.full_like(radius, np.inf)),
+                    unknown,
                 )
             self.coef_ = np.array([s.coef for s in solutions])
             self.intercept_ = np.array([s.intercept for s in solutions])

@@ -25,7 +25,7 @@ from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
-from adasdca.estimators._solves import bounded
+from adasdca.estimators._solves import bounded, threads_of
 from adasdca.methods import Auto, Method, get_method
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import CheckedRows, check_rows
@@ -294,6 +294,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 max_time=limit,
                 warm_start=start,
                 callback=monitor.of(0),
+                n_threads=threads_of(self),
                 backend=device_of(self, X),
             )
             self.coef_, self.intercept_ = solution.coef, solution.intercept

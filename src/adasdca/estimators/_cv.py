@@ -6,6 +6,7 @@ import inspect
 import warnings
 from dataclasses import dataclass
 from numbers import Integral
+from threading import Lock
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -28,7 +29,8 @@ from adasdca.estimators._progress import logger, with_callbacks
 from adasdca.methods import get_method
 from adasdca.paths import check_grid
 from adasdca.predictor import POWERS, Forecast, Track
-from adasdca.problem.device_rows import to_numpy
+from adasdca.problem.data import CheckedRows, check_rows
+from adasdca.problem.device_rows import is_on_device, to_numpy
 from adasdca.problem.losses import Quantile
 
 Array = NDArray[np.float64]
@@ -36,6 +38,27 @@ S = TypeVar("S", bound="Search")
 
 #: Scores this close (relative) to the best count as equal to it; the strongest regularisation wins.
 TIE = 1e-10
+
+
+class Fold:
+    """The rows of a fold, copied and checked once for all walks on it, and left after the last."""
+
+    def __init__(self, fold: tuple[Any, Any], walks: int) -> None:
+        self.train, self.test = fold
+        self._left, self._lock = walks, Lock()
+        self._parts: tuple[Any, Any, CheckedRows | None] | None = None
+
+    def rows(self, X: Any) -> tuple[Any, Any, CheckedRows | None]:
+        """Return the rows to fit and to score, and the first ones checked, if they are here."""
+        with self._lock:
+            if self._parts is None:
+                chosen = taken(X, self.train)
+                checked = None if is_on_device(X) else CheckedRows(check_rows(chosen))
+                self._parts = chosen, taken(X, self.test), checked
+            found, self._left = self._parts, self._left - 1
+            if self._left == 0:
+                self._parts = None
+            return found
 
 
 @dataclass(frozen=True)
@@ -173,7 +196,7 @@ class Search:
         device = device_of(self, X)
         if device is not None:
             X, changes = rows_to_split(self, X), {**changes, "device": device}
-        folds = self._split(stand_in(X), y, params)
+        folds = [Fold(fold, len(ratios)) for fold in self._split(stand_in(X), y, params)]
         jobs = [(fold, ratio) for fold in folds for ratio in ratios.tolist()]
         context = None
         if getattr(self, "_skl_callbacks", None):
@@ -236,7 +259,7 @@ class Search:
         X: Any,
         y: Any,
         sample_weight: Any,
-        fold: tuple[Any, Any],
+        fold: Fold,
         ratio: float,
         cs: Array,
         k: int,
@@ -244,8 +267,9 @@ class Search:
         changes: dict[str, Any],
     ) -> Walk:
         """Fit a fold's training rows for each C, from the last solution; score its test rows."""
-        train, test = fold
-        X_train, X_test, y_train, y_test = taken(X, train), taken(X, test), y[train], y[test]
+        train, test = fold.train, fold.test
+        X_train, X_test, checked = fold.rows(X)
+        y_train, y_test = y[train], y[test]
         weight_train = weight_test = None
         if sample_weight is not None:
             weight_train, weight_test = sample_weight[train], sample_weight[test]
@@ -255,8 +279,10 @@ class Search:
         model = self._candidate(
             **changes, l1_ratio=ratio, warm_start=True, n_jobs=1, callback=None, verbose=0
         )
-        model._quiet = True
+        model._quiet, model._checked_rows = True, checked
         model._beside = effective_n_jobs(self.n_jobs)
+        # Scores by name ask for no bounds of errors.
+        model._plain_scores = not callable(self.scoring)
         if context is not None:
             context = context.subcontext(task_name="fold", task_id=k, max_subtasks=len(cs))
             context.call_on_fit_task_begin(estimator=self)

@@ -73,6 +73,9 @@ def checked_on_device(
 
 def rows_to_solve(model: Any, X: Any) -> Any:
     """Return what solves are given: rows that are checked once for all, or copied to the device."""
+    checked = getattr(model, "_checked_rows", None)  # by a search, for all its fits
+    if checked is not None:
+        return checked
     if device_of(model, X) is None:
         return CheckedRows(check_rows(X)) if read_at_once(model) else X
     if model.intercept_scaling is not None:

@@ -52,6 +52,11 @@ def _next_to_0(bounds: Any, d: int) -> Array:
     return np.clip(np.zeros(d), low, high)
 
 
+def threads_of(model: Any, jobs: int = 1) -> int:
+    """Return the threads of a solve, where so many of a fit, and fits, run side by side."""
+    return max(1, available_threads() // (jobs * getattr(model, "_beside", 1)))
+
+
 def solve_all(
     model: Any,
     X: Any,
@@ -72,7 +77,7 @@ def solve_all(
     count = len(targets)
     device = device_of(model, X)
     jobs = 1 if device or count == 1 else min(effective_n_jobs(model.n_jobs), count)
-    threads = max(1, available_threads() // (jobs * getattr(model, "_beside", 1)))
+    threads = threads_of(model, jobs)
     limit = None if model.max_time is None else began + model.max_time
     prepared = time.perf_counter() - began
     seed = model.random_state

@@ -55,13 +55,16 @@ class ClassBlocks(Layout):
         The part of the mean that is still in the rows: that of sparse ones, else 0.
     """
 
-    def __init__(self, rows: Rows, n_classes: int, centre: Array) -> None:
+    def __init__(self, rows: Rows, n_classes: int, centre: Array, threads: int) -> None:
         super().__init__(n_classes)
         if isinstance(rows, DenseRows):
-            self._rows = _core.ClassRows.dense(rows.values, centre if centre.any() else None)
+            middle = centre if centre.any() else None
+            self._rows = _core.ClassRows.dense(rows.values, middle, threads)
             self.offset = np.zeros_like(centre)
         else:
-            self._rows = _core.ClassRows.csr(rows.values, rows.columns, rows.start, rows.shape[1])
+            self._rows = _core.ClassRows.csr(
+                rows.values, rows.columns, rows.start, rows.shape[1], threads
+            )
             self.offset = centre
         self.shape = rows.shape
 

@@ -21,10 +21,13 @@ Array = NDArray[np.float64]
 RowMaker = Callable[[Rows, int], ClassRows]
 
 
-def row_maker(backend: str | RowMaker | None) -> RowMaker:
-    """Return what makes the rows of a backend, given by name or as it is."""
+def row_maker(backend: str | RowMaker | None, threads: int = 1) -> RowMaker:
+    """Return what makes the rows of a backend, given by name or as it is.
+
+    Threads are for those of this process.
+    """
     if backend is None:
-        return LocalRows
+        return partial(LocalRows, threads=threads)
     if callable(backend):
         return backend
     if backend != "cuda":

@@ -121,9 +121,9 @@ class LocalRows(RowProducts):
     height = 1 << 14
     single = True
 
-    def __init__(self, data: Rows, n_classes: int) -> None:
+    def __init__(self, data: Rows, n_classes: int, threads: int = 1) -> None:
         super().__init__(data.matrix)
-        self._data, self._n_classes = data, n_classes
+        self._data, self._n_classes, self._threads = data, n_classes, threads
         n, d = self.shape
         # BLAS runs one chain for a score, as long as the row where this is short.
         self.depth: Any = float(d)
@@ -137,7 +137,7 @@ class LocalRows(RowProducts):
 
     def centre_at(self, centre: Array) -> None:
         self._centre = centre
-        self._in_blocks = ClassBlocks(self._data, self._n_classes, centre)
+        self._in_blocks = ClassBlocks(self._data, self._n_classes, centre, self._threads)
         self.layout: Layout = self._in_blocks
         self.offset = self._in_blocks.offset
 

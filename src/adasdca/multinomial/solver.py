@@ -38,7 +38,7 @@ from adasdca.multinomial.rows import ClassRows
 from adasdca.newton.newton import Ending
 from adasdca.problem.data import check_rows, check_weights
 from adasdca.solution import History, Record, Solved, Status
-from adasdca.solver import FIRST
+from adasdca.solver import FIRST, check_threads
 
 Array = NDArray[np.float64]
 
@@ -81,6 +81,7 @@ def solve_multinomial(
     max_time: float | None = None,
     warm_start: tuple[Array, Array] | None = None,
     callback: Callback | None = None,
+    n_threads: int = 1,
     backend: str | RowMaker | None = None,
 ) -> MultinomialSolution:
     """Fit a multinomial logistic model; see the head of this module for the objective.
@@ -95,13 +96,14 @@ def solve_multinomial(
         K, and the strength of the regularisation: LIBLINEAR's C is lam = 1/(C·N).
     warm_start : (coef, intercept), optional
         Where to begin.
-    sample_weight, fit_intercept, tol, max_epochs, max_time, callback, backend
+    sample_weight, fit_intercept, tol, max_epochs, max_time, callback, n_threads, backend
         As in `solve`; epochs are Newton steps, and a backend of one's own makes `ClassRows` of the
         checked rows and K.
     """
     start = time.perf_counter()
     weight = check_weights(sample_weight, len(codes))
-    make, rows = row_maker(backend), check_rows(X, device=backend == "cuda")
+    make = row_maker(backend, check_threads(n_threads))
+    rows = check_rows(X, device=backend == "cuda")
 
     def problem() -> Multinomial:
         placed = make(rows, n_classes)
