@@ -13,14 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from adasdca.datasets._download import (
-    FetchError,
-    Part,
-    Patience,
-    Progress,
-    RejectedError,
-    download,
-)
+from adasdca.datasets._download import FetchError, Patience, Progress, RejectedError, download
 from adasdca.datasets._folders import write_npz
 from adasdca.datasets._originals import ContentError, read_original
 from adasdca.datasets._sources import Data, Source
@@ -86,8 +79,8 @@ def _fetch(
         finally:
             original.unlink(missing_ok=True)
 
-    part = Part(folder / f"{source.name}.part", source.bytes)
-    data = download(source.urls, part, accept, patience, progress)
+    part = folder / f"{source.name}.part"
+    data = download(source.urls, part, source.bytes, accept, patience, progress)
     write_npz(target, data)
     record = {
         "name": source.name,
