@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.duality.certificate import Certificate
-from adasdca.problem.data import CsrRows
+from adasdca.problem.data import Rows
 from adasdca.problem.problem import Problem
 
 
@@ -22,7 +22,7 @@ def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspa
         d = problem.rows.shape[1]
         lower, upper = np.full(d, -math.inf), np.full(d, math.inf)
     rows = problem.rows
-    packed = isinstance(rows, CsrRows) and (_packing_fits(rows) if pack == "auto" else bool(pack))
+    packed = not rows.dense and (_packing_fits(rows) if pack == "auto" else bool(pack))
     workspace = _core.Workspace.of(
         rows.core,
         problem.y,
@@ -60,7 +60,7 @@ def certified_by(
     return Certificate.of(seen.primal, seen.gap, seen.rounding, seen.blur, problem.strength)
 
 
-def _packing_fits(rows: CsrRows) -> bool:
+def _packing_fits(rows: Rows) -> bool:
     """Whether a packed copy leaves half of the free memory alone."""
     need = rows.n_stored * (4 + rows.values.itemsize) + 72 * rows.shape[0]
     try:
