@@ -4,7 +4,6 @@ import bz2
 import gzip
 import hashlib
 import io
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -218,28 +217,6 @@ def test_known_content_may_be_packed_anew(cache):
         get(source)
         web.body = gzip.compress(TEXT, 9)
         get(source, force=True)
-    assert_right(cache)
-
-
-def test_two_at_once_fetch_once(cache):
-    with serving(TEXT, "good") as web:
-        source = tiny(web)
-        datasets.register(source)
-        errors = []
-
-        def work():
-            try:
-                datasets.fetch("tiny")
-            except Exception as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not errors
-    assert web.requests == 1
     assert_right(cache)
 
 
