@@ -189,9 +189,10 @@ def test_every_method(loss, regularizer, intercept, method):
         assert_optimal(run(X, y, loss, options, method=method), best, coef, options)
 
 
+@pytest.mark.parametrize("regularizer", ["l2", "factors-l2", "factors-elastic-net-bounds"])
 @pytest.mark.parametrize("name", METHODS_BY_NAME)
-def test_methods_by_name(name):
-    X, y, options, (best, coef, _) = case("logistic", "l2", False)
+def test_methods_by_name(name, regularizer):
+    X, y, options, (best, coef, _) = case("logistic", regularizer, False)
     assert_optimal(run(X, y, "logistic", options, method=name), best, coef, options)
 
 

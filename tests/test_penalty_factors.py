@@ -90,22 +90,6 @@ def test_the_optimum_of_an_interior_point_method(loss, kind, intercept):
         assert_optimal(X, y, loss, options, solution, best, coef)
 
 
-@INTERCEPT
-@pytest.mark.parametrize("kind", ["l2", "elastic net", "elastic net bounds"])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method(method, loss, kind, intercept):
-    X, y, options, (best, coef) = case(loss, kind, intercept)
-    run = functools.partial(
-        solve, X, y, loss=loss, tol=TOL, random_state=0, method=method, max_epochs=50_000, **options
-    )
-    if method == "quartz" and (intercept or loss == "hinge"):
-        with pytest.raises(ValueError, match=r"cannot fit an intercept|needs a smooth loss"):
-            run()
-    else:
-        assert_optimal(X, y, loss, options, run(), best, coef)
-
-
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "auto"])
 def test_ascent_refuses_features_that_are_not_penalised(method):
     X, y, options, _ = case("squared", "free", False)
