@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import statistics
 import time
 from dataclasses import dataclass
@@ -133,6 +134,10 @@ def made(seed: int) -> tuple[Any, Any]:
 def data(name: str) -> tuple[Any, Any]:
     if name.startswith("made-"):
         return made(int(name[5:]))
+    if shape := re.fullmatch(r"(\d+)x(\d+)", name):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal(tuple(map(int, shape.groups())))
+        return X, X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X))
     if name == "mushrooms":
         return adasdca.datasets.load_mushrooms()
     path = next(source.path for source in real() if source.name == name)

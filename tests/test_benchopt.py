@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("benchopt", reason="benchopt is not installed: pip install 'adasdca[benchopt]'")
 pd = pytest.importorskip("pandas")
 
-HERE = Path(__file__).resolve().parents[1] / "benchmarks" / "benchopt"
+SOLVER = Path(__file__).resolve().parents[1] / "benchmarks" / "benchopt" / "adasdca.py"
 
 #: What stands for the public benchmarks: their data and objectives, stated anew.
 DATASET = """
@@ -111,9 +111,10 @@ CASES = {
 def test_the_optimum_is_reached(name, tmp_path):
     reference, parameters, value = CASES[name]
     benchmark = tmp_path / name  # benchopt writes beside the benchmark
-    shutil.copytree(HERE / name, benchmark, ignore=shutil.ignore_patterns("__*", "outputs"))
     regression = name == "benchmark_ridge"
-    (benchmark / "datasets").mkdir()
+    for folder in ("datasets", "solvers"):
+        (benchmark / folder).mkdir(parents=True)
+    shutil.copy(SOLVER, benchmark / "solvers")
     stated = DATASET.format(tests=str(Path(__file__).parent), regression=regression)
     (benchmark / "datasets" / "simulated.py").write_text(stated)
     (benchmark / "objective.py").write_text(OBJECTIVE.format(parameters=parameters, value=value))

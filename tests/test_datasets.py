@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import subprocess
 import sys
 import zipfile
 
@@ -11,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from adasdca import datasets
-from adasdca.datasets import Content, Source, _fetch, _folders
+from adasdca.datasets import Content, Source, _folders
 from adasdca.datasets._originals import ContentError, read_original
 from adasdca.datasets._sources import SOURCES
 from small_data import CONTENT, TEXT, X, Y
@@ -164,31 +163,6 @@ def test_names_of_ones_own():
         datasets.register("wrong", wrong)
         with pytest.raises(ValueError, match="data set 'wrong'"):
             datasets.load("wrong")
-
-
-HOLDER = """
-import pathlib, sys
-from adasdca.datasets._fetch import _alone
-with _alone(pathlib.Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_the_lock_holds_between_processes_and_dies_with_them(tmp_path):
-    lock = tmp_path / ".tiny.lock"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    try:
-        assert holder.stdout.readline() == b"held\n"
-        with lock.open("a+b") as file:
-            assert not _fetch._try_lock(file.fileno())
-    finally:
-        holder.kill()
-        holder.communicate()
-    with lock.open("a+b") as file:
-        assert _fetch._try_lock(file.fileno())
 
 
 @pytest.fixture

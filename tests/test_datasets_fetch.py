@@ -4,8 +4,6 @@ import bz2
 import gzip
 import hashlib
 import io
-import json
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -67,77 +65,23 @@ def test_a_good_server(cache, pack):
 
 
 GOOD_IN_THE_END = {
-    "a truncated answer is continued": ["half", "good"],
-    "a reset connection is continued": ["reset", "reset", "good"],
+    "a truncated answer": ["half", "good"],
+    "a reset connection": ["reset", "reset", "good"],
     "an error of the server passes": ["500", "503", "429", "good"],
-    "a server without ranges starts anew": ["half, no ranges", "ignores ranges"],
     "a server that goes silent": ["stall", "good"],
-    "more breaks than attempts, each with progress": [*["half"] * 8, "good"],
-    "an answer from the wrong place": ["half", "wrong place", "good"],
     "a server that says no length": ["says no length"],
 }
 
 
-@pytest.mark.parametrize("etag", ['"1"', None], ids=["etag", "no etag"])
 @pytest.mark.parametrize("habits", GOOD_IN_THE_END.values(), ids=GOOD_IN_THE_END)
-def test_the_right_file_arrives(cache, habits, etag):
+def test_the_right_file_arrives(cache, habits):
     # Where silence has to be noticed, a busy machine may take its own pauses for it, and ask more
     # often: it may do so for long.
     patience = {"timeout": 0.2, "attempts": 100} if "stall" in habits else {}
-    with serving(TEXT, *habits, etag=etag) as web:
+    with serving(TEXT, *habits) as web:
         get(tiny(web, sha256=SHA, bytes=len(TEXT)), **patience)
     assert_right(cache)
-    assert len(web.requests) == len(habits) or ("stall" in habits and len(web.requests) > 2)
-
-
-def test_what_is_there_is_not_asked_for_again(cache):
-    with serving(TEXT, "half", "good") as web:
-        get(tiny(web))
-    assert web.requests[1]["Range"] == f"bytes={len(TEXT) // 2}-"
-    assert web.requests[1]["If-Range"] == '"1"'
-
-
-def test_a_later_call_continues(cache):
-    with serving(TEXT, "half") as web:
-        with pytest.raises(FetchError, match="connection ended after"):
-            get(tiny(web), attempts=1)
-        assert visible(cache) == ["tiny.part", "tiny.part.json"]
-        web.habits = ["good"]
-        get(tiny(web))
-    assert "Range" in web.requests[-1]
-    assert_right(cache)
-
-
-def test_a_part_that_is_complete_is_used(cache):
-    """416 Range Not Satisfiable, since nothing is missing."""
-    with serving(TEXT) as web:
-        source = tiny(web)
-        (cache / "tiny.part").write_bytes(TEXT)
-        (cache / "tiny.part.json").write_text(json.dumps({"url": web.url, "etag": '"1"'}))
-        get(source)
-    assert len(web.requests) == 1
-    assert_right(cache)
-
-
-@pytest.mark.parametrize("note", ["", "{}", '{"what": 1}', '{"url": "http://other/"}'])
-def test_a_part_of_unknown_origin_is_not_used(cache, note):
-    (cache / "tiny.part").write_bytes(b"rubbish" * 10)
-    if note:
-        (cache / "tiny.part.json").write_text(note)
-    with serving(TEXT) as web:
-        get(tiny(web))
-    assert "Range" not in web.requests[0]
-    assert_right(cache)
-
-
-@pytest.mark.parametrize("etag", ['"1"', None], ids=["etag", "no etag"])
-def test_a_file_that_changes_between_resumes(cache, etag):
-    """The server first has another version; pieces of the two are never mixed."""
-    with serving(TEXT[::-1], "half", "changed", "good", etag=etag) as web:
-        get(tiny(web))
-    assert_right(cache)
-    # Without an ETag the mixture shows only at the end, and one more request mends it.
-    assert len(web.requests) == (2 if etag else 3)
+    assert web.requests == len(habits) or ("stall" in habits and web.requests > 2)
 
 
 def test_another_address_is_tried(cache):
@@ -159,7 +103,7 @@ FAILURES = {
     "errors without end": (["500"], {}, "HTTP 500"),
     "another checksum": (["wrong"], {"sha256": SHA}, "its sha256 is [0-9a-f]{64}, not " + SHA),
     "another size": (["good"], {"bytes": 3}, f"it has {len(TEXT)} bytes, not 3"),
-    "another content": (["changed"], {}, "cannot be read as svmlight"),
+    "another content": (["wrong"], {}, "cannot be read as svmlight"),
     "other rows": (["good"], {"content": None, "n": 3}, "it has n = 400, not 3"),
     "other values": (
         ["good"],
@@ -179,9 +123,7 @@ def test_a_failure_is_told_and_leaves_nothing_behind(cache, habits, facts, words
     assert "tiny could not be fetched" in str(caught.value)
     assert web.url in str(caught.value)
     assert "see http://home/" in str(caught.value)
-    # What came before the silence is kept, if it came at all within the time of a busy machine.
-    kept = {"tiny.part", "tiny.part.json"} if habits == ["stall"] else set()
-    assert set(visible(cache)) <= kept
+    assert visible(cache) == []
     with pytest.raises(FileNotFoundError, match="adasdca datasets fetch tiny"):
         datasets.load("tiny")
 
@@ -193,7 +135,7 @@ def test_no_more_is_fetched_than_the_file_has(cache, habit):
         get(tiny(web, bytes=len(TEXT) - 1), progress=lambda done, total: told.append(done))
     # What a server says beforehand is believed, if it is no good.
     assert told == [] if habit == "good" else max(told, default=0) < len(TEXT)
-    assert len(web.requests) == 1
+    assert web.requests == 1
     assert visible(cache) == []
 
 
@@ -205,12 +147,12 @@ def test_a_full_disk_is_not_blamed_on_the_web(cache, monkeypatch):
             raise OSError(28, "No space left on device")
 
     def opened(path, mode="r", *more, **options):
-        return Full() if mode == "ab" else real(path, mode, *more, **options)
+        return Full() if mode == "wb" else real(path, mode, *more, **options)
 
     monkeypatch.setattr(Path, "open", opened)
     with serving(TEXT) as web, pytest.raises(FetchError, match=r"cannot write .*No space left"):
         get(tiny(web))
-    assert len(web.requests) == 1
+    assert web.requests == 1
 
 
 def test_no_server_at_all(cache):
@@ -245,14 +187,14 @@ def test_what_is_intact_is_not_fetched_again(cache):
     with serving(TEXT) as web:
         get(tiny(web))
         get(tiny(web))
-        assert len(web.requests) == 1
+        assert web.requests == 1
         (cache / "tiny.npz").write_bytes(b"damaged")
         with pytest.raises(ValueError, match=r"damaged.*adasdca datasets fetch tiny"):
             datasets.load("tiny")
         get(tiny(web))
-        assert len(web.requests) == 2
+        assert web.requests == 2
         get(tiny(web), force=True)
-        assert len(web.requests) == 3
+        assert web.requests == 3
     assert_right(cache)
 
 
@@ -275,28 +217,6 @@ def test_known_content_may_be_packed_anew(cache):
         get(source)
         web.body = gzip.compress(TEXT, 9)
         get(source, force=True)
-    assert_right(cache)
-
-
-def test_two_at_once_fetch_once(cache):
-    with serving(TEXT, "good") as web:
-        source = tiny(web)
-        datasets.register(source)
-        errors = []
-
-        def work():
-            try:
-                datasets.fetch("tiny")
-            except Exception as error:
-                errors.append(error)
-
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert not errors
-    assert len(web.requests) == 1
     assert_right(cache)
 
 

@@ -169,8 +169,6 @@ def test_losses_as_objects():
         {"tol": 10**400},
         {"max_time": 10**400},
         {"l1_ratio": 1.5},
-        {"loss": "squared"},
-        {"method": "newton"},
         {"tol": -1.0},
         {"max_iter": 0},
         {"intercept_scaling": 0.0},
@@ -181,6 +179,13 @@ def test_losses_as_objects():
 )
 def test_bad_parameters(bad):
     with pytest.raises(InvalidParameterError, match=f"The '{next(iter(bad))}' parameter"):
+        AdaSDCAClassifier(**bad).fit(*cancer())
+
+
+@pytest.mark.parametrize("bad", [{"loss": "squared"}, {"loss": "hing"}, {"method": "newton"}])
+def test_names_that_are_not_there(bad):
+    ((name, value),) = bad.items()
+    with pytest.raises(ValueError, match=f"{name} = '{value}' .* one of .*'auto|logistic'"):
         AdaSDCAClassifier(**bad).fit(*cancer())
 
 

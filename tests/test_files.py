@@ -17,6 +17,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from adasdca import _core, files
 from adasdca.datasets import load_mushrooms
 from adasdca.files import streams
+from adasdca.problem.data import check_rows
 
 COMPRESSIONS = ["", *streams.MAGIC]
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -110,9 +111,7 @@ def test_what_is_written_is_read(folder, data, zero_based, compression, size):
 def test_wide_indices_hold_the_same_numbers(data, narrow):
     """Index and entries beyond a limit, here a low one, change the type and nothing else."""
     X, y = data
-    rows = sp.csr_matrix(X)
-    start = rows.indptr.astype(np.int64)
-    text, end = _core.write_svmlight(rows.data, rows.indices, start, y, 1, 1 << 20, 0)
+    text, end = _core.write_svmlight(check_rows(sp.csr_matrix(X)).core, y, 1, 1 << 20, 0)
     assert end == len(y)
     pieces = text.splitlines(keepends=True)
     small, wide = parse(pieces), parse(pieces, narrow=narrow)
@@ -211,7 +210,6 @@ def test_a_large_file_is_read_in_pieces(tmp_path):
 
 def test_solving_takes_what_was_read_as_it_is(tmp_path):
     """Sorted, in range, in double precision: nothing is copied."""
-    from adasdca.problem.data import check_rows
 
     (tmp_path / "data.svm").write_text("1 3:1 1:2\n-1 2:5\n")
     X = files.read(tmp_path / "data.svm").X

@@ -19,10 +19,10 @@ FOREVER = 1e18
 
 #: What takes no time that depends on the rows: single numbers, d of them, memory handed over.
 SHORT = {
-    "ClassRows.csr",
-    "ClassRows.dense",
     "Loss.logistic",
     "Loss.piecewise_quadratic",
+    "Rows.csr",
+    "Rows.dense",
     "SvmlightReader.take",
     "Workspace.certify_by",
     "minimise",
@@ -83,15 +83,17 @@ def kernels():
     ones, out, other, w, u = np.ones(N), np.empty(N), np.empty(N), np.ones(D), np.empty(D)
     loss = _core.Loss.logistic()
     plain = (y, ones, loss, 0.1, 1.0, 0.0, None, None)
-    ws = _core.Workspace.dense(x, *plain, True)
+    dense_rows = _core.Rows.dense(x)
+    ws = _core.Workspace.of(dense_rows, *plain, True)
     csr = sp.csr_matrix(x)
     start = csr.indptr.astype(np.int64)
     picks = np.arange(N, dtype=np.int32)
     rows, square = np.arange(200), np.empty((200, 200))
     tall = np.full(200, np.inf)
     gram, side = np.empty((D, D)), np.empty((1, D))
-    sparse = _core.Workspace.csr(csr.data, csr.indices, start, D, *plain, True, False)
-    classes, own = _core.ClassRows.dense(x, None), np.zeros(N, dtype=np.int64)
+    sparse_rows = _core.Rows.csr(csr.data, csr.indices, start, D)
+    sparse = _core.Workspace.of(sparse_rows, *plain, True, False)
+    classes, own = _core.ClassRows(dense_rows, None), np.zeros(N, dtype=np.int64)
     v, lanes, p = np.ones((D, 8)), np.empty((D, 8)), np.full((N, 8), 0.125)
     saved = np.zeros(N), np.zeros(4 * D), np.zeros(NUMBERS)
     ws.save(*saved)
@@ -115,17 +117,14 @@ def kernels():
         "Loss.step": lambda: loss.step(ones, ones, y, ones, out),
         "SvmlightReader.feed": lambda: _core.SvmlightReader(1).feed(text),
         "SvmlightReader.finish": (lambda reader: reader.finish(), unfinished),
-        "Workspace.dense": lambda: _core.Workspace.dense(x, *plain, True),
-        "Workspace.csr": lambda: _core.Workspace.csr(
-            csr.data, csr.indices, start, D, *plain, True, False
-        ),
+        "Workspace.of": lambda: _core.Workspace.of(sparse_rows, *plain, True, False),
         "Workspace.curvature": lambda: ws.curvature(out),
         "Workspace.set_beta": lambda: ws.set_beta(ones, 1),
         "Workspace.survey": survey,
         "Workspace.certify": lambda: ws.certify(w, 0.0, ones, 1),
         "Workspace.pack": (
             lambda workspace: workspace.pack(),
-            lambda: _core.Workspace.csr(csr.data, csr.indices, start, D, *plain, True, True),
+            lambda: _core.Workspace.of(sparse_rows, *plain, True, True),
         ),
         "Workspace.ascend": lambda: ws.ascend(picks, FOREVER),
         "Workspace.quartz": lambda: sparse.quartz(picks, ones / N, 1e-6, FOREVER),
@@ -163,15 +162,12 @@ def kernels():
         "Planner.plan": lambda: planner.plan(ones, 2.0, N, 0),
         "AliasTable.draw": lambda: table.draw(N, 0),
         "AliasTable": lambda: _core.AliasTable(ones),
-        "write_svmlight": lambda: _core.write_svmlight(
-            csr.data, csr.indices, start, y, 1, 10**6, 0
-        ),
+        "write_svmlight": lambda: _core.write_svmlight(sparse_rows, y, 1, 10**6, 0),
         "Loss.balance": lambda: loss.balance(ones, y, None, 0.0),
-        "inspect_dense": lambda: _core.inspect_dense(x),
-        "squares_about": lambda: _core.squares_about(x, w, out, other),
-        "scores_about": lambda: _core.scores_about(x, w, w, 0.0, out),
-        "inspect_csr": lambda: _core.inspect_csr(csr.data, csr.indices, start, D),
-        "sort_csr": lambda: _core.sort_csr(csr.data, csr.indices, start, D),
+        "Rows.inspect": sparse_rows.inspect,
+        "Rows.squares_about": lambda: dense_rows.squares_about(w, out, other),
+        "Rows.scores_about": lambda: dense_rows.scores_about(w, w, 0.0, out),
+        "Rows.sort": sparse_rows.sort,
         "minimise_separable": lambda: _core.minimise_separable(
             *(np.eye(200) + 1.0, ones[:200], ones[:200], -tall, tall),
             *(np.zeros(200), rng.standard_normal(200) * 10, 0.0, FOREVER),

@@ -257,7 +257,7 @@ def test_rows_are_sorted_by_their_columns(d, dtype, index):
     start = np.concatenate([[0], np.cumsum(size)])
     columns = rng.integers(d, size=start[-1]).astype(index)
     values = np.arange(start[-1]).astype(dtype)
-    found, places = _core.sort_csr(values, columns, start, d)
+    found, places = _core.Rows.csr(values, columns, start, d).sort()
     assert (found.dtype, places.dtype) == (dtype, index)
     for begin, end in itertools.pairwise(start):
         order = np.argsort(columns[begin:end], kind="stable")
@@ -267,4 +267,4 @@ def test_rows_are_sorted_by_their_columns(d, dtype, index):
 
 def test_more_entries_than_there_are_cannot_be_sorted():
     with pytest.raises(ValueError, match="too many entries"):
-        _core.sort_csr(np.ones(2), np.zeros(2, np.int32), np.array([0, 3]), 1)
+        _core.Rows.csr(np.ones(2), np.zeros(2, np.int32), np.array([0, 3]), 1).sort()

@@ -27,6 +27,8 @@ def test_it_is_the_coefficient_of_a_constant_feature(loss, regularizer, form):
     if "bounds" in own:
         lower, upper = (np.broadcast_to(side, X.shape[1]) for side in own["bounds"])
         other["bounds"] = np.append(lower, -np.inf), np.append(upper, np.inf)
+    if "penalty_factors" in own:
+        other["penalty_factors"] = np.append(own["penalty_factors"], 1.0)
     found = solve(X, y, loss=loss, fit_intercept=True, intercept_scaling=0.3, **own, **OPTIONS)
     same = solve(extended(X, 0.3), y, loss=loss, **other, **OPTIONS)
     constant = float(X.dtype.type(0.3))

@@ -234,8 +234,11 @@ def adaptive_steps(oracle, beta, steps, key, offset=0.0, rule="relaxed"):
     return beta
 
 
+SETTINGS = ["l2", "elastic-net-bounds", "factors-l2", "factors-elastic-net-bounds"]
+
+
 @pytest.mark.parametrize("rule", ["relaxed", "step"])
-@pytest.mark.parametrize("setting", ["l2", "elastic-net-bounds", "weights", "intercept"])
+@pytest.mark.parametrize("setting", [*SETTINGS, "weights", "intercept"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_algorithm_1_equals_the_oracle(loss, setting, rule):
     """The scores that the kernel keeps up to date are those of the point, so the picks are too."""

@@ -274,9 +274,7 @@ LAYOUTS = {
     "adasdca.backends.digits",
     "adasdca.backends.kernel_matrix",
     "adasdca.backends.stored",
-    "adasdca.backends.workspace",
     "adasdca.files.svmlight",
-    "adasdca.multinomial.blocks",
 }
 
 

@@ -288,7 +288,7 @@ def test_scores_are_within_the_bound_of_their_rounding(form, n):
 
 
 def test_blocks_of_other_shapes_are_refused():
-    rows, block = _core.ClassRows.dense(np.ones((5, 3)), None), np.ones
+    rows, block = _core.ClassRows(_core.Rows.dense(np.ones((5, 3)))), np.ones
     out, sums, codes = block((3, 8)), np.ones(8), np.zeros(5, dtype=np.int64)
     with pytest.raises(ValueError, match="v: wrong shape"):
         rows.times(block((4, 8)), block((5, 8)))
@@ -306,7 +306,7 @@ def test_blocks_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match="one entry per row"):
         rows.gather_exactly(block((5, 8)), codes[1:], two, sums_of_two)
     with pytest.raises(ValueError, match="centre"):
-        _core.ClassRows.dense(np.ones((5, 3)), np.ones(4))
+        _core.ClassRows(_core.Rows.dense(np.ones((5, 3))), np.ones(4))
 
 
 def random_problem(seed):

@@ -19,7 +19,7 @@ from adasdca import (
 )
 from adasdca.methods import METHODS as METHODS_BY_NAME
 from adasdca.problem.losses import get_loss
-from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages
+from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, make_data, storages, strength
 
 LAM = 0.1
 TOL = 1e-9
@@ -53,10 +53,10 @@ def assert_optimal(solution, best, coef, options):
     assert best <= solution.primal * (1 + ORACLE)
     assert solution.primal == pytest.approx(best, rel=1e-8)
     assert solution.dual == pytest.approx(best, rel=1e-8)
-    strength = options["lam"] * (1 - options.get("l1_ratio", 0.0))
-    blur = np.sqrt(2 * ORACLE * best / strength)  # how far the oracle's own point may be off
+    modulus = strength(options)
+    blur = np.sqrt(2 * ORACLE * best / modulus)  # how far the oracle's own point may be off
     assert np.linalg.norm(solution.coef - coef) <= solution.radius + blur
-    assert solution.radius == pytest.approx(np.sqrt(2 * solution.gap / strength), rel=1e-12)
+    assert solution.radius == pytest.approx(np.sqrt(2 * solution.gap / modulus), rel=1e-12)
     low, high = options.get("bounds", (-np.inf, np.inf))
     assert (solution.coef >= low).all()
     assert (solution.coef <= high).all()
@@ -189,9 +189,10 @@ def test_every_method(loss, regularizer, intercept, method):
         assert_optimal(run(X, y, loss, options, method=method), best, coef, options)
 
 
+@pytest.mark.parametrize("regularizer", ["l2", "factors-l2", "factors-elastic-net-bounds"])
 @pytest.mark.parametrize("name", METHODS_BY_NAME)
-def test_methods_by_name(name):
-    X, y, options, (best, coef, _) = case("logistic", "l2", False)
+def test_methods_by_name(name, regularizer):
+    X, y, options, (best, coef, _) = case("logistic", regularizer, False)
     assert_optimal(run(X, y, "logistic", options, method=name), best, coef, options)
 
 

@@ -1,4 +1,7 @@
-"""Penalty factors, one for each feature: steps, certificates, screening, and every face of it."""
+"""Penalty factors, one for each feature: features without a penalty, and every face of factors.
+
+The kernels, surveys and optima with factors are among the regularisers of `cases`.
+"""
 
 import functools
 import itertools
@@ -24,16 +27,12 @@ from adasdca import (
     path,
     solve,
 )
-from adasdca.backends.cpu import LocalBackend, make_workspace
 from adasdca.methods import METHODS
 from adasdca.problem.problem import Problem
 from adasdca.screening import idle_features, idle_rows
 from bundled import cancer, diabetes
-from cases import LOSSES, REGULARIZERS, SMOOTH, VALUES, D, is_classification, make_data, storages
-from numpy_backend import TwoParts
-from test_kernels import FOREVER, adaptive_steps, agrees, forms, make_options, make_start
+from cases import FACTORS, LOSSES, REGULARIZERS, D, is_classification, make_data, strength
 
-FACTORS = np.array([0.3, 1.0, 4.0, 0.05, 2.0, 1.0, 11.0])
 # The two in the middle are not penalised, and bounded instead.
 FREE = np.array([0.3, 1.0, 4.0, 0.0, 0.0, 1.0, 11.0])
 KINDS = {
@@ -59,10 +58,6 @@ def case(loss, kind, intercept):
     X, y = make_data(loss, n=60, seed=1)
     options = {"lam": LAM, "fit_intercept": intercept, **KINDS[kind]}
     return X, y, options, ref.optimum(X, y, loss, **options)[:2]
-
-
-def strength(options):
-    return options["lam"] * (1 - options.get("l1_ratio", 0.0)) * options["penalty_factors"].min()
 
 
 def assert_optimal(X, y, loss, options, solution, best, coef):
@@ -93,22 +88,6 @@ def test_the_optimum_of_an_interior_point_method(loss, kind, intercept):
     for rows in (X, sp.csr_array(X)):
         solution = solve(rows, y, loss=loss, tol=TOL, random_state=0, **options)
         assert_optimal(X, y, loss, options, solution, best, coef)
-
-
-@INTERCEPT
-@pytest.mark.parametrize("kind", ["l2", "elastic net", "elastic net bounds"])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method(method, loss, kind, intercept):
-    X, y, options, (best, coef) = case(loss, kind, intercept)
-    run = functools.partial(
-        solve, X, y, loss=loss, tol=TOL, random_state=0, method=method, max_epochs=50_000, **options
-    )
-    if method == "quartz" and (intercept or loss == "hinge"):
-        with pytest.raises(ValueError, match=r"cannot fit an intercept|needs a smooth loss"):
-            run()
-    else:
-        assert_optimal(X, y, loss, options, run(), best, coef)
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "auto"])
@@ -170,73 +149,6 @@ def test_factors_of_very_different_size(loss, kind, intercept):
     assert solution.converged
 
 
-# -- the kernels, step by step
-
-
-@INTERCEPT
-@pytest.mark.parametrize("regularizer", REGULARIZERS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_ascent_and_survey_equal_the_oracle(loss, regularizer, intercept):
-    options = make_options(regularizer, True, intercept) | {"penalty_factors": FACTORS}
-    offset = 0.3 if intercept else 0.0
-    picks = np.random.default_rng(4).integers(40, size=100).astype(np.int32)
-    tight = {"rtol": 1e-12, "atol": 1e-12}
-    for values, stored in forms(every=regularizer == "elastic-net-bounds"):
-        X, y = make_data(loss, values)
-        oracle = ref.Problem(X, y, loss, **options)
-        start = make_start(oracle)
-        beta, expected = ref.ascend(oracle, start, picks, offset), ref.survey(oracle, start, offset)
-        for rows, packed in stored(X):
-            backend = LocalBackend(Problem.checked(rows, y, loss=loss, **options), 1, packed)
-            backend.restart(start, offset - oracle.s * oracle.average(start)[-1])
-            seen = backend.survey(frozenset({"residue", "adaptive"}))
-            np.testing.assert_allclose(seen.curvature, oracle.q, rtol=1e-14)
-            if not intercept:
-                np.testing.assert_allclose(seen.residue, expected.residue, **tight)
-                np.testing.assert_allclose(seen.adaptive, ref.relaxed(oracle, expected), **tight)
-                assert seen.primal == pytest.approx(oracle.primal(seen.coef), rel=1e-13)
-                gap = seen.primal - oracle.dual(start)
-                assert seen.gap == pytest.approx(gap, rel=1e-9, abs=1e-12)
-            workspace = make_workspace(backend.problem, packed)
-            workspace.set_beta(start, 1)
-            workspace.multiplier = offset
-            assert workspace.ascend(picks, FOREVER) == len(picks)
-            agrees(workspace, oracle, beta, 1e-12)
-
-
-@pytest.mark.parametrize("regularizer", ["l2", "elastic-net-bounds"])
-@pytest.mark.parametrize("loss", SMOOTH)
-def test_quartz_and_algorithm_1_equal_the_oracle(loss, regularizer):
-    options = make_options(regularizer, True, False) | {"penalty_factors": FACTORS}
-    for values in VALUES:
-        X, y = make_data(loss, values)
-        oracle = ref.Problem(X, y, loss, **options)
-        weights = ref.importance(oracle)
-        p, start, key = weights / weights.sum(), make_start(oracle), 2**63 + 12345
-        picks = np.random.default_rng(5).choice(40, size=300, p=p).astype(np.int32)
-        beta, _ = ref.quartz(oracle, picks, weights)
-        theta = float(np.min(p * oracle.loss.gamma / (oracle.loss.gamma + oracle.q)))
-        stepped = adaptive_steps(oracle, start, 60, key)
-        for rows, packed in list(storages(X, values))[:3]:
-            problem = Problem.checked(rows, y, loss=loss, **options)
-            workspace = make_workspace(problem, packed)
-            assert workspace.quartz(picks, p, theta, FOREVER) == len(picks)
-            agrees(workspace, oracle, beta, 1e-11)
-            workspace = make_workspace(problem, packed)
-            workspace.set_beta(start, 1)
-            assert workspace.ascend_adaptively("relaxed", 60, key, FOREVER) == 60
-            agrees(workspace, oracle, stepped, 1e-11)
-
-
-@pytest.mark.parametrize("kind", ["l2", "elastic net", "bounds"])
-@INTERCEPT
-@pytest.mark.parametrize("loss", LOSSES)
-def test_a_backend_in_numpy(loss, intercept, kind):
-    X, y, options, (best, coef) = case(loss, kind, intercept)
-    solution = solve(X, y, loss=loss, tol=TOL, random_state=0, backend=TwoParts, **options)
-    assert_optimal(X, y, loss, options, solution, best, coef)
-
-
 # -- the second-order phase
 
 
@@ -295,29 +207,7 @@ def test_certificates_hold_exactly(part):
     assert sum(v.decided for v in verdicts) >= 0.95 * len(verdicts)
 
 
-# -- certify, path, screening
-
-
-@INTERCEPT
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_certify(loss, kind, intercept):
-    X, y, options, (best, coef) = case(loss, kind, intercept)
-    solution = solve(X, y, loss=loss, tol=1e-6, random_state=0, **options)
-    own = certify(
-        X, y, solution.coef, intercept=solution.intercept, dual_coef=solution.dual_coef, loss=loss,
-        **options,
-    )  # fmt: skip
-    assert own.gap <= 1.01 * solution.gap + 1e-12
-    rng = np.random.default_rng(0)
-    low, high = options.get("bounds", (-np.inf, np.inf))
-    for size in (1e-4, 1e-1):
-        w = np.clip(coef + size * rng.normal(size=D), low, high)
-        found = certify(X, y, w, intercept=0.1 * intercept, loss=loss, **options)
-        value = objective(X, y, loss, w, 0.1 * intercept, **options)
-        assert found.primal == pytest.approx(value, rel=1e-12)
-        assert found.dual <= best * (1 + ORACLE)
-        assert found.gap >= value - best * (1 + ORACLE)
+# -- path, screening
 
 
 @pytest.mark.parametrize("screen", [False, True])
@@ -353,19 +243,6 @@ def test_screening_is_safe(loss):
                     method="sdca-perm", tol=1e-9, max_epochs=20_000, random_state=0)  # fmt: skip
     assert screened.converged.all()
     assert abs(screened.solutions[0].primal - exact.primal) <= screened.gaps[0] + exact.gap
-
-
-@pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
-def test_a_penalised_intercept_has_factor_1(l1_ratio):
-    X, y = make_data("logistic", n=60, seed=3)
-    options = {"loss": "logistic", "lam": 0.01, "l1_ratio": l1_ratio, "tol": 1e-12}
-    found = solve(
-        X, y, penalty_factors=FACTORS, fit_intercept=True, intercept_scaling=2.0, **options
-    )
-    column = np.full((60, 1), 2.0)
-    other = solve(np.hstack([X, column]), y, penalty_factors=np.append(FACTORS, 1.0), **options)
-    np.testing.assert_allclose(found.coef, other.coef[:-1], rtol=1e-6, atol=1e-9)
-    assert found.intercept == pytest.approx(2.0 * other.coef[-1], rel=1e-6)
 
 
 # -- what is refused
@@ -463,12 +340,3 @@ def test_more_than_two_classes():
         np.testing.assert_allclose(coef, one.coef, atol=1e-3)
     with pytest.raises(ValueError, match=r"penalty_factors=None.*choose multi_class='ovr'"):
         model.set_params(multi_class="multinomial").fit(X, y)
-
-
-def test_certified_errors_of_predictions_hold():
-    X, y = make_data("squared", n=60)
-    model = AdaSDCARegressor(penalty_factors=FACTORS, tol=1e-3, method="sdca-perm", random_state=0)
-    errors = model.fit(X, y).certified_error(X)
-    exact = AdaSDCARegressor(penalty_factors=FACTORS, tol=0.0, random_state=0).fit(X, y)
-    assert (np.abs(model.predict(X) - exact.predict(X)) <= errors).all()
-    assert np.isfinite(errors).all()

@@ -121,7 +121,7 @@ def test_estimators_and_commands_know_the_name_of_a_rule(tmp_path, capsys):
     assert done.returncode == 0, done.stderr
     model = adasdca.AdaSDCAClassifier(method="by-weight", tol=0.01)
     assert model.fit(*adasdca.datasets.load_mushrooms()).converged_
-    with pytest.raises(ValueError, match="'method' parameter of AdaSDCAClassifier must be"):
+    with pytest.raises(ValueError, match="method = 'I' is unknown"):
         model.set_params(method="I").fit(*adasdca.datasets.load_mushrooms())
 
 
@@ -207,9 +207,9 @@ def test_estimators_know_what_is_registered(mushrooms):
     adasdca.register_method("shuffle", lambda survey, rng: rng.permutation(len(survey.beta)))
     model = adasdca.AdaSDCAClassifier(loss="steep", method="shuffle", tol=1e-4).fit(X, y)
     assert model.score(X, y) > 0.99
-    with pytest.raises(ValueError, match=r"'method' parameter.*'shuffle'"):
+    with pytest.raises(ValueError, match=r"method = 'unheard' is unknown.*'shuffle'"):
         adasdca.AdaSDCAClassifier(method="unheard").fit(X, y)
-    with pytest.raises(ValueError, match="'loss' parameter"):
+    with pytest.raises(ValueError, match="loss = 'steep' is for classification"):
         adasdca.AdaSDCARegressor(loss="steep").fit(X, y)
 
 

@@ -91,34 +91,6 @@ def test_optimal_probabilities_attain_the_upper_bound():
     assert 10 <= floored <= 38  # both branches, with the floor and without, were met
 
 
-@pytest.mark.filterwarnings("ignore:Values in x were outside bounds")  # of old versions of SciPy
-def test_optimal_probabilities_beat_a_general_maximiser():
-    """SLSQP on (optp) as the paper writes it, from many starts, finds it and nothing better."""
-    rng = np.random.default_rng(3)
-    for _ in range(4):
-        kappa = np.exp(1.5 * rng.normal(size=4))
-        view = {"v": rng.exponential(size=4), "lam": 0.5, "gamma": 1.0}
-        best = theory.theta(kappa, theory.optimal_probabilities(kappa, **view), **view)
-
-        def rate(p, kappa=kappa, view=view):
-            return theory.theta(kappa, np.maximum(p, 1e-6), **view)
-
-        found = 0.0
-        for start in rng.dirichlet(np.ones(4), size=20):
-            result = minimize(
-                lambda p: -rate(p), start, method="SLSQP", bounds=[(1e-6, 1.0)] * 4,
-                constraints=[
-                    {"type": "eq", "fun": lambda p: p.sum() - 1},
-                    {"type": "ineq", "fun": lambda p: p - rate(p)},
-                ],
-                options={"ftol": 1e-14, "maxiter": 300},
-            )  # fmt: skip
-            p = result.x
-            if abs(p.sum() - 1) < 1e-9 and rate(p) <= p.min() + 1e-9:
-                found = max(found, rate(p))
-        assert found == pytest.approx(best, abs=1e-7)
-
-
 def test_optimal_probabilities_are_feasible_and_never_lose_to_importance_sampling():
     rng = np.random.default_rng(4)
     for _ in range(2000):

@@ -16,49 +16,6 @@ struct ClassRows {
     mutable ClassSpace space{};
 };
 
-template <class... Arrays>
-std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
-    return std::make_shared<std::tuple<Arrays...>>(arrays...);
-}
-
-template <class T>
-void bind_dense(nb::class_<ClassRows>& cls) {
-    cls.def_static(
-        "dense",
-        [](Grid<T> x, std::optional<Vector<double>> centre, int threads) {
-            const auto n = static_cast<std::int64_t>(x.shape(0)),
-                       d = static_cast<std::int64_t>(x.shape(1));
-            expect(!centre || static_cast<std::int64_t>(centre->size()) == d,
-                   "centre: one entry per feature");
-            return ClassRows{DenseMatrix<T>{x.data(), n, d},
-                             n,
-                             d,
-                             n * d,
-                             centre ? centre->data() : nullptr,
-                             threads,
-                             keep_alive(x, centre)};
-        },
-        "x"_a.noconvert(), "centre"_a.none(), "threads"_a = 1);
-}
-
-template <class T, class Index>
-void bind_csr(nb::class_<ClassRows>& cls) {
-    cls.def_static(
-        "csr",
-        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
-           int threads) {
-            const auto n = static_cast<std::int64_t>(start.size()) - 1;
-            return ClassRows{CsrMatrix<T, Index>{values.data(), columns.data(), start.data(), n, d},
-                             n,
-                             d,
-                             start.data()[n],
-                             nullptr,
-                             threads,
-                             keep_alive(values, columns, start)};
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "threads"_a = 1);
-}
-
 template <class T>
 using Lines = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -138,12 +95,29 @@ void bind_products(nb::class_<ClassRows>& cls) {
 
 void bind_classes(nb::module_& m) {
     nb::class_<ClassRows> cls(m, "ClassRows", "Rows to be multiplied by a vector for every class.");
-    bind_dense<float>(cls);
-    bind_dense<double>(cls);
-    bind_csr<float, std::int32_t>(cls);
-    bind_csr<float, std::int64_t>(cls);
-    bind_csr<double, std::int32_t>(cls);
-    bind_csr<double, std::int64_t>(cls);
+    cls.def(
+        "__init__",
+        [](ClassRows* self, const GivenRows& rows, std::optional<Vector<double>> centre,
+           int threads) {
+            expect(!centre || static_cast<std::int64_t>(centre->size()) == rows.d,
+                   "centre: one entry per feature");
+            const std::int64_t stored = std::visit(
+                [](const auto& x) {
+                    if constexpr (is_csr<decltype(x)>)
+                        return x.start[x.n];
+                    else
+                        return x.n * x.d;
+                },
+                rows.matrix);
+            new (self) ClassRows{rows.matrix,
+                                 rows.n,
+                                 rows.d,
+                                 stored,
+                                 centre ? centre->data() : nullptr,
+                                 threads,
+                                 keep_alive(rows.keep, centre)};
+        },
+        "rows"_a, "centre"_a = nb::none(), "threads"_a = 1);
     bind_products<float>(cls);
     bind_products<double>(cls);
     cls.def(

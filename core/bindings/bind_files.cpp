@@ -28,26 +28,6 @@ nb::bytes bytes_of(const std::string& text) {
     return nb::bytes(text.data(), text.size());
 }
 
-template <class T, class Index>
-void bind_write(nb::module_& m) {
-    m.def(
-        "write_svmlight",
-        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start,
-           Vector<double> label, std::int64_t base, std::size_t bytes, std::size_t row) {
-            expect(start.size() == label.size() + 1, "start must have an entry more than label");
-            expect(start.data()[label.size()] <= static_cast<std::int64_t>(values.size()) &&
-                       columns.size() == values.size(),
-                   "values and columns must be as long as start says");
-            const std::string text = released(1e18, [&](StopToken&) {
-                return write_svmlight(view(values), view(columns), view(start), view(label), base,
-                                      bytes, row);
-            });
-            return std::tuple(bytes_of(text), row);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "label"_a, "base"_a, "bytes"_a,
-        "row"_a, "Rows from `row` on as text of about so many bytes, and the first row left.");
-}
-
 }  // namespace
 
 void bind_files(nb::module_& m) {
@@ -80,8 +60,23 @@ void bind_files(nb::module_& m) {
             },
             "Hand over values, columns, starts, labels and the number of columns.");
 
-    bind_write<float, std::int32_t>(m);
-    bind_write<float, std::int64_t>(m);
-    bind_write<double, std::int32_t>(m);
-    bind_write<double, std::int64_t>(m);
+    m.def(
+        "write_svmlight",
+        [](const GivenRows& rows, Vector<double> label, std::int64_t base, std::size_t bytes,
+           std::size_t row) {
+            expect(rows.n == static_cast<std::int64_t>(label.size()), "label: one entry per row");
+            const std::string text = rows.sparse([&](const auto& x) {
+                expect(x.start[x.n] <= static_cast<std::int64_t>(rows.values) &&
+                           rows.columns == rows.values,
+                       "values and columns must be as long as start says");
+                return released(1e18, [&](StopToken&) {
+                    return rows.with_arrays(x, [&](auto... arrays) {
+                        return write_svmlight(arrays..., view(label), base, bytes, row);
+                    });
+                });
+            });
+            return std::tuple(bytes_of(text), row);
+        },
+        "rows"_a, "label"_a, "base"_a, "bytes"_a, "row"_a,
+        "Rows from `row` on as text of about so many bytes, and the first row left.");
 }

@@ -67,8 +67,7 @@ void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace) {
             "w"_a, "out"_a, "threads"_a, "b"_a = 0.0, "Write x_i.w + b.")
         .def(
             "exact_scores",
-            [](Workspace& ws, Vector<double> w, double b, Output out, int threads,
-               bool residuals) {
+            [](Workspace& ws, Vector<double> w, double b, Output out, int threads, bool residuals) {
                 expect(static_cast<std::int64_t>(w.size()) == ws.problem.d,
                        "w: one entry per feature");
                 double* to = pointer(out, ws.problem.n);

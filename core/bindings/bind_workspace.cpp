@@ -15,20 +15,15 @@ StepRule step_rule(std::string_view name) {
     return StepRule::relaxed;
 }
 
-template <class... Arrays>
-std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
-    return std::make_shared<std::tuple<Arrays...>>(arrays...);
-}
-
-std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::int64_t d,
-                                          std::int64_t nnz, const Vector<double>& y,
+std::unique_ptr<Workspace> make_workspace(const GivenRows& rows, const Vector<double>& y,
                                           const std::optional<Vector<double>>& weight,
                                           const LossHandle& loss, double lam, double ridge,
                                           double sigma, const std::optional<Vector<double>>& lower,
                                           const std::optional<Vector<double>>& upper,
-                                          bool fit_intercept, bool packing,
+                                          bool fit_intercept, bool packed,
                                           const std::optional<Vector<double>>& factors,
-                                          std::optional<double> whole, std::shared_ptr<void> keep) {
+                                          std::optional<double> whole) {
+    const std::int64_t n = rows.n, d = rows.d;
     expect(static_cast<std::int64_t>(y.size()) == n, "y must have one entry per row");
     expect(!weight || static_cast<std::int64_t>(weight->size()) == n, "weight: one entry per row");
     AnyRegularizer regularizer = Ridge{};
@@ -51,7 +46,15 @@ std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::in
         total = sum.value();
     }
     if (whole) total = *whole;
-    auto ws = std::make_unique<Workspace>(Problem{.matrix = matrix,
+    const std::int64_t nnz = std::visit(
+        [&](const auto& x) {
+            if constexpr (is_csr<decltype(x)>)
+                return x.start[n];
+            else
+                return n * d;
+        },
+        rows.matrix);
+    auto ws = std::make_unique<Workspace>(Problem{.matrix = rows.matrix,
                                                   .n = n,
                                                   .d = d,
                                                   .nnz = nnz,
@@ -62,50 +65,10 @@ std::unique_ptr<Workspace> make_workspace(Matrix matrix, std::int64_t n, std::in
                                                   .lambda = lam,
                                                   .total = total,
                                                   .fit_intercept = fit_intercept});
-    ws->keep = std::move(keep);
+    ws->keep = keep_alive(rows.keep, y, weight, lower, upper, factors);
     released(1e18,
-             [&](StopToken& token) { ws->iterate = make_iterate(ws->problem, packing, token); });
+             [&](StopToken& token) { ws->iterate = make_iterate(ws->problem, packed, token); });
     return ws;
-}
-
-template <class T>
-void bind_dense(nb::class_<Workspace>& cls) {
-    cls.def_static(
-        "dense",
-        [](Grid<T> x, Vector<double> y, std::optional<Vector<double>> weight,
-           const LossHandle& loss, double lam, double ridge, double sigma,
-           std::optional<Vector<double>> lower, std::optional<Vector<double>> upper,
-           bool fit_intercept, std::optional<Vector<double>> factors, std::optional<double> total) {
-            const auto n = static_cast<std::int64_t>(x.shape(0)),
-                       d = static_cast<std::int64_t>(x.shape(1));
-            auto keep = keep_alive(x, y, weight, lower, upper, factors);
-            return make_workspace(DenseMatrix<T>{x.data(), n, d}, n, d, n * d, y, weight, loss, lam,
-                                  ridge, sigma, lower, upper, fit_intercept, false, factors, total,
-                                  keep);
-        },
-        "x"_a.noconvert(), "y"_a, "weight"_a.none(), "loss"_a, "lam"_a, "ridge"_a, "sigma"_a,
-        "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a, "factors"_a = nb::none(),
-        "total"_a = nb::none());
-}
-
-template <class T, class Index>
-void bind_csr(nb::class_<Workspace>& cls) {
-    cls.def_static(
-        "csr",
-        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d,
-           Vector<double> y, std::optional<Vector<double>> weight, const LossHandle& loss,
-           double lam, double ridge, double sigma, std::optional<Vector<double>> lower,
-           std::optional<Vector<double>> upper, bool fit_intercept, bool packed,
-           std::optional<Vector<double>> factors, std::optional<double> total) {
-            const auto n = static_cast<std::int64_t>(start.size()) - 1;
-            const CsrMatrix<T, Index> matrix{values.data(), columns.data(), start.data(), n, d};
-            auto keep = keep_alive(values, columns, start, y, weight, lower, upper, factors);
-            return make_workspace(matrix, n, d, start.data()[n], y, weight, loss, lam, ridge, sigma,
-                                  lower, upper, fit_intercept, packed, factors, total, keep);
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a, "y"_a, "weight"_a.none(),
-        "loss"_a, "lam"_a, "ridge"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(),
-        "fit_intercept"_a, "packed"_a, "factors"_a = nb::none(), "total"_a = nb::none());
 }
 
 // Everything of an iterate that changes, field by field: f(the iterate's, the array's) copies one
@@ -163,13 +126,11 @@ void bind_workspace(nb::module_& m) {
         .def_ro("effective_share", &Survey::effective_share)
         .def_ro("complete", &Survey::complete);
     nb::class_<Workspace> workspace(m, "Workspace", "A problem and an iterate on it.");
-    bind_dense<float>(workspace);
-    bind_dense<double>(workspace);
-    bind_csr<float, std::int32_t>(workspace);
-    bind_csr<float, std::int64_t>(workspace);
-    bind_csr<double, std::int32_t>(workspace);
-    bind_csr<double, std::int64_t>(workspace);
-    workspace.def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
+    workspace
+        .def_static("of", &make_workspace, "rows"_a, "y"_a, "weight"_a.none(), "loss"_a, "lam"_a,
+                    "ridge"_a, "sigma"_a, "lower"_a.none(), "upper"_a.none(), "fit_intercept"_a,
+                    "packed"_a = false, "factors"_a = nb::none(), "total"_a = nb::none())
+        .def_prop_ro("n", [](const Workspace& ws) { return ws.problem.n; })
         .def_prop_ro("d", [](const Workspace& ws) { return ws.problem.d; })
         .def_prop_ro("packed_bytes", [](const Workspace& ws) { return ws.iterate.packed_bytes; })
         .def_prop_rw(

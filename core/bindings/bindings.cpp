@@ -3,8 +3,6 @@
 
 #include "duality/intercept.hpp"
 #include "rows/dense_panels.hpp"
-#include "rows/inspection.hpp"
-#include "rows/lengths.hpp"
 #include "sampling/draws.hpp"
 #include "sampling/planner.hpp"
 #include "sampling/step_residue.hpp"
@@ -12,101 +10,17 @@
 
 namespace {
 
-// One of a loss's scalar functions over arrays.
+// A function of a loss and a row, f(loss, label, k), over all rows.
 template <class F>
-void map(const Output& out, F&& f) {
-    released(1e18, [&](StopToken&) {
-        for (std::size_t k = 0; k < out.size(); ++k) out.data()[k] = f(k);
-    });
-}
-
-template <class T, class Index>
-void bind_inspect(nb::module_& m) {
-    m.def(
-        "inspect_csr",
-        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d) {
-            return released(1e18, [&](StopToken&) {
-                const auto r = inspect(view(values), view(columns), view(start), d);
-                return std::tuple(r.in_range, r.finite, r.canonical);
-            });
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
-        "Whether a CSR matrix is in range, finite, and sorted without duplicates.");
-    m.def(
-        "sort_csr",
-        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start, std::int64_t d) {
-            const auto count = static_cast<std::size_t>(start.data()[start.size() - 1]);
-            expect(count <= values.size() && count <= columns.size(), "start: too many entries");
-            Buffer<T> sorted(count);
-            Buffer<Index> order(count);
+void map(const LossHandle& h, const Vector<double>& y, const Output& out, F&& f) {
+    std::visit(
+        [&](const auto& loss) {
             released(1e18, [&](StopToken&) {
-                sort_rows(view(values), view(columns), view(start), d, sorted.data(), order.data());
-            });
-            // Of any kind to type checkers, for whom arrays of all kinds are alike.
-            return nb::typed<nb::tuple, nb::any, nb::any>(
-                nb::make_tuple(own(std::move(sorted)), own(std::move(order))));
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "d"_a,
-        "The values and columns of a CSR matrix that is in range, the columns of a row sorted.");
-}
-
-constexpr const char* squares_doc = "Write |x|^2 and |x - m|^2 for every row, m the centre.";
-
-template <class T>
-void bind_dense_looks(nb::module_& m) {
-    m.def(
-        "inspect_dense",
-        [](Grid<T> x) {
-            return released(
-                1e18, [&](StopToken&) { return inspect(std::span<const T>{x.data(), x.size()}); });
-        },
-        "x"_a.noconvert(), "Whether all entries are finite.");
-    m.def(
-        "squares_about",
-        [](Grid<T> x, Vector<double> centre, Output squares, Output apart) {
-            const auto n = static_cast<std::int64_t>(x.shape(0)),
-                       d = static_cast<std::int64_t>(x.shape(1));
-            expect(static_cast<std::int64_t>(centre.size()) == d, "centre: one entry per feature");
-            double *to = pointer(squares, n), *away = pointer(apart, n);
-            released(1e18, [&](StopToken& token) {
-                return squares_about(DenseMatrix<T>{x.data(), n, d}, centre.data(), to, away,
-                                     token);
+                for (std::size_t k = 0; k < out.size(); ++k)
+                    out.data()[k] = f(loss, label(loss.margin, y.data()[k]), k);
             });
         },
-        "x"_a.noconvert(), "centre"_a, "squares"_a, "apart"_a, squares_doc);
-    m.def(
-        "scores_about",
-        [](Grid<T> x, Vector<double> centre, Vector<double> w, double b, Output scores) {
-            const auto n = static_cast<std::int64_t>(x.shape(0)),
-                       d = static_cast<std::int64_t>(x.shape(1));
-            expect(static_cast<std::int64_t>(centre.size()) == d, "centre: one entry per feature");
-            expect(static_cast<std::int64_t>(w.size()) == d, "w: one entry per feature");
-            double* to = pointer(scores, n);
-            return released(1e18, [&](StopToken& token) {
-                return scores_about(DenseMatrix<T>{x.data(), n, d}, centre.data(), w.data(), b, to,
-                                    token);
-            });
-        },
-        "x"_a.noconvert(), "centre"_a, "w"_a, "b"_a, "scores"_a,
-        "Write x_i.w + b; return the largest |x_i - centre|^2.");
-}
-
-template <class T, class Index>
-void bind_squares(nb::module_& m) {
-    m.def(
-        "squares_about",
-        [](Vector<T> values, Vector<Index> columns, Vector<std::int64_t> start,
-           Vector<double> centre, Output squares, Output apart) {
-            const auto n = static_cast<std::int64_t>(start.size()) - 1,
-                       d = static_cast<std::int64_t>(centre.size());
-            double *to = pointer(squares, n), *away = pointer(apart, n);
-            const CsrMatrix<T, Index> x{values.data(), columns.data(), start.data(), n, d};
-            released(1e18, [&](StopToken& token) {
-                return squares_about(x, centre.data(), to, away, token);
-            });
-        },
-        "values"_a.noconvert(), "columns"_a.noconvert(), "start"_a, "centre"_a, "squares"_a,
-        "apart"_a, squares_doc);
+        h.loss);
 }
 
 }  // namespace
@@ -131,84 +45,52 @@ NB_MODULE(ADASDCA_MODULE, m) {
         .def(
             "value",
             [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
-                std::visit(
-                    [&](const auto& loss) {
-                        map(out, [&](std::size_t k) {
-                            const Label l = label(loss.margin, y.data()[k]);
-                            return loss.value(l.sign * score.data()[k], l.target);
-                        });
-                    },
-                    h.loss);
+                map(h, y, out, [&](const auto& loss, Label l, std::size_t k) {
+                    return loss.value(l.sign * score.data()[k], l.target);
+                });
             },
             "score"_a, "y"_a, "out"_a)
         .def(
             "conjugate",
             [](const LossHandle& h, Vector<double> beta, Vector<double> y, Output out) {
-                std::visit(
-                    [&](const auto& loss) {
-                        map(out, [&](std::size_t k) {
-                            const Label l = label(loss.margin, y.data()[k]);
-                            return loss.conjugate(l.sign * beta.data()[k], l.target);
-                        });
-                    },
-                    h.loss);
+                map(h, y, out, [&](const auto& loss, Label l, std::size_t k) {
+                    return loss.conjugate(l.sign * beta.data()[k], l.target);
+                });
             },
             "beta"_a, "y"_a, "out"_a)
         .def(
             "slope",
             [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
-                std::visit(
-                    [&](const auto& loss) {
-                        map(out, [&](std::size_t k) {
-                            const Label l = label(loss.margin, y.data()[k]);
-                            return -l.sign * loss.ascent(l.sign * score.data()[k], l.target);
-                        });
-                    },
-                    h.loss);
+                map(h, y, out, [&](const auto& loss, Label l, std::size_t k) {
+                    return -l.sign * loss.ascent(l.sign * score.data()[k], l.target);
+                });
             },
             "score"_a, "y"_a, "out"_a)
         .def(
             "curvature",
             [](const LossHandle& h, Vector<double> score, Vector<double> y, Output out) {
-                std::visit(
-                    [&](const auto& loss) {
-                        map(out, [&](std::size_t k) {
-                            const Label l = label(loss.margin, y.data()[k]);
-                            return loss.curvature(l.sign * score.data()[k], l.target);
-                        });
-                    },
-                    h.loss);
+                map(h, y, out, [&](const auto& loss, Label l, std::size_t k) {
+                    return loss.curvature(l.sign * score.data()[k], l.target);
+                });
             },
             "score"_a, "y"_a, "out"_a)
         .def(
             "excess",
             [](const LossHandle& h, Vector<double> beta, Vector<double> score, Vector<double> y,
                Output out) {
-                std::visit(
-                    [&](const auto& loss) {
-                        map(out, [&](std::size_t k) {
-                            const Label l = label(loss.margin, y.data()[k]);
-                            return loss.excess(l.sign * score.data()[k], l.sign * beta.data()[k],
-                                               l.target);
-                        });
-                    },
-                    h.loss);
+                map(h, y, out, [&](const auto& loss, Label l, std::size_t k) {
+                    return loss.excess(l.sign * score.data()[k], l.sign * beta.data()[k], l.target);
+                });
             },
             "beta"_a, "score"_a, "y"_a, "out"_a)
         .def(
             "step",
             [](const LossHandle& h, Vector<double> beta, Vector<double> score, Vector<double> y,
                Vector<double> q, Output out) {
-                std::visit(
-                    [&](const auto& loss) {
-                        map(out, [&](std::size_t k) {
-                            const Label l = label(loss.margin, y.data()[k]);
-                            return l.sign * loss.step(l.sign * beta.data()[k],
-                                                      l.sign * score.data()[k], l.target,
-                                                      q.data()[k]);
-                        });
-                    },
-                    h.loss);
+                map(h, y, out, [&](const auto& loss, Label l, std::size_t k) {
+                    return l.sign * loss.step(l.sign * beta.data()[k], l.sign * score.data()[k],
+                                              l.target, q.data()[k]);
+                });
             },
             "beta"_a, "score"_a, "y"_a, "q"_a, "out"_a)
         .def(
@@ -244,20 +126,11 @@ NB_MODULE(ADASDCA_MODULE, m) {
             "scores"_a, "y"_a, "weight"_a.none(), "b"_a,
             "The sums of c beta, of c phi'' and of c |beta|, beta = -phi' at the scores plus b.");
 
+    bind_rows(m);
     bind_classes(m);
     bind_separable(m);
     bind_files(m);
     bind_workspace(m);
-    bind_inspect<float, std::int32_t>(m);
-    bind_inspect<float, std::int64_t>(m);
-    bind_inspect<double, std::int32_t>(m);
-    bind_inspect<double, std::int64_t>(m);
-    bind_dense_looks<float>(m);
-    bind_dense_looks<double>(m);
-    bind_squares<float, std::int32_t>(m);
-    bind_squares<float, std::int64_t>(m);
-    bind_squares<double, std::int32_t>(m);
-    bind_squares<double, std::int64_t>(m);
 
     m.def(
         "vector", [](std::int64_t n) { return own(Buffer<double>(static_cast<std::size_t>(n))); },

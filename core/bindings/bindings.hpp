@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <type_traits>
 
 #include "rows/problem.hpp"
@@ -110,11 +111,57 @@ struct LossHandle {
     AnyLoss loss;
 };
 
+template <class... Arrays>
+std::shared_ptr<void> keep_alive(const Arrays&... arrays) {
+    return std::make_shared<std::tuple<Arrays...>>(arrays...);
+}
+
+template <class X>
+inline constexpr bool is_csr = requires(const X& x) { x.columns; };
+
+// Rows as Python gave them: the lengths of their arrays, which are kept alive.
+struct GivenRows {
+    Matrix matrix;
+    std::int64_t n, d;
+    std::size_t values, columns;
+    std::shared_ptr<void> keep;
+
+    // f of the matrix, which has to be dense, or sparse.
+    template <class F>
+    auto dense(F&& f) const {
+        return only<DenseMatrix<float>>(f, "rows must be dense");
+    }
+    template <class F>
+    auto sparse(F&& f) const {
+        return only<CsrMatrix<float, std::int32_t>>(f, "rows must be sparse");
+    }
+    // f of the three arrays of the matrix, which is sparse.
+    template <class T, class Index, class F>
+    auto with_arrays(const CsrMatrix<T, Index>& x, F&& f) const {
+        return f(std::span<const T>{x.values, values}, std::span<const Index>{x.columns, columns},
+                 std::span<const std::int64_t>{x.start, static_cast<std::size_t>(n) + 1});
+    }
+
+  private:
+    template <class Like, class F>
+    auto only(F& f, const char* otherwise) const {
+        return std::visit(
+            [&](const auto& x) -> std::invoke_result_t<F&, const Like&> {
+                if constexpr (is_csr<decltype(x)> == is_csr<Like>)
+                    return f(x);
+                else
+                    throw std::invalid_argument(otherwise);
+            },
+            matrix);
+    }
+};
+
 // Of the interface that the sources had when this was compiled.
 const char* interface_digest();
 
 // The parts of the module, a file each.
 void bind_classes(nb::module_& m);
 void bind_files(nb::module_& m);
+void bind_rows(nb::module_& m);
 void bind_separable(nb::module_& m);
 void bind_workspace(nb::module_& m);

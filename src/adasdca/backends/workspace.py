@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.duality.certificate import Certificate
-from adasdca.problem.data import CsrRows, DenseRows
+from adasdca.problem.data import Rows
 from adasdca.problem.problem import Problem
 
 
@@ -21,7 +21,10 @@ def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspa
     if not g.is_ridge and lower is None:
         d = problem.rows.shape[1]
         lower, upper = np.full(d, -math.inf), np.full(d, math.inf)
-    common = (
+    rows = problem.rows
+    packed = not rows.dense and (_packing_fits(rows) if pack == "auto" else bool(pack))
+    workspace = _core.Workspace.of(
+        rows.core,
         problem.y,
         problem.weight,
         problem.loss.kernel,
@@ -31,22 +34,10 @@ def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspa
         lower,
         upper,
         problem.fit_intercept,
+        packed,
+        g.factors,
+        problem.whole,
     )
-    rows = problem.rows
-    if isinstance(rows, DenseRows):
-        workspace = _core.Workspace.dense(rows.values, *common, g.factors, problem.whole)
-    else:
-        packed = _packing_fits(rows) if pack == "auto" else bool(pack)
-        workspace = _core.Workspace.csr(
-            rows.values,
-            rows.columns,
-            rows.start,
-            rows.shape[1],
-            *common,
-            packed,
-            g.factors,
-            problem.whole,
-        )
     workspace.constant = problem.constant
     return workspace
 
@@ -69,7 +60,7 @@ def certified_by(
     return Certificate.of(seen.primal, seen.gap, seen.rounding, seen.blur, problem.strength)
 
 
-def _packing_fits(rows: CsrRows) -> bool:
+def _packing_fits(rows: Rows) -> bool:
     """Whether a packed copy leaves half of the free memory alone."""
     need = rows.n_stored * (4 + rows.values.itemsize) + 72 * rows.shape[0]
     try:

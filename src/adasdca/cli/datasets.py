@@ -12,7 +12,7 @@ import typer
 
 from adasdca import datasets
 from adasdca.cli import options
-from adasdca.cli.output import bars, complain, emit, emit_json, print_rows
+from adasdca.cli.output import bars, emit, emit_json, print_rows
 from adasdca.cli.refusals import blame, only_finite, refusal
 
 app = typer.Typer(
@@ -90,7 +90,7 @@ def fetch(
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds to wait for a byte.", callback=only_finite)
     ] = 30.0,
-    attempts: Annotated[int, typer.Option(min=1, help="Attempts that bring nothing.")] = 5,
+    attempts: Annotated[int, typer.Option(min=1, help="Attempts for each address.")] = 5,
     wait: Annotated[
         float,
         typer.Option(min=0.0, help="Seconds before the second one.", callback=only_finite),
@@ -98,10 +98,7 @@ def fetch(
     as_json: options.Json = False,
     plugin: options.PluginFiles = None,
 ) -> None:
-    """Fetch data sets from their origin and verify them, entry by entry.
-
-    A download that breaks off goes on where it was, also at the next call.
-    """
+    """Fetch data sets from their origin and verify them, entry by entry."""
     wanted = [*(names or []), *(datasets.NAMES if everything else ())]
     if not wanted:
         known = ", ".join(datasets.names())
@@ -140,8 +137,4 @@ def _bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
     )
     with shown:
         task = shown.add_task(name, total=None)
-        try:
-            yield lambda done, total: shown.update(task, completed=done, total=total)
-        except KeyboardInterrupt:
-            complain("What has arrived is kept; the same command goes on from there.")
-            raise
+        yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -165,7 +165,7 @@ def fetch(
     timeout : float, default 30.0
         Seconds without an answer or a byte after which an attempt has failed.
     attempts : int, default 5
-        Attempts in a row, for each address, that bring nothing new.
+        Attempts for each address.
     wait : float, default 1.0
         Seconds before the second attempt, doubled before each further one.
     progress : callable, optional
@@ -174,8 +174,7 @@ def fetch(
     Raises
     ------
     FetchError
-        An `OSError` that says what was tried and what to do. What has arrived by then is kept
-        aside, and the next call goes on from there.
+        An `OSError` that says what was tried and what to do.
     """
     entry = _entry(name)
     if not isinstance(entry, Source):

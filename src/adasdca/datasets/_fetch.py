@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
-import errno
 import json
-import os
-import time
-from collections.abc import Iterator
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from adasdca.datasets._download import (
-    FetchError,
-    Part,
-    Patience,
-    Progress,
-    RejectedError,
-    download,
-)
+from adasdca.datasets._download import FetchError, Patience, Progress, RejectedError, download
 from adasdca.datasets._folders import write_npz
 from adasdca.datasets._originals import ContentError, read_original
 from adasdca.datasets._sources import Data, Source
@@ -49,10 +38,7 @@ def fetch_source(
     target = folder / f"{source.name}.npz"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder / f".{source.name}.lock"):
-            # Another process may have fetched it while this one waited.
-            if not force and is_intact(folder, source.name):
-                return target
+        if force or not is_intact(folder, source.name):
             _fetch(source, folder, target, patience, progress)
     except FetchError as error:
         raise FetchError(
@@ -76,18 +62,15 @@ def _fetch(
     def accept(part: Path, url: str) -> Data:
         seen.update(url=url, bytes=part.stat().st_size, sha256=file_sha256(part))
         _check_file(source, seen, before, folder)
-        # The reader goes by the suffix.
-        original = folder / source.filename
-        os.replace(part, original)
         try:
-            return read_original(source, original)
+            return read_original(source, part)
         except ContentError as error:
             raise RejectedError(str(error)) from error
-        finally:
-            original.unlink(missing_ok=True)
 
-    part = Part(folder / f"{source.name}.part", source.bytes)
-    data = download(source.urls, part, accept, patience, progress)
+    # A folder for this process alone. The reader goes by the suffix.
+    with tempfile.TemporaryDirectory(prefix=".", dir=folder) as place:
+        part = Path(place) / source.filename
+        data = download(source.urls, part, source.bytes, accept, patience, progress)
     write_npz(target, data)
     record = {
         "name": source.name,
@@ -115,32 +98,3 @@ def _check_file(
             f"its sha256 is {seen['sha256']}, but was {before.get('sha256')} when it was first "
             f"fetched; if the change is right, remove {folder / (source.name + '.lock.json')}"
         )
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keep other processes out; the system lifts the lock if this one dies."""
-    with path.open("a+b") as file:
-        while not _try_lock(file.fileno()):
-            time.sleep(0.1)
-        yield  # closing the file unlocks it
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
-            return False
-        # Some network file systems have no locks; two processes then merely fetch twice.
-        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
-            raise
-    return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache, cached_property, lru_cache
 from inspect import signature
@@ -34,9 +34,9 @@ from adasdca.estimators._input import FLOATS, CheckedInput, naming_text
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
 from adasdca.estimators._registered import packed, unpack
 from adasdca.estimators._solves import bounded, solve_all
-from adasdca.methods import METHODS, Custom, method_names
+from adasdca.methods import METHODS, Custom
 from adasdca.problem.device_rows import is_on_device
-from adasdca.problem.losses import ALIASES, LOSSES, Loss, get_loss
+from adasdca.problem.losses import LOSSES, Loss, get_loss
 from adasdca.problem.problem import check_scaling
 from adasdca.solution import Status
 from adasdca.storage import check_writable, write_whole
@@ -67,36 +67,6 @@ class Doubles(Interval):
         return bool(super().__contains__(as_double(value)))
 
 
-class Names(Set[str]):
-    """The names that a function returns, those registered later included."""
-
-    def __init__(self, known: Callable[[], list[str]]) -> None:
-        self._known = known
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._known()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known())
-
-    def __len__(self) -> int:
-        return len(self._known())
-
-    @classmethod
-    def _from_iterable(cls, found: Iterable[str]) -> set[str]:  # type: ignore[override]
-        return set(found)
-
-
-class LossNames(Names):
-    """The names of the losses of a kind, scikit-learn's included."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__(lambda: losses_of(kind))
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(ALIASES.get(str(name), name))
-
-
 class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
     """A linear model fitted by `adasdca.solve`; the base of the classifier and the regressor."""
 
@@ -122,7 +92,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         "penalty_factors": ["array-like", None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
-        "method": [StrOptions(Names(method_names)), *METHODS.values(), Custom],
+        "method": [str, *METHODS.values(), Custom],
         "tol": [Doubles(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Doubles(Real, 0, None, closed="left"), None],
@@ -182,16 +152,16 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
 
     def _loss(self) -> Loss:
         """Return the loss with those of the estimator's parameters that it has."""
+        loss = get_loss(self.loss)
+        if loss.kind != self._kind:
+            raise InputError(
+                f"loss = {self.loss!r} is for {loss.kind}; {type(self).__name__} takes "
+                f"one of {', '.join(map(repr, losses_of(self._kind)))}."
+            ).about("loss")
         if isinstance(self.loss, Loss):
-            if self.loss.kind != self._kind:
-                raise InputError(
-                    f"loss = {self.loss!r} is for {self.loss.kind}; {type(self).__name__} takes "
-                    f"one of {', '.join(map(repr, losses_of(self._kind)))}."
-                )
-            return self.loss
-        cls = type(get_loss(self.loss))
-        own = [f.name for f in fields(cls) if hasattr(self, f.name)]  # type: ignore[arg-type]
-        return cls(**{name: getattr(self, name) for name in own})
+            return loss
+        own = [f.name for f in fields(loss) if hasattr(self, f.name)]  # type: ignore[arg-type]
+        return type(loss)(**{name: getattr(self, name) for name in own})
 
     def _lam(self, X: Any, weight: Array | None) -> float:
         """Return lam = 1/(C·N), N the sum of the weights."""

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from adasdca.duality.error_bounds import Region
 from adasdca.errors import Argument, InputError
-from adasdca.estimators._base import LinearModel, LossNames
+from adasdca.estimators._base import LinearModel
 from adasdca.estimators._device import (
     adopt_kind,
     device_of,
@@ -155,7 +155,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(LossNames("classification")), Loss],
+        "loss": [str, Loss],
         "multi_class": [StrOptions({"auto", "ovr", "multinomial"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.linear_model._base import SparseCoefMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from adasdca.estimators._base import LinearModel, LossNames
+from adasdca.estimators._base import LinearModel
 from adasdca.estimators._device import adopt_kind, read_at_once, told_in_kind
 from adasdca.estimators._guard import guarded
 from adasdca.estimators._input import naming_text
@@ -138,7 +138,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearModel._parameter_constraints,
-        "loss": [StrOptions(LossNames("regression")), Loss],
+        "loss": [str, Loss],
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "quantile": [Interval(Real, 0, 1, closed="neither")],
         "delta": [Interval(Real, 0, None, closed="neither")],

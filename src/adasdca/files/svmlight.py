@@ -173,7 +173,5 @@ def write_svmlight(
     base, row = (0 if zero_based else 1), 0
     with create(path) as file:
         while row < len(labels):
-            text, row = _core.write_svmlight(
-                rows.values, rows.columns, rows.start, labels, base, CHUNK, row
-            )
+            text, row = _core.write_svmlight(rows.core, labels, base, CHUNK, row)
             file.write(text)

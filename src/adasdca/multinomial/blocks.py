@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.base import to_host
-from adasdca.problem.data import DenseRows, Rows
+from adasdca.problem.data import Rows
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
@@ -57,15 +57,9 @@ class ClassBlocks(Layout):
 
     def __init__(self, rows: Rows, n_classes: int, centre: Array, threads: int) -> None:
         super().__init__(n_classes)
-        if isinstance(rows, DenseRows):
-            middle = centre if centre.any() else None
-            self._rows = _core.ClassRows.dense(rows.values, middle, threads)
-            self.offset = np.zeros_like(centre)
-        else:
-            self._rows = _core.ClassRows.csr(
-                rows.values, rows.columns, rows.start, rows.shape[1], threads
-            )
-            self.offset = centre
+        centred = rows.dense and bool(centre.any())
+        self._rows = _core.ClassRows(rows.core, centre if centred else None, threads)
+        self.offset = np.zeros_like(centre) if rows.dense else centre
         self.shape = rows.shape
 
     def times(self, coef: Array) -> Array:

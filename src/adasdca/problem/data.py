@@ -43,6 +43,11 @@ class DenseRows:
         return n, d
 
     @property
+    def core(self) -> _core.Rows:
+        """The rows as the core has them, not copied."""
+        return _core.Rows.dense(self.values)
+
+    @property
     def n_stored(self) -> int:
         """Number of entries in memory."""
         return self.values.size
@@ -121,6 +126,11 @@ class CsrRows:
     shape: tuple[int, int]
     #: As of `DenseRows`.
     known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @property
+    def core(self) -> _core.Rows:
+        """The rows as the core has them, not copied."""
+        return _core.Rows.csr(self.values, self.columns, self.start, self.shape[1])
 
     @property
     def n_stored(self) -> int:
@@ -247,10 +257,10 @@ def _check_dense(X: Any) -> DenseRows:
             f"X must be a matrix, but has {values.ndim} dimension(s); reshape your data with "
             "X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single sample."
         )
-    values = _laid_out(_as_float(values))
-    if not _core.inspect_dense(values):
+    rows = DenseRows(_laid_out(_as_float(values)))
+    if not rows.core.inspect()[1]:
         raise _not_finite("X")
-    return DenseRows(values)
+    return rows
 
 
 def _check_sparse(X: Any) -> CsrRows:
@@ -272,7 +282,8 @@ def _check_sparse(X: Any) -> CsrRows:
             f"X: indptr has {len(start)} entries where {shape[0] + 1} belong; "
             "build the CSR matrix anew."
         )
-    in_range, finite, canonical = _core.inspect_csr(values, columns, start, shape[1])
+    rows = CsrRows(values, columns, start, shape)
+    in_range, finite, canonical = rows.core.inspect()
     if not in_range:
         raise InputError(
             f"X: the CSR structure is inconsistent with its shape {shape}: indices must lie in "
@@ -281,12 +292,12 @@ def _check_sparse(X: Any) -> CsrRows:
     if not finite:
         raise _not_finite("X")
     if not canonical:
-        values, columns = _core.sort_csr(values, columns, start, shape[1])
-        if not _core.inspect_csr(values, columns, start, shape[1])[2]:
-            fixed = sp.csr_matrix((values, columns, start), shape=shape)
+        rows = CsrRows(*rows.core.sort(), start, shape)
+        if not rows.core.inspect()[2]:
+            fixed = sp.csr_matrix((rows.values, rows.columns, start), shape=shape)
             fixed.sum_duplicates()
             return _check_sparse(fixed)
-    return CsrRows(values, columns, start, shape)
+    return rows
 
 
 def _check_structure(X: Any) -> None:

@@ -130,9 +130,10 @@ class RowProducts:
                 X = X.copy()
                 X.sum_duplicates()
             start = X.indptr.astype(np.int64, copy=False)
-            _core.squares_about(X.data, X.indices, start, centre, squares, apart)
+            rows = _core.Rows.csr(X.data, X.indices, start, X.shape[1])
         else:
-            _core.squares_about(np.ascontiguousarray(X), centre, squares, apart)
+            rows = _core.Rows.dense(np.ascontiguousarray(X))
+        rows.squares_about(centre, squares, apart)
         return np.sqrt(squares, out=squares), np.sqrt(apart, out=apart)
 
     def scores_about(self, centre: Array, w: Array, b: float) -> tuple[Array, float] | None:
@@ -141,8 +142,8 @@ class RowProducts:
             return None
         self.passes += 1
         scores = _core.vector(self.shape[0])
-        rows = np.ascontiguousarray(self._X)
-        square = _core.scores_about(rows, centre, np.ascontiguousarray(w), float(b), scores)
+        rows = _core.Rows.dense(np.ascontiguousarray(self._X))
+        square = rows.scores_about(centre, np.ascontiguousarray(w), float(b), scores)
         return scores, float(np.sqrt(square))
 
     def lengths_in(self, units: Array) -> Array:

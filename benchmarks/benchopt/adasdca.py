@@ -1,8 +1,12 @@
-"""Ridge regression by adasdca, for benchopt's benchmark_ridge.
+"""A solver by adasdca for benchmarks of benchopt, told apart by the names of their folders.
 
-The benchmark minimises ½ Σ (y − x·w − b)² + lmbd/2 ‖w‖², which is n times the objective of
-`adasdca.solve` with lam = lmbd / n.
+benchmark_ridge minimises ½ Σ (y − x·w − b)² + lmbd/2 ‖w‖², and benchmark_logreg_l2
+Σ log(1 + exp(−y(x·w + b))) + lmbd/2 ‖w‖²: n times the objective of `adasdca.solve` with
+lam = lmbd / n. benchmark_linear_svm_binary_classif_no_intercept minimises
+C Σ max(0, 1 − y x·w) + ½ ‖w‖², which is C n times that with lam = 1 / (C n).
 """
+
+from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +14,12 @@ from benchopt import BaseSolver
 from benchopt.stopping_criterion import SufficientProgressCriterion
 
 import adasdca
+
+LOSSES = {
+    "benchmark_ridge": "squared",
+    "benchmark_logreg_l2": "logistic",
+    "benchmark_linear_svm_binary_classif_no_intercept": "hinge",
+}
 
 
 class Solver(BaseSolver):
@@ -25,11 +35,12 @@ class Solver(BaseSolver):
         "'Stochastic dual coordinate ascent with adaptive probabilities', D. Csiba et al. (2015)"
     ]
 
-    def set_objective(self, X, y, lmbd, fit_intercept):
+    def set_objective(self, X, y, lmbd=None, C=None, fit_intercept=False):
         # Columns first are read in rows here, and not in `run`, which is timed.
         self.X = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X)
         self.y = np.asarray(y, dtype=np.float64)
-        self.lam, self.fit_intercept = lmbd / X.shape[0], bool(fit_intercept)
+        self.lam = (1.0 / C if lmbd is None else lmbd) / X.shape[0]
+        self.fit_intercept = bool(fit_intercept)
 
     @staticmethod
     def get_next(stop_val):
@@ -39,7 +50,7 @@ class Solver(BaseSolver):
         self.solution = adasdca.solve(
             self.X,
             self.y,
-            loss="squared",
+            loss=LOSSES[Path(__file__).parents[1].name],
             lam=self.lam,
             fit_intercept=self.fit_intercept,
             method=self.method,
