@@ -137,3 +137,25 @@ def test_with_an_l1_term_the_path_takes_inner_products_anew():
     facts = RowFacts(Problem.checked(X, y, loss="hinge", lam=1.0).rows)
     costs = Costs(facts, adasdca.Hinge())
     assert costs.path_step(False) > costs.path_step(True)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_few_rows_of_many_large_features_are_solved_by_rows(monkeypatch, intercept):
+    """In twice the digits too: the matrix of the features has nothing that theirs lacks."""
+    rng = np.random.default_rng(0)
+    X = np.exp(rng.normal(7.0, 2.0, (20, 200)))
+    y = np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    ways = set()
+    whole = EquationChoice._solve
+
+    def noted(choice, way, *args):
+        found = whole(choice, way, *args)
+        ways.add((choice.exact, way, found is not None))
+        return found
+
+    monkeypatch.setattr(EquationChoice, "_solve", noted)
+    kind = {"loss": "squared", "lam": 0.1, "fit_intercept": intercept}
+    solution = adasdca.solve(X, y, **kind, tol=1e-6, random_state=0)
+    assert solution.converged
+    assert (True, "rows", True) in ways
+    assert not any(way == "features" for _, way, _ in ways)
