@@ -34,6 +34,7 @@ from adasdca import (
     plotting,
     solve,
 )
+from adasdca import sklearn as dropin
 from adasdca.cli.app import app
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.estimators._labels import encoded
@@ -222,6 +223,35 @@ def test_a_fit_before_is_whole_or_replaced_as_a_whole():
             assert facts(again) == facts(before)
         else:
             check_fitted(again, SIGNS)
+
+
+DROPINS = {
+    "one versus rest": (dropin.LinearSVC(), X, CLASSES, "_turn"),
+    "multinomial": (dropin.LogisticRegression(tol=1e-2), X, CLASSES, "descend"),
+    "single precision": (dropin.Ridge(), X.astype(np.float32), TARGETS, "_turn"),
+    "L1": (dropin.Lasso(alpha=0.1, tol=1e-2), X, TARGETS, "_turn"),
+}
+
+
+@pytest.mark.parametrize("name", DROPINS)
+def test_a_class_of_scikit_learn_s(name):
+    """Fitted once something is certified; classes and targets without a solve are 0 then."""
+    model, rows, y, begins = DROPINS[name]
+    clone(model).fit(rows, y)  # what is cached once is there
+    first = clone(model)
+    lines = lines_of(lambda: first.fit(rows, y))
+    certified = first_of(lines, begins)
+    for k, line, turn in places(lines, ("sklearn", "engine"), sample=40):
+        fresh = clone(model)
+        assert ended(lambda: at_line(lambda: fresh.fit(rows, y), line, turn, press)) is None  # noqa: B023
+        fitted = hasattr(fresh, "certificate_")
+        assert fitted or k < certified, line
+        if not fitted:
+            assert facts(fresh) == facts(model), line
+            continue
+        assert fresh.predict(rows).shape == y.shape
+        found = np.ravel([c.primal for c in np.ravel(fresh.certificate_)])
+        assert found == pytest.approx([c.primal for c in np.ravel(certify(fresh, rows, y))])
 
 
 JOBS = {
