@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -527,6 +528,45 @@ def test_a_command(name, tmp_path, capsys, monkeypatch):
             assert written is None or (tmp_path / written).exists(), line
         if name == "fit" and (tmp_path / "m").exists():
             models.load(tmp_path / "m")
+
+
+OTHERS = {
+    "a search": (
+        ["fit", "rows.svm", "--model", "m", "--cv", "2", "--search", "--Cs", "0.1,1"],
+        models.load,
+    ),
+    "LIBLINEAR's train": (["train", "-q", "-c", "0.5", "rows.svm", "m"], models.read_liblinear),
+    "LIBLINEAR's -v": (["train", "-v", "2", "rows.svm"], None),
+    "certify": (["certify", "given", "rows.svm"], None),
+    "predict": (["predict", "given", "rows.svm", "--output", "m"], Path.read_text),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_command(name, tmp_path, capsys, monkeypatch):
+    """It ends as it would have, or with code 130; what it has written by then is whole."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "rows.svm", X, SIGNS)
+    program = typer.main.get_command(app)
+    arguments, read = OTHERS[name]
+
+    def call(words=arguments):
+        with pytest.raises(SystemExit) as left:
+            program.main(words, prog_name="adasdca")
+        return left.value.code or 0, capsys.readouterr().err
+
+    assert call(["fit", "rows.svm", "--model", "given"])[0] == 0
+    assert call()[0] == 0
+    lines = lines_of(call)
+    for _, line, turn in places(lines, ("cli", f"estimators{os.sep}_cv"), sample=60, both=False):
+        (tmp_path / "m").unlink(missing_ok=True)
+        code, said = at_line(call, line, turn, press)
+        assert code in (0, 130), line
+        assert "Traceback" not in said
+        if (tmp_path / "m").exists():
+            read(tmp_path / "m")
+        else:
+            assert code == 130 or read is None, line
 
 
 # The engine's part
