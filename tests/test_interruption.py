@@ -615,6 +615,25 @@ def test_a_solve_ends_where_its_time_is_over_inside_a_plan(monkeypatch):
     assert not kernels
 
 
+def test_the_last_survey_is_given_up_if_it_is_slower_than_the_one_before(monkeypatch):
+    """It shows what the plan did that was left, if surveys are quick."""
+    limits, heeded = [], Interruption.heeded
+
+    def noted(self, seconds=1e18):
+        limits.append(seconds)
+        return heeded(self, seconds)
+
+    def late(*_):
+        raise _core.Expired
+
+    monkeypatch.setattr(Interruption, "heeded", noted)
+    monkeypatch.setattr("adasdca.engine.loop.QUICK", 1e6)
+    monkeypatch.setattr("adasdca.auto.second_order.SecondOrder.run", late)
+    solution = solve(X, SIGNS, loss="logistic", lam=LAM, tol=0.0)
+    assert len(solution.history) == 2
+    assert limits[-1] == 1e6
+
+
 def test_a_first_survey_that_takes_too_long(monkeypatch):
     """The model 0 has a certificate that needs no pass over the rows, if bounds allow for it."""
     monkeypatch.setattr("adasdca.solver.FIRST", 0.0)
