@@ -13,8 +13,8 @@ Each violation is printed with the numbers that make its problem again.
 A file of counts keeps what was judged, by which commit. It is written as the run goes on, so that
 the next one continues where this one ended, for whatever reason. Counts of other machines, which
 judged other problems (`--first`, `--seed`), are added by `--add`; problems that are judged again
-take the place of their first verdict. Most of the time are the solves: ten milliseconds of a
-processor a problem.
+take the place of their first verdict. Most of the time are the solves: of a processor, eight
+milliseconds a problem, three a small one.
 """
 
 from __future__ import annotations

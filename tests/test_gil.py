@@ -97,6 +97,7 @@ def kernels():
     v, lanes, p = np.ones((D, 8)), np.empty((D, 8)), np.full((N, 8), 0.125)
     saved = np.zeros(N), np.zeros(4 * D), np.zeros(NUMBERS)
     ws.save(*saved)
+    lattice = np.hstack([np.eye(40), 1e6 * rng.standard_normal((40, 4))])
     planner, table = _core.Planner(), _core.AliasTable(ones)
     text = b"1 1:0.5 2:0.25\n" * 5000
 
@@ -177,6 +178,7 @@ def kernels():
             *(ones[:200], ones[:200], -tall, tall, np.zeros(200), rng.standard_normal(200) * 10),
             *(0.0, 1e9, FOREVER),
         ),
+        "reduce_pairs": lambda: _core.reduce_pairs(lattice.copy(), np.eye(40)),
         "draw_tree": lambda: _core.draw_tree(ones, 2.0, N, 0),
         "draw_uniform": lambda: _core.draw_uniform(N, N, 0),
         "draw_permutation": lambda: _core.draw_permutation(N, 0),

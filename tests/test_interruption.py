@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from adasdca import (
     plotting,
     solve,
 )
+from adasdca import sklearn as dropin
 from adasdca.cli.app import app
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.estimators._labels import encoded
@@ -222,6 +224,35 @@ def test_a_fit_before_is_whole_or_replaced_as_a_whole():
             assert facts(again) == facts(before)
         else:
             check_fitted(again, SIGNS)
+
+
+DROPINS = {
+    "one versus rest": (dropin.LinearSVC(), X, CLASSES, "_turn"),
+    "multinomial": (dropin.LogisticRegression(tol=1e-2), X, CLASSES, "descend"),
+    "single precision": (dropin.Ridge(), X.astype(np.float32), TARGETS, "_turn"),
+    "L1": (dropin.Lasso(alpha=0.1, tol=1e-2), X, TARGETS, "_turn"),
+}
+
+
+@pytest.mark.parametrize("name", DROPINS)
+def test_a_class_of_scikit_learn_s(name):
+    """Fitted once something is certified; classes and targets without a solve are 0 then."""
+    model, rows, y, begins = DROPINS[name]
+    clone(model).fit(rows, y)  # what is cached once is there
+    first = clone(model)
+    lines = lines_of(lambda: first.fit(rows, y))
+    certified = first_of(lines, begins)
+    for k, line, turn in places(lines, ("sklearn", "engine"), sample=40):
+        fresh = clone(model)
+        assert ended(lambda: at_line(lambda: fresh.fit(rows, y), line, turn, press)) is None  # noqa: B023
+        fitted = hasattr(fresh, "certificate_")
+        assert fitted or k < certified, line
+        if not fitted:
+            assert facts(fresh) == facts(model), line
+            continue
+        assert fresh.predict(rows).shape == y.shape
+        found = np.ravel([c.primal for c in np.ravel(fresh.certificate_)])
+        assert found == pytest.approx([c.primal for c in np.ravel(certify(fresh, rows, y))])
 
 
 JOBS = {
@@ -499,6 +530,45 @@ def test_a_command(name, tmp_path, capsys, monkeypatch):
             models.load(tmp_path / "m")
 
 
+OTHERS = {
+    "a search": (
+        ["fit", "rows.svm", "--model", "m", "--cv", "2", "--search", "--Cs", "0.1,1"],
+        models.load,
+    ),
+    "LIBLINEAR's train": (["train", "-q", "-c", "0.5", "rows.svm", "m"], models.read_liblinear),
+    "LIBLINEAR's -v": (["train", "-v", "2", "rows.svm"], None),
+    "certify": (["certify", "given", "rows.svm"], None),
+    "predict": (["predict", "given", "rows.svm", "--output", "m"], Path.read_text),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_command(name, tmp_path, capsys, monkeypatch):
+    """It ends as it would have, or with code 130; what it has written by then is whole."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "rows.svm", X, SIGNS)
+    program = typer.main.get_command(app)
+    arguments, read = OTHERS[name]
+
+    def call(words=arguments):
+        with pytest.raises(SystemExit) as left:
+            program.main(words, prog_name="adasdca")
+        return left.value.code or 0, capsys.readouterr().err
+
+    assert call(["fit", "rows.svm", "--model", "given"])[0] == 0
+    assert call()[0] == 0
+    lines = lines_of(call)
+    for _, line, turn in places(lines, ("cli", f"estimators{os.sep}_cv"), sample=60, both=False):
+        (tmp_path / "m").unlink(missing_ok=True)
+        code, said = at_line(call, line, turn, press)
+        assert code in (0, 130), line
+        assert "Traceback" not in said
+        if (tmp_path / "m").exists():
+            read(tmp_path / "m")
+        else:
+            assert code == 130 or read is None, line
+
+
 # The engine's part
 
 
@@ -523,16 +593,45 @@ def test_kernels_heed_a_wish_and_a_time():
 
 
 def test_a_solve_ends_where_its_time_is_over_inside_a_plan(monkeypatch):
-    """A plan that does not look at the clock is left at its next kernel."""
+    """A plan that does not look at the clock is left at its next kernel.
 
-    def endless(self, backend, *_):
-        while True:
-            backend.combine(np.ones(24))
+    By a clock of the test's own, on which weeks pass in the plan; what heeds the time there asks
+    for what is left of it afterwards.
+    """
+    clock, late, kernels = time.perf_counter, [0.0], []
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + late[0])
 
-    monkeypatch.setattr("adasdca.auto.second_order.SecondOrder.run", endless)
-    solution = solve(X, SIGNS, loss="logistic", lam=LAM, max_time=0.01, tol=0.0)
+    def long(self, backend, *_):
+        late[0] = 2e6
+        with Interruption().heeded():
+            pass
+        while len(kernels) < 9:
+            kernels.append(backend.combine(np.ones(24)))
+
+    monkeypatch.setattr("adasdca.auto.second_order.SecondOrder.run", long)
+    solution = solve(X, SIGNS, loss="logistic", lam=LAM, max_time=1e6, tol=0.0)
     assert solution.status is Status.TIME_LIMIT
-    assert solution.n_epochs == 1 or len(solution.history) == 1
+    assert late[0]
+    assert not kernels
+
+
+def test_the_last_survey_is_given_up_if_it_is_slower_than_the_one_before(monkeypatch):
+    """It shows what the plan did that was left, if surveys are quick."""
+    limits, heeded = [], Interruption.heeded
+
+    def noted(self, seconds=1e18):
+        limits.append(seconds)
+        return heeded(self, seconds)
+
+    def late(*_):
+        raise _core.Expired
+
+    monkeypatch.setattr(Interruption, "heeded", noted)
+    monkeypatch.setattr("adasdca.engine.loop.QUICK", 1e6)
+    monkeypatch.setattr("adasdca.auto.second_order.SecondOrder.run", late)
+    solution = solve(X, SIGNS, loss="logistic", lam=LAM, tol=0.0)
+    assert len(solution.history) == 2
+    assert limits[-1] == 1e6
 
 
 def test_a_first_survey_that_takes_too_long(monkeypatch):

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import adasdca
+from adasdca import _core
 from adasdca.duality.lattice import MOST_DIGITS, movable, nearest
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.regularizers import Regularizer
@@ -150,3 +151,23 @@ def test_no_more_moves_than_doubles_can_add():
     beta, one = np.array([0.0, 0.5]), np.ones(2)
     found = movable(beta, -one, one, one, np.full(2, 0.1), 1e-3, 1e-12)
     assert (found.room <= MOST_DIGITS * found.unit).all()
+
+
+def test_a_basis_is_reduced_to_another_one_of_the_same_lattice():
+    """Its vectors are what the combinations say, of determinant ±1, and no pair shortens much."""
+    rng = np.random.default_rng(0)
+    # Integers: all sums are exact.
+    given = np.hstack([np.eye(12), np.rint(1e6 * rng.standard_normal((12, 3)))])
+    basis, made = given.copy(), np.eye(12)
+    _core.reduce_pairs(basis, made)
+    np.testing.assert_array_equal(made @ given, basis)
+    assert round(abs(np.linalg.det(made))) == 1
+    squares = (basis**2).sum(axis=1)
+    assert squares.max() < 1e-4 * (given**2).sum(axis=1).min()
+    shorter = ((basis[:, None] - basis[None]) ** 2).sum(axis=2) + np.diag(squares)
+    assert (shorter >= 0.99 * squares[:, None]).all()
+
+
+def test_made_has_a_row_and_a_column_per_vector():
+    with pytest.raises(ValueError, match="per vector"):
+        _core.reduce_pairs(np.eye(3), np.ones((3, 2)))

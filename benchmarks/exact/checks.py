@@ -85,8 +85,10 @@ class Oracle:
     def certificate(self, of: Any, coef: Any, intercept: float) -> Findings:
         """Check a certificate of this model."""
         w, b = self.point(coef, intercept)
-        primal, most = self.exact.primal(w, b), self.optimum.most
-        return certificate_holds(of, primal, most, self.distance(w))
+        return self._certificate(of, w, self.exact.primal(w, b))
+
+    def _certificate(self, of: Any, w: Vector, primal: Decimal) -> Findings:
+        return certificate_holds(of, primal, self.optimum.most, self.distance(w))
 
     def distance(self, w: Vector) -> Decimal:
         """Return a number below ‖w − w*‖, and by less than w* is uncertain."""
@@ -98,8 +100,9 @@ class Oracle:
 
     def solution(self, found: Any, tol: float) -> Findings:
         """Check a solution: its certificate, and what its status says."""
-        yield from self.certificate(found, found.coef, found.intercept)
-        primal = self.exact.primal(*self.point(found.coef, found.intercept))
+        w, b = self.point(found.coef, found.intercept)
+        primal = self.exact.primal(w, b)
+        yield from self._certificate(found, w, primal)
         yield from status_holds(found, tol, primal, self.optimum.most)
 
     def early(self, found: Any, tol: float) -> Findings:

@@ -107,6 +107,7 @@ class Problem:
         low, high = bounds or (np.full(self.d, -np.inf), np.full(self.d, np.inf))
         self.low, self.high = vector(low), vector(high)
         self.smooth = Decimal(loss.smoothness)
+        self.half = self.smooth / 2
         self.zone = Decimal(loss.dead_zone)
         self.lower, self.upper = (Decimal(x) for x in loss.domain)
 
@@ -141,18 +142,23 @@ class Problem:
 
     def best(self, s: Decimal, h: Decimal) -> Decimal:
         """Return the b in the domain that maximises s·b − ε|b| − h·b²/2."""
-        shrunk = max(abs(s) - self.zone, ZERO)
-        if not shrunk:
+        beyond = abs(s) - self.zone
+        if beyond <= 0:
             return ZERO
-        b = shrunk / h if h else INFINITY
-        return clip(b.copy_sign(s), self.lower, self.upper)
+        most = self.upper if s > 0 else -self.lower
+        return (min(beyond / h, most) if h else most).copy_sign(s)
 
     def value(self, z: Decimal, t: Decimal) -> Decimal:
         """Return φ(z)."""
         if self.is_logistic:
             return max(-z, ZERO) + (ONE + (-abs(z)).exp()).ln()
-        b = self.ascent(z, t)
-        return (t - z) * b - self.zone * abs(b) - self.smooth * b * b / 2
+        s = t - z
+        beyond = abs(s) - self.zone
+        if beyond <= 0:
+            return ZERO
+        most = self.upper if s > 0 else -self.lower
+        b = min(beyond / self.smooth, most) if self.smooth else most
+        return b * (beyond - self.half * b)
 
     def conjugate(self, b: Decimal, t: Decimal) -> Decimal:
         """Return φ*(−b) for a b in the domain."""
@@ -168,7 +174,7 @@ class Problem:
     def _primal(self, w: Vector, margins: Vector) -> Decimal:
         if any(not lo <= x <= hi for x, lo, hi in zip(w, self.low, self.high, strict=True)):
             return INFINITY
-        losses = (self.value(a, t) for a, t in zip(margins, self.target, strict=True))
+        losses = map(self.value, margins, self.target)
         squares = (x * x for x in w)
         penalty = dot(self.ridge, squares) / 2 + dot(self.sigma, map(abs, w))
         return (dot(self.weight, losses) + penalty) / self.total

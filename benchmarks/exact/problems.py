@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ def make(seed: int, index: int, small: bool = False) -> Case:
     def pick(*choices: Any, p: Any = None) -> Any:
         if p is None:
             return choices[int(rng.integers(len(choices)))]
-        return choices[bisect(np.cumsum(p).tolist(), rng.random())]  # as rng.choice, in a tenth
+        return choices[bisect(list(accumulate(p)), rng.random())]  # as rng.choice, in a tenth
 
     family = pick(
         "smooth", "kinked", "logistic", p=(0.95, 0.0, 0.05) if small else (0.83, 0.1, 0.07)

@@ -2,6 +2,7 @@
 #include "bindings/bindings.hpp"
 
 #include "duality/intercept.hpp"
+#include "math/lattice.hpp"
 #include "rows/dense_panels.hpp"
 #include "sampling/draws.hpp"
 #include "sampling/planner.hpp"
@@ -157,6 +158,20 @@ NB_MODULE(ADASDCA_MODULE, m) {
         "From now on every kernel of this thread is left by KeyboardInterrupt once the wish is "
         "made, and by Expired after so many seconds; None: by neither.");
     m.def("check", &raise_if_stopped, "Stop here if a kernel would.");
+    m.def(
+        "reduce_pairs",
+        [](Square basis, Square made) {
+            const auto count = static_cast<std::int64_t>(basis.shape(0));
+            expect(made.shape(0) == basis.shape(0) && made.shape(1) == basis.shape(0),
+                   "made: a row and a column per vector");
+            released(1e18, [&](StopToken&) {
+                reduce_pairs(basis.data(), made.data(), count,
+                             static_cast<std::int64_t>(basis.shape(1)));
+            });
+        },
+        "basis"_a, "made"_a,
+        "Shorten the rows of a basis by each other; `made` follows, combinations of the given "
+        "ones.");
     m.def(
         "gram_pairs",
         [](Vector<double> shares, double squares, std::int64_t d) {

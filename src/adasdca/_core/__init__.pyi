@@ -383,6 +383,11 @@ def heed(wish: Wish | None, seconds: float = 1e+18) -> None:
 def check() -> None:
     """Stop here if a kernel would."""
 
+def reduce_pairs(basis: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], made: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+    """
+    Shorten the rows of a basis by each other; `made` follows, combinations of the given ones.
+    """
+
 def gram_pairs(shares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: float, d: int) -> float:
     """
     What a sparse row of a Gram matrix costs, in pairs of entries: of the shares of the rows that have a column, falling, and the mean square of a row's number of entries.

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca import _core
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -28,8 +30,6 @@ DIGITS = 8.0
 MOST_DIGITS = 2.0**30
 #: The least price of a move, relative to its length.
 NOISE = 2.0**-52
-#: Sweeps over the basis.
-SWEEPS = 100
 
 
 class Movable(NamedTuple):
@@ -128,20 +128,5 @@ def _reduced(vectors: Array) -> tuple[Array, Array]:
     And the integer combinations of the given vectors that make it.
     """
     basis, made = vectors.copy(), np.eye(len(vectors))
-    squares = np.einsum("ij,ij->i", basis, basis)
-    for _ in range(SWEEPS):
-        done = True
-        for i in np.argsort(-squares):
-            along = basis @ basis[i]
-            times = np.rint(along / squares)
-            times[i] = 0.0
-            gain = times * (2.0 * along - times * squares)
-            best = int(np.argmax(gain))
-            if gain[best] > 0.01 * squares[i]:
-                basis[i] -= times[best] * basis[best]
-                made[i] -= times[best] * made[best]
-                squares[i] = float(basis[i] @ basis[i])
-                done = False
-        if done:
-            break
+    _core.reduce_pairs(basis, made)
     return basis, made

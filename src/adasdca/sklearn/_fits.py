@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from adasdca.engine.interruption import interruption
 from adasdca.estimators._convergence import convergence_warning, reached
 from adasdca.estimators._input import naming_text
 from adasdca.estimators._labels import check_mass
@@ -29,7 +30,7 @@ from adasdca.models._objectives import Objective, objective_of
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.sklearn._points import LOST, as_expected, as_expected_of_classes, weakest
 from adasdca.solution import Status
-from adasdca.solver import solve
+from adasdca.solver import solve, unsolved
 
 Array = NDArray[np.float64]
 
@@ -134,22 +135,33 @@ class CertifiedFit:
         weights: list[Array | None],
     ) -> list[Any]:
         starts = self._starts(len(targets), X.shape[0])
-        solutions, lams = [], []
-        for k, (each, weight) in enumerate(zip(targets, weights, strict=True)):
-            problem = objective.problem(self._lam(objective, X, each, weight, k), weight)
-            if not objective.penalised(k):
-                problem["l1_ratio"] = 0.0
-            solution = solve(
-                X,
-                each,
-                tol=self._gap(),
-                max_epochs=self._epochs(),
-                random_state=self._seed(),
-                warm_start=starts[k],
-                **problem,
-            )
-            lams.append(problem["lam"])
-            solutions.append(as_expected(solution, X, each, self._gap(), self._single, problem))
+        solutions: list[Any] = []
+        lams = []
+        with interruption() as around:
+            for k, (each, weight) in enumerate(zip(targets, weights, strict=True)):
+                problem = objective.problem(self._lam(objective, X, each, weight, k), weight)
+                if not objective.penalised(k):
+                    problem["l1_ratio"] = 0.0
+                lams.append(problem["lam"])
+                if around.wished:
+                    solutions.append(_left_out(X, each, problem, starts[k]))
+                    continue
+                try:
+                    solution = solve(
+                        X,
+                        each,
+                        tol=self._gap(),
+                        max_epochs=self._epochs(),
+                        random_state=self._seed(),
+                        warm_start=starts[k],
+                        **problem,
+                    )
+                except KeyboardInterrupt:
+                    if not solutions:
+                        raise
+                    around.wish()
+                    solution = _left_out(X, each, problem, starts[k])
+                solutions.append(as_expected(solution, X, each, self._gap(), self._single, problem))
         self._adopt(solutions, lams)
         return solutions
 
@@ -232,6 +244,19 @@ class CertifiedFit:
                 ConvergenceWarning,
                 stacklevel=6,
             )
+
+
+def _left_out(X: Any, y: Any, problem: dict[str, Any], start: Any) -> Any:
+    """Return the model 0 of a class or target that Ctrl-C has left no time for."""
+    return unsolved(
+        y,
+        problem["sample_weight"],
+        X.shape[1],
+        loss=problem["loss"],
+        strength=problem["lam"] * (1.0 - problem["l1_ratio"]),
+        status=Status.INTERRUPTED,
+        state=start,
+    )
 
 
 def classes_of(y: Any, owner: Any) -> Any:
