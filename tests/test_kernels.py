@@ -89,7 +89,9 @@ def test_ascent_equals_the_oracle(loss, regularizer, weighted, intercept):
 @pytest.mark.parametrize("kind", ["ones", "float32", "float64"])
 def test_rows_are_packed_alike_by_any_number_of_threads(kind):
     """Enough rows for several; a token that stops it leaves them as they were."""
-    X = sp.random(100_000, 200, 0.08, "csr", np.float32 if kind == "float32" else float, random_state=0)
+    X = sp.random(
+        100_000, 200, 0.08, "csr", np.float32 if kind == "float32" else float, random_state=0
+    )
     if kind == "ones":
         X.data[:] = 1.0
     y = np.where(np.random.default_rng(0).random(X.shape[0]) < 0.5, 1.0, -1.0)
