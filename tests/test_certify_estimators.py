@@ -27,7 +27,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.svm import SVC, LinearSVC, LinearSVR
 from sklearn.utils import class_weight
 
 import adasdca
@@ -172,6 +172,7 @@ def test_a_model_from_a_file_certifies_too():
     [
         (LinearRegression(), "it has no penalty"),
         (Perceptron(), "Perceptron cannot be certified"),
+        (SVC(kernel="linear"), "a machine of kernels, even a linear one; fit LinearSVC"),
         (LogisticRegression(C=np.inf, max_iter=3), "C = inf is a problem without a penalty"),
         (Ridge(alpha=0.0), "alpha = 0 is a problem without a penalty"),
         (LinearSVC(multi_class="crammer_singer"), "choose multi_class='ovr'"),

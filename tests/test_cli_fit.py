@@ -53,6 +53,12 @@ def test_without_data_it_is_the_mushrooms(capsys):
     assert done.stdout.count("\n") == 1
 
 
+def test_one_feature_is_no_features(capsys, tmp_path):
+    (tmp_path / "one.csv").write_text("x,y\n1,2\n2,3\n3,5\n")
+    done = call(capsys, "fit", tmp_path / "one.csv", "--target", "y", "--loss", "squared")
+    assert "3 rows, 1 feature, regression" in done.stderr
+
+
 def test_the_summary_is_for_people(capsys, tmp_path):
     done = call(capsys, "fit", "--model", tmp_path / "m", "--loss", "squared_hinge")
     assert done.stdout == ""

@@ -53,9 +53,9 @@ def test_the_table_has_a_line_for_each_c(folder, capsys):
 def test_values_of_c_are_a_list_or_repeated(folder, capsys):
     tables = [
         call(capsys, "path", folder / "cancer.svm", "--loss", "squared", *values).stdout
-        for values in (["--C", "0.001,0.1"], ["--C", "0.1", "-c", "0.001"])
+        for values in (["--C", "0.001,0.1"], ["--C", "0.1", "-c", "0.001"], ["--Cs", "0.001,0.1"])
     ]
-    assert tables[0] == tables[1]
+    assert tables[0] == tables[1] == tables[2]
     assert tables[0].count("converged") == 2
 
 

@@ -2,10 +2,11 @@
 
 import pickle
 
+import numpy as np
 import pytest
 
-from adasdca import files, solve
-from adasdca.errors import Argument, InputError, InPython
+from adasdca import files, path, solve
+from adasdca.errors import Argument, InputError, InPython, counted
 from adasdca.methods import get_method
 from adasdca.problem.losses import get_loss
 
@@ -57,3 +58,19 @@ def test_a_method_that_does_not_fit_is_named():
     with pytest.raises(InputError, match="smooth loss") as raised:
         solve([[1.0], [2.0]], [1, -1], loss="hinge", lam=1.0, method="quartz")
     assert raised.value.argument == "method"
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [(1, "row", "1 row"), (2, "row", "2 rows"), (0, "class", "0 classes"), (1, "class", "1 class")],
+)
+def test_what_is_counted_agrees_with_its_number(count, noun, text):
+    assert counted(count, noun) == text
+
+
+def test_one_is_one_in_what_people_read():
+    X, y = np.ones((2, 1)), np.array([-1.0, 1.0])
+    found = path(X, y, loss="logistic", Cs=[1.0])
+    assert repr(found).startswith("Path(1 solution,")
+    with pytest.raises(ValueError, match="X has 1 row:"):
+        solve(X[:1], y, loss="logistic", lam=1.0)

@@ -147,7 +147,7 @@ def rewritten(path, change, **arrays):
         (lambda h: h.update(lam=-1), "lam = -1"),
         (lambda h: h.update(loss={"name": "smoothed_hinge", "gamma": -1}), "gamma"),
         (lambda h: h.update(loss={"name": "squared", "gamma": 1}), "regression"),
-        (lambda h: h.update(feature_names=["a"]), "1 names for 3 features"),
+        (lambda h: h.update(feature_names=["a"]), "The number of names for 3 features is 1"),
     ],
 )
 def test_a_header_that_makes_no_sense_is_refused(change, message, tmp_path):

@@ -23,6 +23,11 @@ class Argument:
         return f"{self.name}={'' if self.value is ... else repr(self.value)}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number with what it counts: 1 row, 2 rows."""
+    return f"{count} {noun}{'' if count == 1 else 'es' if noun.endswith('s') else 's'}"
+
+
 class InPython(str):
     """A part of a message that only helps in Python."""
 

@@ -17,7 +17,7 @@ from adasdca.backends.cuda.device import copied
 from adasdca.backends.named import get_backend
 from adasdca.engine.interruption import Interruption, interruption
 from adasdca.engine.stop import Callback
-from adasdca.errors import InputError
+from adasdca.errors import InputError, counted
 from adasdca.frames import as_html, to_frame
 from adasdca.methods import Method, get_method
 from adasdca.predictor import Track
@@ -80,8 +80,8 @@ class Path:
     def __repr__(self) -> str:
         reached = int(np.count_nonzero(self.converged))
         return (
-            f"Path({len(self)} solutions, C {self.Cs[0]:g} to {self.Cs[-1]:g}, {reached} "
-            f"converged, d={self.coefs.shape[1]})"
+            f"Path({counted(len(self), 'solution')}, C {self.Cs[0]:g} to {self.Cs[-1]:g}, "
+            f"{reached} converged, d={self.coefs.shape[1]})"
         )
 
     def to_frame(self, library: str = "pandas") -> Any:
@@ -115,7 +115,7 @@ class Path:
             f"{np.count_nonzero(s.coef)} coefficients not 0, {s.status.value}"
             for C, s in zip(self.Cs.tolist(), self.solutions, strict=True)
         }
-        return as_html(f"Path of {len(self)} solutions", figures)
+        return as_html(f"Path of {counted(len(self), 'solution')}", figures)
 
     def plot(self, names: Any = None) -> Any:
         """Draw the coefficients along C.

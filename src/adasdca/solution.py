@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.duality.certificate import Certificate, Certified, relative_gap
+from adasdca.errors import counted
 from adasdca.frames import as_html, to_frame
 from adasdca.problem.data import as_doubles
 from adasdca.storage import FileError, read_arrays, replacing
@@ -287,7 +288,7 @@ class Solution(Solved):
         return (
             f"Solution({self.status.value}: primal {self.primal:.8g}, gap {self.gap:.3g} "
             f"(relative {self.relative_gap:.2g}), radius {self.radius:.3g}, "
-            f"{self.n_epochs} epoch{'s' * (self.n_epochs != 1)}, {self.n_updates} updates, "
+            f"{counted(self.n_epochs, 'epoch')}, {counted(self.n_updates, 'update')}, "
             f"n={n}, d={d})"
         )
 
@@ -366,8 +367,8 @@ def as_beta(warm_start: Any, weight: Array | None, n: int) -> tuple[Array, float
         ) from error
     if beta.ndim != 1 or len(beta) > n:
         raise ValueError(
-            f"warm_start has shape {beta.shape}, but X has {n} rows; it must have at most {n} "
-            "entries, those of the first rows of X."
+            f"warm_start has shape {beta.shape}, but X has {counted(n, 'row')}; it must have "
+            f"at most {counted(n, 'number')}, those of the first rows of X."
         )
     if not (np.isfinite(beta).all() and math.isfinite(multiplier)):
         raise ValueError("warm_start contains NaN or infinity; pass finite dual variables.")

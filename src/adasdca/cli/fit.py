@@ -32,6 +32,7 @@ from adasdca.cli.output import (
 from adasdca.cli.progress import Progress
 from adasdca.cli.quality import in_words, quality, remarks
 from adasdca.cli.refusals import blame, check_output, check_picture, refusal
+from adasdca.errors import counted
 from adasdca.methods import get_method
 from adasdca.solution import Status
 
@@ -178,8 +179,9 @@ def fit(
     validation = search.chosen_search(search_wanted, cv, grid, ratios, len(y))
     facts = source.describe()
     with stoppable():
-        kind = "regression" if classes is None else f"{len(classes)} classes"
-        note(f"{table.source}: {facts['n']} rows, {facts['d']} features, {kind}")
+        kind = "regression" if classes is None else counted(len(classes), "class")
+        size = f"{counted(facts['n'], 'row')}, {counted(facts['d'], 'feature')}"
+        note(f"{table.source}: {size}, {kind}")
         if source.limit is not None and classes is not None and len(classes) > 2:
             note("In blocks each class is fitted against the rest.")
         with Progress(tol) as progress:
@@ -310,8 +312,7 @@ def _document(
 
 
 def _summary(recipe: Any, done: Any, fitted: Any, kept: Kept | None) -> list[str]:
-    epochs = f"{done.epochs} epoch{'s' * (done.epochs != 1)}"
-    how = f"{done.status.value}, {epochs}, {done.seconds:.2f} s"
+    how = f"{done.status.value}, {counted(done.epochs, 'epoch')}, {done.seconds:.2f} s"
     where = "no model written; name a file with --model"
     if kept is not None:
         where = "no model written" if kept.path is None else f"model: {kept.path}"

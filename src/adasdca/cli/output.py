@@ -23,6 +23,7 @@ import rich.table
 import typer
 
 from adasdca.duality.certificate import in_figures
+from adasdca.errors import counted
 from adasdca.models._model import FIGURES
 from adasdca.storage import write_whole
 
@@ -139,7 +140,7 @@ def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list
             f"gap {in_figures(gap, 2)} (relative {relative:.2g}), radius {within}"
         )
     if len(certificates) > most:
-        lines.append(f"and {len(certificates) - most} classes with smaller gaps")
+        lines.append(f"and {counted(len(certificates) - most, 'class')} with smaller gaps")
     return lines
 
 

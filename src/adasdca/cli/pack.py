@@ -10,6 +10,7 @@ import typer
 from adasdca.cli import options
 from adasdca.cli.output import emit, note
 from adasdca.cli.refusals import blame, refusal
+from adasdca.errors import counted
 from adasdca.files import open_packed
 from adasdca.files import pack as pack_file
 
@@ -59,7 +60,7 @@ def pack(
             n_features=features,
             zero_based=zero_based,
             dtype=dtype,
-            tell=lambda rows, stored: note(f"{rows} rows, {stored} entries"),
+            tell=lambda rows, stored: note(f"{counted(rows, 'row')}, {stored} entries"),
         )
     emit(repr(found))
     if found.y is None:

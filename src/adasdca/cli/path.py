@@ -34,6 +34,7 @@ def path(
         typer.Option(
             "--C",
             "-c",
+            "--Cs",
             metavar="A,B,...",
             help="Values of C = 1/(lam N), each solved for; may be repeated.",
         ),

@@ -14,6 +14,7 @@ from adasdca import models
 from adasdca.cli.inputs import Reading, Source, read_data
 from adasdca.cli.output import busy
 from adasdca.cli.refusals import blame, refusal
+from adasdca.errors import counted
 from adasdca.files import Table
 from adasdca.files.columns import Columns
 from adasdca.models import Model
@@ -60,15 +61,16 @@ def fitting_rows(table: Table, model: Model, ignore_extra: bool) -> Any:
     """
     X, d = table.X, model.n_features
     found = X.shape[1]
+    width = counted(found, "feature")
     if found > d and not ignore_extra:
         raise refusal(
-            f"{table.source} has {found} features, the model {d}; pass rows of the features that "
+            f"{table.source} has {width}, the model {d}; pass rows of the features that "
             "it was fitted on, or --ignore-extra to leave the others out, as LIBLINEAR does.",
             "DATA",
         )
     if found < d and not sp.issparse(X):
         raise refusal(
-            f"{table.source} has {found} features, the model {d}: some columns are missing; pass "
+            f"{table.source} has {width}, the model {d}: some columns are missing; pass "
             "rows of the features that the model was fitted on.",
             "DATA",
         )

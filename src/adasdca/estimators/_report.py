@@ -40,7 +40,9 @@ p.soft, td.soft, caption { color: var(--soft); } p.words { font-size: 1.1rem; }
 table { border-collapse: collapse; margin: .6rem 0; } caption { text-align: left; }
 th, td { text-align: right; padding: .2rem .7rem; border-bottom: 1px solid var(--line); }
 th:first-child, td:first-child { text-align: left; }
+.numbers td:not(:first-child) { white-space: nowrap; }
 td.bar { width: 12rem; padding: 0; } td.bar span { display: block; height: .8rem; }
+@media (max-width: 600px) { td.bar { width: 5rem; } th, td { padding: .2rem .4rem; } }
 .plus { background: var(--bar); } .minus { background: var(--minus); }
 .wide { overflow-x: auto; } figure { margin: 0; background: #fff; border-radius: .5rem; }
 svg { max-width: 100%; height: auto; } code { white-space: pre-wrap; word-break: break-word; }
@@ -90,7 +92,8 @@ def _table(rows: list[list[str]], head: list[str] | None = None) -> str:
         "<tr>" + "".join(c if c.startswith("<td") else f"<td>{c}</td>" for c in row) + "</tr>"
         for row in rows
     )
-    return f"<div class='wide'><table>{top}{body}</table></div>"
+    kind = "" if head is None else " class='numbers'"
+    return f"<div class='wide'><table{kind}>{top}{body}</table></div>"
 
 
 def _labels(model: Any) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from adasdca.errors import counted
 from adasdca.files.streams import first_bytes, seekable
 from adasdca.files.table import Table, Target, other_width
 from adasdca.problem.data import check_rows
@@ -57,7 +58,8 @@ def _matrix(path: Path, arrays: Mapping[str, NDArray[Any]], n_features: int | No
     except (TypeError, ValueError) as error:
         raise FileError(f"{path} (it holds {found}): {error}") from error
     if n_features is not None and rows.shape[1] != n_features:
-        raise FileError(f"{path} has {rows.shape[1]} features where ", *other_width(n_features))
+        width = counted(rows.shape[1], "feature")
+        raise FileError(f"{path} has {width} where ", *other_width(n_features))
     return rows.matrix
 
 
@@ -98,7 +100,8 @@ def _targets(
         )
     y = arrays[name]
     if y.shape != (n,):
-        raise FileError(f"{path}: {name} has shape {y.shape}, but X has {n} rows; save ({n},).")
+        rows = counted(n, "row")
+        raise FileError(f"{path}: {name} has shape {y.shape}, but X has {rows}; save ({n},).")
     if y.dtype.kind == "U":
         return y
     if y.dtype.kind not in "biuf":

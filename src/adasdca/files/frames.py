@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.errors import Argument
+from adasdca.errors import Argument, counted
 from adasdca.files.columns import Choice
 from adasdca.files.encoding import encoded, listed, missing_target, polars, shortened
 from adasdca.files.streams import seekable, strip_compression
@@ -175,7 +175,8 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
     features = _features(path, frame if chosen is None else frame.drop(chosen), choice)
     if n_features is not None and features.width != n_features:
         raise FileError(
-            f"{path} has {features.width} feature columns ({listed(features.columns)}) where ",
+            f"{path} has {counted(features.width, 'feature column')} "
+            f"({listed(features.columns)}) where ",
             *other_width(n_features),
         )
     X, columns = encoded(path, features, choice, chosen)

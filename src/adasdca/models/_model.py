@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from adasdca.errors import counted
 from adasdca.files.columns import Columns
 from adasdca.problem.data import check_rows, is_number
 from adasdca.problem.losses import Loss
@@ -113,7 +114,8 @@ class Model:
         if not text or len(set(names)) != len(names):
             raise ModelError("The names of the features must be text, each of them once.")
         if len(names) != self.n_features:
-            raise ModelError(f"There are {len(names)} names for {self.n_features} features.")
+            width = counted(self.n_features, "feature")
+            raise ModelError(f"The number of names for {width} is {len(names)}.")
 
     def _check_coefficients(self) -> None:
         for name in ("coef", "intercept"):
@@ -187,9 +189,10 @@ class Model:
             )
 
     def __repr__(self) -> str:
-        kind = "regression" if self.classes is None else f"{len(self.classes)} classes"
+        kind = "regression" if self.classes is None else counted(len(self.classes), "class")
         lam = "unknown" if self.lam is None else f"{self.lam:.3g}"
-        return f"Model({kind}, {self.n_features} features, loss {self.loss!r}, lam {lam})"
+        width = counted(self.n_features, "feature")
+        return f"Model({kind}, {width}, loss {self.loss!r}, lam {lam})"
 
     @property
     def n_features(self) -> int:
@@ -201,7 +204,8 @@ class Model:
         rows = check_rows(X)
         if rows.shape[1] != self.n_features:
             raise ModelError(
-                f"X has {rows.shape[1]} features, but the model was fitted on {self.n_features}; "
+                f"X has {counted(rows.shape[1], 'feature')}, but the model was fitted on "
+                f"{self.n_features}; "
                 "pass rows of the same features."
             )
         return RowProducts(rows.matrix).times(self.coef) + self.intercept

@@ -293,8 +293,8 @@ _NO_PENALTY = "it has no penalty, and without one nothing bounds how far the opt
 #: Why other linear models of scikit-learn cannot be certified.
 _REASONS = {
     "LinearRegression": f"{_NO_PENALTY}; fit a Ridge with a small alpha",
-    "SVC": "it is no linear model; LinearSVC is one",
-    "SVR": "it is no linear model; LinearSVR is one",
+    "SVC": "it is a machine of kernels, even a linear one; fit LinearSVC(loss='hinge')",
+    "SVR": "it is a machine of kernels, even a linear one; fit LinearSVR",
     "BaseDecisionTree": "it is no linear model",
     "BaseForest": "it is no linear model",
     "BaseGradientBoosting": "it is no linear model",

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.errors import InputError
+from adasdca.errors import InputError, counted
 from adasdca.problem.device_rows import check_device_rows, from_device, is_on_device
 
 Array = NDArray[np.float64]
@@ -416,7 +416,8 @@ def _check_vector(x: Any, n: int, name: str, finite: bool = True) -> Array:
     vector = as_doubles(x, name)
     if vector.ndim != 1 or len(vector) != n:
         raise InputError(
-            f"{name} has shape {vector.shape}, but X has {n} rows: {name} must have shape ({n},)."
+            f"{name} has shape {vector.shape}, but X has {counted(n, 'row')}: {name} must have "
+            f"shape ({n},)."
         )
     if finite and not np.isfinite(vector).all():
         raise _not_finite(name)

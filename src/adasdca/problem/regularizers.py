@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.errors import InputError
+from adasdca.errors import InputError, counted
 from adasdca.problem.data import as_doubles
 
 Array = NDArray[np.float64]
@@ -154,8 +154,8 @@ def check_factors(factors: Any, d: int, bounds: Bounds | None) -> Array | None:
     values = np.ascontiguousarray(as_doubles(factors, name))
     if values.shape != (d,):
         raise InputError(
-            f"{name} has shape {values.shape}, but X has {d} columns: pass {d} numbers, one for "
-            "each feature."
+            f"{name} has shape {values.shape}, but X has {counted(d, 'column')}: pass "
+            f"{counted(d, 'number')}, one for each feature."
         )
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
@@ -171,7 +171,7 @@ def check_factors(factors: Any, d: int, bounds: Bounds | None) -> Array | None:
         raise InputError(
             f"{name}[{j}] = 0 leaves feature {j} without a penalty, and its bounds are "
             f"({lower[j]:g}, {upper[j]:g}): no gap can be certified then. Give it finite bounds on "
-            "both sides (bounds of solve, path and certify), or a small factor such as 1e-6; for a "
+            "both sides (bounds), or a small factor such as 1e-6; for a "
             "constant column, drop it and pass fit_intercept=True."
         )
     return None if (values == 1.0).all() else values
