@@ -185,3 +185,39 @@ def test_fewer_epochs_come_first_where_the_penalty_is_strong(gamma):
     assert first == sorted(first)
     assert first[0] < first[2] < first[4] == first[5]
     assert Policy().first_permutations(6.0, gamma, 0.01) > first[1]
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_newton_steps_begin_where_the_objective_is_least(C, monkeypatch):
+    """In raw units the first epochs raise it many times over."""
+    rng = np.random.default_rng(0)
+    walk = np.cumsum(rng.normal(size=8000 + 100)) + 500.0
+    X = np.round(np.lib.stride_tricks.sliding_window_view(walk, 100)[:8000])
+    y = np.where(X[:, 0] + rng.normal(size=8000) > np.median(X[:, 0]), 1.0, -1.0)
+    begun = []
+    plan = SecondOrder.plan
+    monkeypatch.setattr(
+        SecondOrder, "plan", lambda self, at, *rest: begun.append(at) or plan(self, at, *rest)
+    )
+    sol = solve(X, y, loss="logistic", lam=1 / (C * 8000), tol=1e-3, random_state=0)
+    assert sol.converged
+    assert max(sol.history.primal) > 5.0 * sol.history.primal[0]
+    assert begun[0].primal == sol.history.primal[0]
+    assert sum(phase.rounds for phase in sol.phases if phase.name != "Newton") <= 3
+
+
+def test_a_share_of_a_worse_objective_is_no_goal():
+    """The epochs left are those to a share of the least objective that was seen."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 30))
+    y = np.where(X[:, 0] + rng.normal(size=3000) > 0.0, 1.0, -1.0)
+    backend = LocalBackend(Problem.checked(X, y, loss="logistic", lam=1e-4))
+    schedule = AutoSchedule(backend.problem, backend.facts, 1e-3, 1)
+    start = backend.survey(frozenset({"adaptive"}))
+    schedule._learn(start, start.relative_gap)
+    schedule._last, schedule._epochs = ("permutation", start.relative_gap), 1
+    backend.place(np.zeros(3000), 1e5 * np.ones(30), 0.0)
+    far = backend.survey(frozenset({"adaptive"}))
+    assert far.primal > 1e4 * start.primal
+    schedule._learn(far, far.relative_gap)
+    assert schedule._epochs_seen() > 10.0

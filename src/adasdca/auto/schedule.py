@@ -63,6 +63,7 @@ class AutoSchedule:
         self._final = self._second.small  # whether it is to go on to the last digits
         self._exhausted = 0  # times in a row that it could do no more
         self._least = math.inf  # the least gap of all surveys
+        self._lowest: Survey | None = None  # and that of the least objective
         self._looks = 0  # surveys seen
         # Whether second-order steps come first, whatever a survey shows.
         self._opens = self._second.small or self._one_step_pays(facts.n)
@@ -173,6 +174,8 @@ class AutoSchedule:
         # Below the bound of rounding there is nothing to be reached.
         exact = self._second.exact
         least = relative_gap(survey.certificate.rounding, survey.primal) if exact else 0.0
+        if self._second.smooth and self._second.plain and self._lowest is not None:
+            survey = self._lowest  # Newton steps fall from there, whatever epochs have done since
         return self._second.plan(survey, self._goal * max(self._tol, least), self._final, most)
 
     def _learn(self, survey: Survey, relative: float) -> None:
@@ -180,9 +183,13 @@ class AutoSchedule:
         self._looks += 1
         # The gap of a smooth problem falls by about the same share in every epoch, the relative one
         # not while the objective falls as fast. With kinks early epochs tell too much in any case.
+        # (The objective of the best point counts: in raw units that of the first epochs may be 1e5
+        # times as large, and a share of it would be enough for the gap at 0.)
+        if self._lowest is None or survey.primal <= self._lowest.primal:
+            self._lowest = survey
         gap, self._enough = relative, self._tol
         if self._second.smooth:
-            gap, self._enough = survey.gap, self._tol * survey.primal
+            gap, self._enough = survey.gap, self._tol * self._lowest.primal
         if self._last is None:
             self._marks, self._block = ((0, gap),), (0.0, relative)
             return
