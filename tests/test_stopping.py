@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import reference as ref
-from adasdca import AdaSDCAPlus, Status, solve
+from adasdca import AdaSDCAPlus, Status, _core, certify, solve
 from adasdca.auto.schedule import AutoSchedule
 from adasdca.backends.cpu import LocalBackend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.methods import METHODS
+from adasdca.newton.multipliers import Multipliers
 from cases import LOSSES, SMOOTH, make_data
 
 LAM = 0.1
@@ -318,3 +319,31 @@ def test_the_same_seed_gives_the_same_bits(loss, method):
         assert (solve(X, y, random_state=8, **options).coef != alone.coef).any()
     else:
         assert method == "auto"
+
+
+@pytest.mark.parametrize("left_by", [_core.Expired, KeyboardInterrupt])
+def test_what_rounds_have_certified_is_not_lost(left_by, monkeypatch):
+    """They are left in the middle of a long kernel, and a survey would take too long."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 60))
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, 1.0, -1.0)
+    seen, inner = [], Multipliers._certified
+
+    def certified(self, *args):
+        if len(seen) == 3:
+            raise left_by
+        found = inner(self, *args)
+        seen.append(found[1])
+        return found
+
+    monkeypatch.setattr(Multipliers, "_certified", certified)
+    monkeypatch.setattr("adasdca.engine.loop.QUICK", 0.0)
+    options = {"loss": "hinge", "lam": 1e-3, "fit_intercept": True, "tol": 1e-10}
+    found = solve(X, y, **options, random_state=0)
+    assert found.status is (Status.TIME_LIMIT if left_by is _core.Expired else Status.INTERRUPTED)
+    assert found.gap == min(each.gap for each in seen)
+    again = certify(
+        X, y, found.coef, intercept=found.intercept, dual_coef=found.dual_coef,
+        loss="hinge", lam=1e-3, fit_intercept=True,
+    )  # fmt: skip
+    assert again.gap <= 1.01 * found.gap + again.rounding

@@ -60,6 +60,11 @@ class SecondOrderPlan:
         """The relative gap to reach, that of the last digits if these are wanted."""
         return min(self.tol, self.phase.policy.last_gap) if self.last else self.tol
 
+    @property
+    def found(self) -> Best | None:
+        """The best point that is certified, if the steps were left in their middle."""
+        return self.phase.found
+
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""
         self.phase.run(backend, self, time.perf_counter() + seconds)
@@ -96,6 +101,7 @@ class SecondOrder:
         self._gone: tuple[float, Any, int] | None = None
         self._ahead: float | None = None
         self._left: tuple[Array, float] | None = None  # where the last rounds have ended
+        self._methods: list[Any] = []  # of the run at hand, which know their best points
         self._reached: tuple[Array, float, float] | None = None  # w, b and f after Newton steps
         #: What all runs have spent, what the last one has, and whether its budget has ended it.
         self.spent, self.last_spent, self.cut = 0.0, 0.0, False
@@ -106,6 +112,12 @@ class SecondOrder:
         #: Whether rounds begin near their end. The central path begins far from it in any case
         #: (madelon, hinge, 50 values of C: 4.0 -> 2.9 s).
         self.near = False
+
+    @property
+    def found(self) -> Best | None:
+        """The best point that the methods of the run at hand have certified."""
+        known = [method.best for method in self._methods if method.best is not None]
+        return min(known, key=lambda best: best.certificate.gap, default=None)
 
     @cached_property
     def flat(self) -> bool:
@@ -123,6 +135,7 @@ class SecondOrder:
     def run(self, backend: Backend, plan: SecondOrderPlan, deadline: float) -> None:
         """Leave the backend at the best point found."""
         multiplier, budget, survey = backend.multiplier, Budget(plan.most), plan.survey
+        self._methods = []
         self._run(backend, plan, deadline, budget)
         self.spent, self.last_spent = self.spent + budget.spent, budget.spent
         self.cut = budget.over
@@ -187,6 +200,8 @@ class SecondOrder:
             if self._path is not None and self._gone is not None:  # a checkpoint has brought it
                 start = Best(survey.coef, survey.intercept, survey.certified, survey.certificate)
                 self._path.again(self._gone, start)
+        if self._path is not None:
+            self._methods.append(self._path)
         hard = self.plain if self.smooth else not plan.last and self._rounds_are_hard(survey)
         # Sums in twice the digits are taken of all features only.
         if not (self.plain or self.exact) and self.costs.facts.d >= self.policy.working_set:
@@ -201,12 +216,14 @@ class SecondOrder:
             sets = FeatureSets(
                 backend, self.problem, goal, deadline, choice_for, budget, self._path
             )
+            self._methods.append(sets)
             best, ending = sets.run(survey, hard)
         else:
             rounds = Multipliers(
                 backend, self.problem, solve, self.exact, self._path, hard, plan.tol, budget
             )
             rounds.left = self._left
+            self._methods.append(rounds)
             best, ending = rounds.run(survey, goal, deadline)
             self._left = rounds.left
         if self._path is not None and self._path.begun:

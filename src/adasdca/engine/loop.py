@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,7 @@ class Loop:
         self._first = self._epoch = epoch
         self._updates = 0
         self._label = "start"
+        self._plan: Any = None  # that of the last epoch
         self._best: tuple[Survey, float, int]  # of the least gap, with its multiplier and epoch
         self._trail: list[tuple[Record, str]] = []  # with what was done before each
         self._timings = {
@@ -98,9 +100,8 @@ class Loop:
             status = Status.INTERRUPTED
         except _core.Expired:
             status = Status.TIME_LIMIT
-        if not self._seen and self._duration < QUICK:
-            with suppress(_core.Expired), Interruption().heeded(QUICK):
-                self._look(FOREVER)
+        if not self._seen:
+            self._look_back()
         best, multiplier, epoch = self._best
         if best.gap <= stop.tol * best.primal:
             status = Status.CONVERGED  # the last survey after an end from outside may say so
@@ -130,7 +131,7 @@ class Loop:
                 return Status.STALLED
             if isinstance(plan, Leave):
                 return Status.INTERRUPTED
-            self._label = plan.label
+            self._plan, self._label = plan, plan.label
             self._epoch += 1
             self._seen = False
             if isinstance(plan, Epoch):
@@ -156,6 +157,22 @@ class Loop:
             return False
         self._duration = time.perf_counter() - began
         self._timings["survey"] += self._duration
+        self._note(seen)
+        return True
+
+    def _look_back(self) -> None:
+        """See what a plan did that was left in its middle: what it has certified, or a survey."""
+        found = getattr(self._plan, "found", None)
+        if found is not None and found.certificate.gap < self._best[0].gap:
+            point = {"coef": found.w, "intercept": found.b, "beta": found.duals}
+            certified = {"certificate": found.certificate, "certified": found.duals}
+            self._note(replace(self._survey, **point, **certified))
+        elif self._duration < QUICK:
+            with suppress(_core.Expired), Interruption().heeded(QUICK):
+                self._look(FOREVER)
+
+    def _note(self, seen: Survey) -> None:
+        """Record a survey."""
         # One that has arrived may have a larger gap than an earlier one of a larger objective.
         arrived = seen.relative_gap <= self._stop.tol
         if not self._trail or arrived or seen.gap <= self._best[0].gap:
@@ -171,7 +188,6 @@ class Loop:
             seen.active,
         )
         self._trail.append((record, self._label))
-        return True
 
 
 def _phases(trail: list[tuple[Record, str]]) -> tuple[Phase, ...]:

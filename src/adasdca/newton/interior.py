@@ -69,6 +69,7 @@ class CentralPath:
         self._gaps: list[float] = []  # the least relative gap, point by point
         self._steps = 0
         self._start: tuple[float, Any] | None = None  # the intercept and the duals given at first
+        self.best: Best | None = None  #: The best point so far.
 
     @classmethod
     def of(cls, backend: Backend) -> CentralPath | None:
@@ -155,6 +156,7 @@ class CentralPath:
         problem, rows, features = self._backend.problem, self._rows, self._features
         while self._steps < most:
             best, gap = self._look(best, target)
+            self.best = best
             if best.certificate.relative_gap <= target:
                 return best, Ending.REACHED
             left = self.steps_left(target)

@@ -175,6 +175,8 @@ class Multipliers:
         few = backend.facts.stored * backend.facts.d <= SWIFT
         #: Whether the core takes all rounds in one call.
         self.in_one_call = self.quadratic_penalty and few
+        #: The best point of the last rounds.
+        self.best: Best | None = None
         #: Where the last steps were left, which another run may go on from.
         self.left: tuple[Array, float] | None = None
 
@@ -242,7 +244,7 @@ class Multipliers:
                     certificate.gap > 0.9 * at.gap
                     and certificate.dual <= at.dual + 0.01 * certificate.gap
                 )
-                best = self._better(best, point, certificate, ending)
+                best = self.best = self._better(best, point, certificate, ending)
                 at.gap, at.dual = min(at.gap, certificate.gap), max(at.dual, certificate.dual)
             noisy = made is None or ending in (Ending.EXHAUSTED, Ending.STEPS)
             over = self._over(best, at, target, deadline, ending, noisy)

@@ -78,6 +78,8 @@ class FeatureSets:
         bare = problem.loss.smoothness > 0 and problem.regularizer.eta == 0
         if problem.loss.is_quadratic or bare:
             self._columns = able(backend, ColumnDescender)
+        #: The best point that a set has led to.
+        self.best: Best | None = None
         #: Sets in a row that have gained little.
         self._idle = 0
         #: What a set by columns may leave: less where the set lacks no feature, and less again
@@ -113,7 +115,7 @@ class FeatureSets:
                 (w, b, duals), ending = solve(features, (w, b, duals), rest, best)
                 certificate = backend.certify(w, b, duals)
                 if certificate.gap < best.certificate.gap:
-                    best = Best(w, b, duals, certificate)
+                    best = self.best = Best(w, b, duals, certificate)
                 hard = ending is Ending.STEPS
             if hard and self._path is not None:
                 # Sets are hard; all features together are not, and no set is left to be found.
