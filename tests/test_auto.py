@@ -1,5 +1,7 @@
 """The automatic method: when it takes which steps, and that it arrives."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -221,3 +223,17 @@ def test_a_share_of_a_worse_objective_is_no_goal():
     assert far.primal > 1e4 * start.primal
     schedule._learn(far, far.relative_gap)
     assert schedule._epochs_seen() > 10.0
+
+
+def test_last_digits_are_sought_from_the_last_point():
+    """Objectives of points that near are alike but for rounding: the least says nothing there."""
+    X, y = cases.make_data("logistic", n=60)
+    backend = LocalBackend(Problem.checked(X, y, loss="logistic", lam=0.1))
+    schedule = AutoSchedule(backend.problem, backend.facts, 0.0, 1)
+    near = backend.survey(frozenset())
+    certificate = near.certificate
+    finer = replace(certificate, primal=np.nextafter(certificate.primal, 9.0), gap=1e-20)
+    schedule._learn(near, near.relative_gap)
+    schedule._learn(replace(near, certificate=finer), 1e-20)
+    plan = schedule._go_on(replace(near, certificate=finer), 1e-20)
+    assert plan.survey.gap == 1e-20

@@ -174,8 +174,9 @@ class AutoSchedule:
         # Below the bound of rounding there is nothing to be reached.
         exact = self._second.exact
         least = relative_gap(survey.certificate.rounding, survey.primal) if exact else 0.0
-        if self._second.smooth and self._second.plain and self._lowest is not None:
-            survey = self._lowest  # Newton steps fall from there, whatever epochs have done since
+        best = self._lowest if self._second.smooth and self._second.plain else None
+        if best is not None and best.gap < survey.gap:
+            survey = best  # Newton steps fall from there, whatever epochs have done since
         return self._second.plan(survey, self._goal * max(self._tol, least), self._final, most)
 
     def _learn(self, survey: Survey, relative: float) -> None:
