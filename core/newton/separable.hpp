@@ -47,7 +47,9 @@ struct SeparablePenalty {
 };
 
 // Sets at most, of which no problem has been seen to need a tenth, and steps from one to the next.
-inline constexpr int most_sets = 1000, most_drops = 3;
+// Where columns add up to others, features come to rest one by one (a9a, lasso: with 3 steps 158
+// ms, with 10 or 30 3.5).
+inline constexpr int most_sets = 1000, most_drops = 10;
 
 // Minimise from w, with the slope r - Mw; both are kept up to date. It ends where a sweep over all
 // features gains no more than `enough` at the minimum over those that are free.
