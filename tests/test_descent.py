@@ -215,8 +215,9 @@ def test_rounds_in_one_call(loss, target, floor, weighted, intercept):
         least = rule.share * known.gap, 0.1 * rule.target * known.primal, 0.1 * known.rounding
         enough = max(least) * total
         objective = begin(objective.v, objective.b, known.primal * total)
-    assert ending is last[0]
-    if ending is Ending.REACHED:  # what rounding hides is chance
+    hidden = proof.gap <= 100.0 * proof.rounding  # what rounding hides is chance
+    assert ending is last[0] or hidden
+    if ending is last[0] is Ending.REACHED:
         assert steps == last[1]
         assert at_once._solve.paid == taken
         assert at_once.length == pytest.approx(length)

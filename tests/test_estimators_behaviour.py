@@ -259,9 +259,8 @@ def test_rows_are_checked_once(sparse, monkeypatch):
     X = rng.normal(size=(60, 4))
     labels, targets = np.arange(60) % 3, rng.normal(size=60)
     rows = sp.csr_matrix(X) if sparse else X
-    name, seen = "inspect_csr" if sparse else "inspect_dense", []
-    inspect = getattr(data._core, name)
-    monkeypatch.setattr(data._core, name, lambda *args: (seen.append(1), inspect(*args))[1])
+    inspect, seen = data._core.Rows.inspect, []
+    monkeypatch.setattr(data._core.Rows, "inspect", lambda rows: seen.append(1) or inspect(rows))
     monkeypatch.setattr(_input, "validate_data", None)
     AdaSDCAClassifier(loss="hinge", random_state=0).fit(rows, labels).predict(rows)
     assert len(seen) == 1
