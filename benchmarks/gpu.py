@@ -221,7 +221,7 @@ def bandwidth(X, y, loss):
     pair = cp.empty((2, 1 << 28), np.float32)
     copied = pair.nbytes / seconds(lambda: cp.copyto(pair[0], pair[1]))
     backend = cuda_backend(Problem.checked(X, y, loss=loss, lam=1 / len(y), device=True))
-    rows, passes = backend.products, backend.passes
+    rows, passes = backend.rows, backend.passes
     v = cp.asarray(np.random.default_rng(0).standard_normal(rows.shape[1]) * 0.01)
     scores = rows.scores(v)
     size = X.nbytes if hasattr(X, "nbytes") else X.nnz * 8

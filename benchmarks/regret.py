@@ -25,8 +25,8 @@ import adasdca
 from adasdca.auto.costs import Costs
 from adasdca.auto.method import Auto
 from adasdca.auto.schedule import AutoSchedule
-from adasdca.backends.base import Facts
 from adasdca.backends.blas import one_thread
+from adasdca.backends.facts import Facts
 from adasdca.datasets._folders import data_directory, read_npz
 from adasdca.problem.losses import get_loss
 from adasdca.problem.problem import Problem

@@ -1,17 +1,17 @@
 """Products and passes in NumPy, for a device's backend where there is no device.
 
-Losses are the core's, by its Python face; sums are of long doubles.
+Sums are of long doubles.
 """
 
 import math
-from copy import copy
 
 import numpy as np
 
 from adasdca.backends.cuda.backend import DeviceBackend
-from adasdca.backends.cuda.facts import DeviceFacts
-from adasdca.backends.cuda.products import Derived, RowSums
+from adasdca.backends.cuda.products import EVERY, Arrays, Products
 from adasdca.backends.cuda.streamed import StreamedRows
+from adasdca.backends.facts import KnownFacts
+from adasdca.backends.passes import Passes
 from adasdca.multinomial.device import DeviceRows
 from adasdca.problem.data import DenseRows
 
@@ -22,26 +22,21 @@ def host_products(rows):
 
 
 def host_backend(problem):
-    return DeviceBackend(problem, host_products(problem.rows), HostPasses(problem))
+    return DeviceBackend(problem, host_products(problem.rows), host_passes(problem))
 
 
 def streamed_backend(problem):
     products = StreamedRows(problem.rows, 64, host_products, np)
-    return DeviceBackend(problem, products, HostPasses(problem))
+    return DeviceBackend(problem, products, host_passes(problem))
 
 
-class HostProducts:
+class HostProducts(Products):
     def __init__(self, X):
         self.X, self.shape = X, X.shape
         n, d = X.shape
         self.sizes, self.chain, self.chain_of = float(d), n, n
         counts = np.count_nonzero(X, axis=0).astype(float)
-        self.facts = DeviceFacts(n, d, n * d, True, 8, float(d) ** 2, counts, ascends=True)
-
-    def to_device(self, x):
-        return x
-
-    from_device = to_device
+        self.facts = KnownFacts(n, d, n * d, True, 8, float(d) ** 2, counts, ascends=True)
 
     def scores(self, v, shift=0.0):
         return self.X @ v + shift
@@ -60,23 +55,13 @@ class HostProducts:
         beta = passes.derive(scores, change, 1.0, centre, length).beta
         return change, self.combine(passes.weighted(beta))
 
-    def curve(self, h, v, shift):
-        image = h * self.scores(v, shift)
-        return self.combine(image), image
-
-    def iterate(self, system, few, wait, deadline, most):
-        return NotImplemented
-
-    def begin(self, r, factors):
-        return self.combine(r), self.row_squares(factors)
-
     def squares(self, h):
         return h @ self.X**2
 
     def row_squares(self, factors):
         return self.X**2 @ factors
 
-    def gram(self, h, centre, rows, deadline):
+    def gram(self, h, centre, deadline, rows=EVERY):
         X, n = self.X if centre is None else self.X - centre, len(self.X)
         index = np.arange(n) if rows.index is None else rows.index
         if rows.size:
@@ -154,74 +139,10 @@ def total(*factors):
     return float(math.prod(np.asarray(each, np.longdouble) for each in factors).sum())
 
 
-class HostPasses:
-    xp = np
+class HostVectors(Arrays):
+    def sums(self, function, *vectors):
+        return [total(each) for each in function(*vectors)]
 
-    def __init__(self, problem):
-        self.loss, self.y = problem.loss, problem.y
-        self.c = np.ones(len(self.y)) if problem.weight is None else problem.weight
-        self.sign = self.y if self.loss.kind == "classification" else 1.0
 
-    def weighted(self, x):
-        return self.c * x
-
-    def part(self, rows):
-        found = copy(self)
-        found.y, found.c = self.y[rows], self.c[rows]
-        found.sign = found.y if self.loss.kind == "classification" else 1.0
-        return found
-
-    def _rounded(self, scores, centre, length):
-        if length == 0:
-            bend = self.loss.curvature(scores, self.y)
-            return -self.loss.slope(scores, self.y), bend
-        beta = self.loss.step(centre, scores, self.y, length)
-        own, (lower, upper) = self.sign * beta, self.loss.domain
-        inside = (own > lower) & (own < upper) & ((own != 0) | (self.loss.dead_zone == 0))
-        return beta, inside / (self.loss.smoothness + length)
-
-    def derive(self, scores, change, step, centre, length):
-        scores = scores if change is None else scores + step * change
-        beta, bend = self._rounded(scores, centre, length)
-        h, away = self.c * bend, np.abs(self.loss.residual(scores, self.y))
-        sums = total(self.c, beta), total(h), total(away)
-        return Derived(scores, beta, h, *sums, np.count_nonzero(h), np.abs(scores).max())
-
-    def slope(self, scores, change, step, centre, length):
-        beta, bend = self._rounded(scores + step * change, centre, length)
-        value = total(self.c, beta, change)
-        return value, total(self.c, np.abs(beta * change)), total(self.c, bend, change, change)
-
-    def slopes(self, scores, b):
-        return -self.loss.slope(scores + b, self.y)
-
-    def shares(self, scores, b, duals, curvature):
-        step = self.loss.step(duals, scores + b, self.y, curvature) - duals
-        share = self.loss.excess(duals, scores + b, self.y)
-        return self.c * share, self.c * curvature * np.abs(step)
-
-    def balance(self, scores, b):
-        beta, bend = self.slopes(scores, b), self.loss.curvature(scores + b, self.y)
-        return total(self.c, beta), total(self.c, np.abs(beta)), total(self.c, bend)
-
-    def sides(self, duals):
-        return total(self.c, np.maximum(duals, 0)), total(self.c, np.maximum(-duals, 0))
-
-    def row_sums(self, scores, b, duals, share, norms, norm_w, outer):
-        loss, y, c, a = self.loss, self.y, self.c, scores + b
-        target = 1.0 if loss.kind == "classification" else np.abs(y)
-        eps = np.finfo(float).eps / 2
-        delta = norm_w * share + 4 * eps * (outer + np.abs(a) + target)
-        s = -loss.slope(a, y)
-        change = 0.5 * delta
-        if not loss.curvature_varies:
-            change = np.abs(loss.slope(a + delta, y) - loss.slope(a - delta, y))
-        return RowSums(
-            total(c, loss.value(a, y)),
-            total(c, loss.excess(duals, a, y)),
-            total(c, delta * (np.abs(s - duals) + change)),
-            total(c, delta * (np.abs(s) + change)),
-            total(c, np.abs(duals) * norms),
-            total(c, duals),
-            np.abs(loss.residual(a, y)).max(),
-        )
+def host_passes(problem):
+    return Passes(problem, HostVectors())

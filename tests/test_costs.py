@@ -12,9 +12,8 @@ import adasdca
 from adasdca.auto.costs import Costs
 from adasdca.auto.rates import Rates, current, use
 from adasdca.auto.schedule import AutoSchedule
-from adasdca.backends.base import Distance
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.facts import RowFacts
+from adasdca.backends.facts import Distance, RowFacts
 from adasdca.calibration import calibrate, main
 from adasdca.problem.data import DenseRows
 from adasdca.problem.losses import LOSSES

@@ -24,6 +24,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.rates import Rates, use
 from adasdca.auto.schedule import POLICY
 from adasdca.auto.second_order import SecondOrder
+from adasdca.backends.abilities import Interior, able
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, epochs, term
@@ -37,11 +38,11 @@ from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from adasdca.solution import State
 from host_rows import (
-    HostPasses,
     HostProducts,
     HostSummation,
     host_backend,
     host_classes,
+    host_passes,
     host_products,
     streamed_backend,
     streamed_classes,
@@ -100,10 +101,10 @@ def test_rows_that_come_in_parts(loss, sparse):
 def test_a_gram_matrix_of_some_rows_in_parts():
     rng = np.random.default_rng(0)
     X, h, index = rng.normal(size=(200, 5)), rng.random(200), np.array([3, 70, 71, 199])
-    rows = streamed_backend(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1.0)).products
-    expected = HostProducts(X).gram(h, None, RowChoice(index), FOREVER)
-    np.testing.assert_allclose(rows.gram(h, None, RowChoice(index), FOREVER), expected)
-    sample = rows.gram(h, None, RowChoice(size=50), FOREVER)
+    rows = streamed_backend(Problem.checked(X, np.sign(X[:, 0]), loss="hinge", lam=1.0)).rows
+    expected = HostProducts(X).gram(h, None, FOREVER, RowChoice(index))
+    np.testing.assert_allclose(rows.gram(h, None, FOREVER, RowChoice(index)), expected)
+    sample = rows.gram(h, None, FOREVER, RowChoice(size=50))
     assert np.isclose(sample[5, 5] * 4, h.sum(), rtol=0.3)
 
 
@@ -276,7 +277,7 @@ class Exhausted(HostProducts):
 
 def backend_of(exhausted):
     def backend(problem):
-        rows, passes = exhausted(problem.rows.values), HostPasses(problem)
+        rows, passes = exhausted(problem.rows.values), host_passes(problem)
         return DeviceBackend(problem, rows, passes, partial(device.short_of, problem.rows))
 
     return backend
@@ -532,7 +533,7 @@ def test_where_there_is_no_central_path_rounds_are_priced(elsewhere):
     problem = wide_problem("hinge", True)
 
     def prices(backend):
-        assert (backend.interior() is None) != backend.facts.central
+        assert (able(backend, Interior) is not None) == backend.facts.central
         costs = Costs(backend.facts, problem.loss)
         survey = backend.survey(frozenset({"adaptive"}), FOREVER)
         price = SecondOrder(problem, costs, 1, 1e-5, POLICY).cost(survey, 1.0, 1.0)

@@ -26,7 +26,7 @@ from adasdca.problem.data import check_rows
 from adasdca.problem.device_rows import _finite, to_numpy
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
-from host_rows import HostBatches, HostPasses, HostProducts
+from host_rows import HostBatches, HostProducts, host_passes
 from test_backends import REGULARISERS, agree, both, data
 from test_cuda import KINKED, check_certificates, wide_problem
 
@@ -94,7 +94,7 @@ def test_passes_are_those_of_numpy(loss, weighted):
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 4, len(y)).astype(float) if weighted else None
     problem = Problem.checked(X, y, loss=loss, lam=1e-3, sample_weight=weight)
-    ours, theirs = CudaPasses(problem), HostPasses(problem)
+    ours, theirs = CudaPasses(problem), host_passes(problem)
     scores, change = rng.normal(size=len(y)), rng.normal(size=len(y))
     duals = -problem.loss.slope(scores, y) * rng.random(len(y))
     norms = rng.random(len(y))
@@ -148,8 +148,8 @@ def test_products(monkeypatch, shape, sparse, dtype):
         for centre in (None, np.full(a.shape[1], 0.1)):
             for chosen in (None, index):
                 there = [None if x is None else cp.asarray(x) for x in (centre, chosen)]
-                found = a.gram(cp.asarray(h), there[0], RowChoice(there[1]), FOREVER)
-                expected = b.gram(h, centre, RowChoice(chosen), FOREVER)
+                found = a.gram(cp.asarray(h), there[0], FOREVER, RowChoice(there[1]))
+                expected = b.gram(h, centre, FOREVER, RowChoice(chosen))
                 found = found.get() if isinstance(found, cp.ndarray) else found
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-8)
 
@@ -167,7 +167,7 @@ def test_a_line_and_the_sum_at_its_end(loss, features, dtype):
     there = cp.asarray(scores), CudaPasses(problem), cp.asarray(centre), length
     change, ahead = device_products(problem.rows).line(v, 0.5, *there)
     expected = HostProducts(X.astype(float)).line(
-        v, 0.5, scores, HostPasses(problem), centre, length
+        v, 0.5, scores, host_passes(problem), centre, length
     )
     np.testing.assert_allclose(change.get(), expected[0], rtol=1e-10, atol=1e-10)
     fits = features * np.dtype(dtype).itemsize <= 32 * dense.REGISTERS
@@ -187,14 +187,14 @@ def test_sums_are_as_near_as_they_say(shape, sparse, dtype):
     y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
     given = sp.csr_matrix(X) if sparse else X
     backend = cuda_backend(Problem.checked(given, y, loss="squared_hinge", lam=1 / shape[0]))
-    exact, certifier = X.astype(np.longdouble), backend.certifier
+    exact = X.astype(np.longdouble)
     w, duals = rng.normal(size=shape[1]), y * rng.random(shape[0])
-    bound = certifier._share * certifier.norm(w)
-    off = np.abs(backend.products.scores(w).get() - exact @ w.astype(np.longdouble))
+    bound = backend.share * np.linalg.norm(w)
+    off = np.abs(backend.rows.scores(w).get() - exact @ w.astype(np.longdouble))
     assert (off <= bound.get()).all()
     apart = backend.combine(cp.asarray(duals)) - duals.astype(np.longdouble) @ exact
     mass = float(np.abs(duals) @ np.linalg.norm(X.astype(float), axis=1))
-    assert float(np.sqrt((apart**2).sum())) <= certifier.off(mass)
+    assert float(np.sqrt((apart**2).sum())) <= backend.off(mass)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic", "absolute"])
@@ -327,7 +327,7 @@ def test_rows_that_do_not_fit(monkeypatch, loss, sparse):
     monkeypatch.setattr(device, "free_bytes", lambda cupy: 8_000_000 if sparse else 5_000_000)
     options = {"loss": loss, "lam": 1e-3, "tol": 1e-8, "fit_intercept": True}
     problem = Problem.checked(X, y, loss=loss, lam=1e-3)
-    assert isinstance(cuda_backend(problem).products, StreamedRows)
+    assert isinstance(cuda_backend(problem).rows, StreamedRows)
     agree(adasdca.solve(X, y, **options), adasdca.solve(X, y, backend="cuda", **options))
 
 
@@ -589,7 +589,7 @@ def test_mini_batches_are_those_of_numpy(loss, intercept, height):
 
     order = rng.permutation(n)
     expected, found = point(np), point(cp)
-    b = HostBatches(X, expected, HostPasses(problem), height)(order)
+    b = HostBatches(X, expected, host_passes(problem), height)(order)
     rows = device_products(problem.rows)
     visit = rows.batches(found, CudaPasses(problem), height)
     found_b = visit(cp.asarray(order))

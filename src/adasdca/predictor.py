@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.auto.method import Auto
-from adasdca.backends.base import Backend, Derivatives, Facts, Gram, RowTerm, to_host
+from adasdca.backends.base import Backend, Derivatives, Gram, RowTerm
+from adasdca.backends.facts import Facts
 from adasdca.methods import Method
 from adasdca.newton.equations import Equations, Step, solve_formed
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import minimise
 from adasdca.newton.separable import Model, ModelStep, left_to_gain, reach
+from adasdca.problem.device_rows import to_host
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.solution import Guess, State

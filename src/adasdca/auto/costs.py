@@ -14,7 +14,7 @@ import numpy as np
 
 from adasdca import _core
 from adasdca.auto.rates import current
-from adasdca.backends.base import Facts
+from adasdca.backends.facts import Facts
 from adasdca.problem.losses import Loss
 
 #: Bytes that stay close to a core.

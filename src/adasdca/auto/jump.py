@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Backend, RowTerm, to_host
+from adasdca.backends.base import Backend, RowTerm
 from adasdca.newton.equations import ConjugateGradients, Equations
+from adasdca.problem.device_rows import to_host
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]

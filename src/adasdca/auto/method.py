@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from adasdca.ascent.schedules import Schedule
 from adasdca.auto.schedule import AutoSchedule
-from adasdca.backends.base import Facts
+from adasdca.backends.facts import Facts
 from adasdca.problem.problem import Problem
 
 

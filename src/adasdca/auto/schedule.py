@@ -12,8 +12,9 @@ from adasdca.ascent.survey import Survey
 from adasdca.auto.costs import Costs
 from adasdca.auto.policy import Policy
 from adasdca.auto.second_order import SecondOrder, SecondOrderPlan
-from adasdca.backends.base import Facts, to_host
+from adasdca.backends.facts import Facts
 from adasdca.duality.certificate import relative_gap
+from adasdca.problem.device_rows import to_host
 from adasdca.problem.problem import Problem
 
 POLICY = Policy()

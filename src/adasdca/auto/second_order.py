@@ -18,8 +18,9 @@ from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.jump import CLOSE, Jump, Start, equations_at
 from adasdca.auto.policy import Policy
 from adasdca.backends.abilities import EquationIterator, able
-from adasdca.backends.base import Backend, Facts, Gram, to_host
+from adasdca.backends.base import Backend, Gram
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
+from adasdca.backends.facts import Facts
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Solve, solve_formed
 from adasdca.newton.interior import CentralPath, interpolated
@@ -29,6 +30,7 @@ from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
 from adasdca.newton.separable import Model
 from adasdca.newton.working_set import FeatureSets
+from adasdca.problem.device_rows import to_host
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]

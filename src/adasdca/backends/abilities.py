@@ -249,3 +249,70 @@ class Watched(Protocol):
     @property
     def watcher(self) -> Watcher | None:
         """Who is told; None at the beginning."""
+
+
+class InteriorTerm(Protocol):
+    """The rows' part of an interior-point method: dual variables inside their bounds.
+
+    Their products with the multipliers of the bounds are led to 0 together with those of the
+    coefficients, which are not the rows'.
+    """
+
+    @property
+    def count(self) -> int:
+        """Number of products."""
+
+    def start(self, w: Array, b: float, tau: float) -> Array:
+        """Begin near β = 0, at these scores and with products of τ at least; return u."""
+
+    def products(self, length: float) -> float:
+        """Return the sum of the products at a length along the step."""
+
+    def linearise(self) -> None:
+        """Prepare steps from here, the first of which leads all products to 0."""
+
+    def correct(self, tau: float) -> None:
+        """Let the next step go for products τ, and mind what the last one would have left."""
+
+    def centre(self, tau: float, length: float) -> None:
+        """Let the next step go for products that are no outliers at a length along the last one."""
+
+    def factorise(self, diagonal: float | Array, deadline: float) -> bool:
+        """Factorise the equations of steps from here; False if that could not be done.
+
+        Parameters
+        ----------
+        diagonal : float or (d,) array
+            The curvature of the features.
+        deadline : float
+            When to stop, on the clock of `time.perf_counter`.
+        """
+
+    def aim(self, f: Array) -> tuple[Array, float]:
+        """Choose the next step, f the features' right-hand side; return its Δw and Δb."""
+
+    def reach(self, share: float) -> float:
+        """Return the length at which a dual variable or a multiplier meets its bound.
+
+        That is along a mixture of two steps, the last one and, with this share, the next one.
+        """
+
+    def mix(self, share: float) -> None:
+        """Take this mixture as the step, and as the last one."""
+
+    def move(self, length: float, w: Array, b: float) -> Array:
+        """Go along the step, to these w and b; return u."""
+
+    def duals(self) -> RowVector:
+        """Return the dual point."""
+
+
+class Interior(Protocol):
+    """A backend that has an interior-point method, where its facts say `central`."""
+
+    def interior(self) -> InteriorTerm | None:
+        """Return the rows' part of it.
+
+        None if there is none: the loss is not piecewise quadratic, or there are too many rows and
+        features to factorise their equations.
+        """

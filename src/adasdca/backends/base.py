@@ -9,7 +9,6 @@ whose rows are in several places adds what its places say.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,9 +16,8 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
+from adasdca.backends.facts import Facts
 from adasdca.duality.certificate import Certificate
-from adasdca.errors import InputError
-from adasdca.problem.data import CsrRows
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -27,12 +25,8 @@ Array = NDArray[np.float64]
 RowVector = Any
 #: Seconds that never pass.
 FOREVER = 1e18
-
-
-class ScaleError(InputError):
-    """The squares of the rows are beyond double precision."""
-
-    argument = "X"
+#: A mean curvature below this is none.
+STRAIGHT = 1e-60
 
 
 class Derivatives(NamedTuple):
@@ -173,123 +167,15 @@ class RowTerm(Protocol):
         """Return the dual point −φ' of all rows."""
 
 
-class InteriorTerm(Protocol):
-    """The rows' part of an interior-point method: dual variables inside their bounds.
+def centred_product(term: RowTerm, column: Array, mass: float) -> Callable[[Array], Array]:
+    """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
+    mean = column / mass if mass > 0 else column
 
-    Their products with the multipliers of the bounds are led to 0 together with those of the
-    coefficients, which are not the rows'.
-    """
+    def product(p: Array) -> Array:
+        found, total = term.curve(p, -float(mean @ p))
+        return np.asarray(found - total * mean)
 
-    @property
-    def count(self) -> int:
-        """Number of products."""
-
-    def start(self, w: Array, b: float, tau: float) -> Array:
-        """Begin near β = 0, at these scores and with products of τ at least; return u."""
-
-    def products(self, length: float) -> float:
-        """Return the sum of the products at a length along the step."""
-
-    def linearise(self) -> None:
-        """Prepare steps from here, the first of which leads all products to 0."""
-
-    def correct(self, tau: float) -> None:
-        """Let the next step go for products τ, and mind what the last one would have left."""
-
-    def centre(self, tau: float, length: float) -> None:
-        """Let the next step go for products that are no outliers at a length along the last one."""
-
-    def factorise(self, diagonal: float | Array, deadline: float) -> bool:
-        """Factorise the equations of steps from here; False if that could not be done.
-
-        Parameters
-        ----------
-        diagonal : float or (d,) array
-            The curvature of the features.
-        deadline : float
-            When to stop, on the clock of `time.perf_counter`.
-        """
-
-    def aim(self, f: Array) -> tuple[Array, float]:
-        """Choose the next step, f the features' right-hand side; return its Δw and Δb."""
-
-    def reach(self, share: float) -> float:
-        """Return the length at which a dual variable or a multiplier meets its bound.
-
-        That is along a mixture of two steps, the last one and, with this share, the next one.
-        """
-
-    def mix(self, share: float) -> None:
-        """Take this mixture as the step, and as the last one."""
-
-    def move(self, length: float, w: Array, b: float) -> Array:
-        """Go along the step, to these w and b; return u."""
-
-    def duals(self) -> RowVector:
-        """Return the dual point."""
-
-
-class Distance(NamedTuple):
-    """What it costs that rows are elsewhere, in several places."""
-
-    command: float = 0.0  #: Nanoseconds until a command is there and its answer here.
-    number: float = 0.0  #: Nanoseconds of a number that travels between here and all places.
-    share: float = 1.0  #: Share of the rows that are worked on one after the other.
-
-
-HERE = Distance()
-
-
-class Facts(Protocol):
-    """What the cost model asks; `backends.facts.RowFacts` are those of rows in memory."""
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-
-    @property
-    def d(self) -> int:
-        """Number of features."""
-
-    @property
-    def stored(self) -> int:
-        """Number of entries in memory."""
-
-    @property
-    def dense(self) -> bool:
-        """Whether every entry is stored."""
-
-    @property
-    def entry_bytes(self) -> int:
-        """Bytes of an entry, its index included."""
-
-    @property
-    def ascends(self) -> bool:
-        """Whether coordinate ascent is possible."""
-
-    @property
-    def batch(self) -> int:
-        """Rows that coordinate ascent takes steps on at a time."""
-
-    @property
-    def central(self) -> bool:
-        """Whether there may be a central path: whether `interior` returns rows."""
-
-    @property
-    def distance(self) -> Distance:
-        """What it costs that rows are elsewhere."""
-
-    @property
-    def squared_length(self) -> float:
-        """Mean square of the number of entries of a row."""
-
-    @property
-    def column_shares(self) -> Array:
-        """Share of the rows that have an entry in a column, the commonest first."""
-
-    @property
-    def shared(self) -> float:
-        """Number of features that two rows share, on average."""
+    return product
 
 
 class Backend(Protocol):
@@ -370,13 +256,6 @@ class Backend(Protocol):
             ignore.
         """
 
-    def interior(self) -> InteriorTerm | None:
-        """Return the rows' part of an interior-point method.
-
-        None if there is none: the loss is not piecewise quadratic, or there are too many rows and
-        features to factorise their equations.
-        """
-
     def freedom(self, w: Array, b: float, duals: RowVector) -> tuple[float, float]:
         """Return the weight of the rows whose duals are free, and the mean residual.
 
@@ -385,82 +264,3 @@ class Backend(Protocol):
 
     def column_squares(self) -> Array:
         """Return Σ_i c_i x_ij² for every feature."""
-
-
-#: The curvature and the weights of rows, for coordinate ascent alone.
-NO_ASCENT: Any = None, None
-
-
-class PlainBackend:
-    """What a backend says in the same words as others: a base class, where these will do.
-
-    Beside the contract it asks for `scatter(beta)`, which makes a dual point of n numbers, and for
-    the point in `point`: w, b and the duals.
-    """
-
-    multiplier = 0.0
-
-    def restart(self: Any, beta: Array, multiplier: float) -> None:
-        duals = self.scatter(beta)
-        self.place(duals, self.problem.regularizer.primal(self.combine(duals)), multiplier)
-
-    def kept(self: Any, duals: RowVector) -> Array | Callable[[], Array]:
-        """Return a dual point as n numbers."""
-        return np.asarray(self.gather(duals))
-
-    def interior(self) -> InteriorTerm | None:
-        """Return None: there is no interior-point method."""
-        return None
-
-    def survey(
-        self: Any, needs: frozenset[str], seconds: float, enough: float = 0.0
-    ) -> Survey | None:
-        """Certify the point as it is."""
-        (w, b, duals), n, gamma = self.point, self.facts.n, self.problem.loss.smoothness
-        certificate = self.certify(w, b, duals)
-        return Survey(certificate, n, b, n, n, w, duals, duals, gamma, *NO_ASCENT)
-
-
-class PlainTerm:
-    """The same for a term: all rows take part, and no inner products are known."""
-
-    known = 0
-    travel = 0.0
-
-    def go(self: Any, v: Array, b: float) -> None:
-        self.place(v, b)
-
-
-def centred_product(term: RowTerm, column: Array, mass: float) -> Callable[[Array], Array]:
-    """Return the product with Σ_i h_i (x_i − m)(x_i − m)ᵀ, m = column/mass or 0."""
-    mean = column / mass if mass > 0 else column
-
-    def product(p: Array) -> Array:
-        found, total = term.curve(p, -float(mean @ p))
-        return np.asarray(found - total * mean)
-
-    return product
-
-
-def no_rows(d: int) -> CsrRows:
-    """Return rows of which there are none here."""
-    return CsrRows(np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), (0, d))
-
-
-def without_rows(problem: Problem) -> Problem:
-    """Return a problem whose rows are somewhere else."""
-    rows = no_rows(problem.rows.shape[1])
-    return replace(problem, rows=rows, y=np.empty(0), weight=None, whole=problem.total)
-
-
-def inner_products(*pairs: tuple[Any, Any]) -> list[float]:
-    """Return inner products; those of a device are waited for once."""
-    found: Any = [a @ b for a, b in pairs]
-    if isinstance(found[0], float):
-        return list(map(float, found))
-    return list(to_host(np.stack(found)).tolist())
-
-
-def to_host(array: Any) -> Any:
-    """Return an array of a device, or of NumPy, as one of NumPy."""
-    return array.get() if hasattr(array, "get") else array

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import FOREVER, ScaleError
+from adasdca.backends.base import FOREVER
 from adasdca.backends.columns import descend_columns
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.digits import FinerDuals
@@ -71,12 +71,7 @@ class LocalBackend:
         n = self.workspace.n
         self._curvature = _core.vector(n)
         self.workspace.curvature(self._curvature)
-        if not math.isfinite(self._curvature.max()):
-            raise ScaleError(
-                f"X: a row's squared norm over lam·N (lam = {problem.lam:g}) overflows; scale the "
-                "features to about 1 or choose a larger lam"
-                + (" or larger penalty_factors." if problem.penalty_factors is not None else ".")
-            )
+        problem.check_scale(self._curvature.max())
         self._weight = ones(n) if problem.weight is None else problem.weight
         self.facts = RowFacts(problem.rows)
         self.facts.ascends = problem.regularizer.ascends

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.abilities import Descent, Rounds, RowSystem
-from adasdca.backends.base import Derivatives, Gram, RowSlope, centred_product
+from adasdca.backends.base import STRAIGHT, Derivatives, Gram, RowSlope, centred_product
 from adasdca.backends.blas import cholesky
 from adasdca.backends.dense_gram import dense_gram
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
@@ -23,8 +23,6 @@ Mask = NDArray[np.bool_]
 
 #: Every positive sample weight is at least this.
 TINY = np.finfo(np.float64).tiny
-#: A mean curvature below this counts as 0.
-STRAIGHT = 1e-60
 #: The core sums the matrix of dense rows with at most so many features. BLAS is faster on longer
 #: rows.
 NARROW = 64

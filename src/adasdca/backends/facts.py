@@ -2,16 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import HERE
 from adasdca.problem.data import Rows
 
 #: Rows that are looked at for their lengths, for common columns, and for what pairs share.
 LENGTHS, COLUMNS, PAIRS = 1024, 256, 64
+
+
+class Distance(NamedTuple):
+    """What it costs that rows are elsewhere, in several places."""
+
+    command: float = 0.0  #: Nanoseconds until a command is there and its answer here.
+    number: float = 0.0  #: Nanoseconds of a number that travels between here and all places.
+    share: float = 1.0  #: Share of the rows that are worked on one after the other.
+
+
+HERE = Distance()
+
+
+class Facts(Protocol):
+    """What the cost model asks."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+
+    @property
+    def stored(self) -> int:
+        """Number of entries in memory."""
+
+    @property
+    def dense(self) -> bool:
+        """Whether every entry is stored."""
+
+    @property
+    def entry_bytes(self) -> int:
+        """Bytes of an entry, its index included."""
+
+    @property
+    def ascends(self) -> bool:
+        """Whether coordinate ascent is possible."""
+
+    @property
+    def batch(self) -> int:
+        """Rows that coordinate ascent takes steps on at a time."""
+
+    @property
+    def central(self) -> bool:
+        """Whether there may be a central path: whether `interior` returns rows."""
+
+    @property
+    def distance(self) -> Distance:
+        """What it costs that rows are elsewhere."""
+
+    @property
+    def squared_length(self) -> float:
+        """Mean square of the number of entries of a row."""
+
+    @property
+    def column_shares(self) -> NDArray[np.float64]:
+        """Share of the rows that have an entry in a column, the commonest first."""
+
+    @property
+    def shared(self) -> float:
+        """Number of features that two rows share, on average."""
 
 
 class RowFacts:
@@ -44,3 +108,35 @@ class RowFacts:
         if m < 2:
             return self.stored / self.n
         return float(counts @ counts - counts.sum()) / (m * (m - 1))
+
+
+@dataclass(frozen=True)
+class KnownFacts:
+    """Facts about rows that are somewhere else, as their owner says them."""
+
+    n: int
+    d: int
+    stored: int
+    dense: bool
+    entry_bytes: int
+    squared_length: float
+    counts: NDArray[np.float64]  #: (d,), the number of entries of every column.
+    ascends: bool = False
+    batch: int = 1  #: Rows of a mini-batch.
+    central: bool = False
+    distance: Distance = HERE
+
+    @property
+    def column_shares(self) -> NDArray[np.float64]:
+        return np.sort(self.counts / self.n)[::-1]
+
+    @property
+    def shared(self) -> float:
+        if self.dense or self.n < 2:
+            return self.stored / self.n
+        return float((self.counts * (self.counts - 1.0)).sum()) / (self.n * (self.n - 1.0))
+
+
+def dense_facts(n: int, d: int, itemsize: int = 8) -> KnownFacts:
+    """Return the facts about dense rows, of numbers of so many bytes."""
+    return KnownFacts(n, d, n * d, True, itemsize, float(d) ** 2, np.full(d, float(n)))

@@ -18,7 +18,7 @@ from adasdca.backends.base import Gram, RowSlope
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.working_set import WorkingSet
-from adasdca.duality.certificate import scaled_down, sides
+from adasdca.duality.certificate import scaled, sides
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -162,15 +162,15 @@ class Part:
         return scores
 
     def balance(self, b: float) -> tuple[float, float, float]:
-        """Return Σ c_iβ_i for β = −φ' at the stored scores, minus its slope, and Σ c_i|β_i|."""
+        """Return Σ c_iβ_i for β = −φ' at the stored scores, Σ c_i|β_i|, and Σ c_iφ''."""
         beta, curvature = self._derived(b)
         return (
             float(self._weight @ beta),
-            float(curvature.sum()),
             float(self._weight @ np.abs(beta)),
+            float(curvature.sum()),
         )
 
-    def slopes(self, vector: int, b: float) -> tuple[float, float]:
+    def slopes(self, vector: int, b: float) -> tuple[float, float, int]:
         """Store −φ' at the stored scores as a vector; return its sides."""
         self._vectors[vector], _ = self._derived(b)
         return self.sides(vector)
@@ -182,9 +182,10 @@ class Part:
         workspace.derive(self._scores + b, 0.0, None, beta, curvature, None, self._threads)
         return beta, curvature
 
-    def sides(self, vector: int) -> tuple[float, float]:
-        """Return the weight of the duals of either sign."""
-        return sides(self._vectors[vector], self._weight)
+    def sides(self, vector: int) -> tuple[float, float, int]:
+        """Return the weight of the duals of either sign, and how many are not 0."""
+        beta = self._vectors[vector]
+        return *sides(beta, self._weight), int(np.count_nonzero(beta))
 
     def examine(
         self,
@@ -194,25 +195,18 @@ class Part:
         w: Array,
         b: float,
         scored: bool,
-        heavy: tuple[float, float] | None,
-        share: float,
+        shares: tuple[float, float],
     ) -> tuple[Any, ...]:
-        """Return the sums of a certificate: the part of u, the number of duals ≠ 0, the evidence.
+        """Return the sums of a certificate: the part of u, and the evidence.
 
-        The dual point `vector` is scaled down on the heavier of its sides `heavy` (up, down),
-        multiplied by a share, and stored as `out`. `scored` says whether the stored scores are
-        those of w.
+        Shares of the dual point `vector` above and below 0 are stored as `out`. `scored` says
+        whether the stored scores are those of w.
         """
-        beta = self._vectors[vector]
-        if heavy is not None:
-            beta = scaled_down(beta, *heavy)
-        if share != 1.0:
-            beta = share * beta
-        self._vectors[out] = beta
+        beta = self._vectors[out] = scaled(self._vectors[vector], shares)
         workspace = self._spaces[space].workspace
         scores = self._scores if scored else self._scored(space, w)
         evidence = workspace.evidence(scores, w, b, beta, self._threads)
-        return self.combine(space, out), int(np.count_nonzero(beta)), *evidence
+        return self.combine(space, out), *evidence
 
     def combine(self, space: int, vector: int) -> Array:
         """Return the part of u = Σ_i c_iβ_i x_i/(λN)."""

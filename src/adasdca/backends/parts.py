@@ -9,24 +9,16 @@ of the longest part and one link more for each part.
 from __future__ import annotations
 
 import math
-import sys
-import time
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca import _core
-from adasdca.ascent.plans import Epoch
-from adasdca.ascent.survey import Survey
-from adasdca.backends.abilities import Watcher
-from adasdca.backends.base import FOREVER, PlainBackend, without_rows
+from adasdca.backends.elsewhere import EPS, Elsewhere, Seen
 from adasdca.backends.part import PartFacts
 from adasdca.backends.parts_term import PartsTerm
 from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
-from adasdca.backends.workspace import certified_by, make_workspace
-from adasdca.duality.certificate import Certificate
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
@@ -61,55 +53,40 @@ class PartsFacts:
         return total
 
 
-class PartsBackend(PlainBackend):
-    """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at."""
+class PartsBackend(Elsewhere):
+    """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at.
 
-    watcher: Watcher | None = None
+    It does not ascend: epochs that go from part to part converge far too slowly. (Wide sparse rows
+    in ten blocks, logistic loss: a gap of 2e-3 after 16 epochs, where 16 of all rows in random
+    order leave 4e-15; `python -m benchmarks.blocks --order`.)
+    """
 
     def __init__(self, problem: Problem, team: Team) -> None:
         self._begin(problem, Parts(team), 0)
 
     def _begin(self, problem: Problem, parts: Parts, space: int) -> None:
-        self.problem, self.parts, self.space = problem, parts, space
+        self.parts, self.space = parts, space
         self.facts = PartsFacts(parts.ask("facts", space), self)
-        self._workspace = make_workspace(without_rows(problem), pack=False)
-        self._links = max(part.chain for part in self.facts.parts) + len(self.facts.parts)
-        self.multiplier = 0.0
-        start = Handle(parts)
-        parts.ask("scatter", start.number)
-        w = problem.regularizer.primal(np.zeros(self.facts.d))
-        self.point: tuple[Handle | None, Array, float] = start, w, 0.0
+        chains = [part.chain for part in self.facts.parts]
+        super().__init__(problem, max(chains) + len(chains))
+        self.beta = Handle(parts)
+        parts.ask("scatter", self.beta.number)
 
     def scatter(self, beta: Array) -> Handle:
-        """Return n numbers as a dual point."""
         duals, ends = Handle(self.parts), np.cumsum([part.n for part in self.facts.parts])
         self.parts.ask("scatter", duals.number, each=np.split(beta, ends[:-1]))
         return duals
 
-    def place(self, duals: Handle | None, w: Array, b: float) -> None:
-        """Go to a dual point, or −φ', and to a primal one that need not belong together."""
-        self.point = duals, w, b
-        self.multiplier = b
-
     def passed(self, w: Array, b: float, duals: Handle | None) -> None:
-        """Pass an intermediate point on to the watcher."""
-        if self.watcher is not None and self.space == 0:
-            self.watcher(w, b, duals)
+        if self.space == 0:
+            super().passed(w, b, duals)
 
     def restrict(self, features: NDArray[np.intp]) -> PartsBackend:
         part = PartsBackend.__new__(PartsBackend)
         number = self.parts.number("spaces", part)
         self.parts.ask("restrict", self.space, number, features)
-        part._begin(without_rows(self.problem).restrict(features), self.parts, number)
+        part._begin(self.problem.without_rows().restrict(features), self.parts, number)
         return part
-
-    def ascend(self, plan: Epoch, seconds: float = FOREVER) -> int:
-        """Refuse: epochs that go from part to part converge far too slowly.
-
-        (Wide sparse rows in ten blocks, logistic loss: a gap of 2e-3 after 16 epochs, where 16 of
-        all rows in random order leave 4e-15; `python -m benchmarks.blocks --order`.)
-        """
-        raise NotImplementedError("rows in parts do not ascend; choose method='auto'.")
 
     def gather(self, duals: Handle) -> Array:
         return np.concatenate(self.parts.ask("gather", duals.number))
@@ -121,107 +98,59 @@ class PartsBackend(PlainBackend):
         return vector_of(self.parts.stream("column_squares", self.space))
 
     def freedom(self, w: Array, b: float, duals: Handle) -> tuple[float, float]:
-        free, residual = zip(
-            *self.parts.ask("freedom", self.space, w, b, duals.number), strict=True
-        )
-        return math.fsum(free), math.fsum(residual)
+        free, residual = sums(self.parts.ask("freedom", self.space, w, b, duals.number))
+        return free, residual
 
-    # -- certificates
+    # -- what surveys ask
 
-    def survey(
-        self, needs: frozenset[str], seconds: float = FOREVER, enough: float = 0.0
-    ) -> Survey | None:
-        """Survey all rows; None if that took longer than the seconds given."""
-        deadline = time.perf_counter() + seconds
-        duals, w, b = self.point
-        smooth, found = self.problem.loss.smoothness > 0, []
-        if duals is None or (self.problem.fit_intercept and smooth):
-            # −φ' at the best intercept; it makes Σ c_iβ_i = 0 but for rounding.
+    def _scores(self, w: Array) -> Array:
+        """Return w: the parts store scores where they need them."""
+        return w
+
+    def _score(self, w: Array) -> None:
+        """Let the parts store the scores of w, unless these are the last that they have stored."""
+        if not self._is_scored(w):
             self.parts.ask("score", self.space, w)
-            best = b
-            if self.problem.fit_intercept:
-                best = _core.root_of_balance(self._balance, b)
-            if time.perf_counter() >= deadline:
-                return None
-            slopes = Handle(self.parts)
-            heavy = sums(self.parts.ask("slopes", slopes.number, best))
-            found.append((*self._examine(w, best, slopes, heavy, scored=True), best))
-            if duals is None:
-                self.point = slopes, w, b
-        if duals is not None:
-            found.append((*self._examine(w, b, duals, scored=bool(found)), b))
-        if time.perf_counter() >= deadline:
-            return None
-        certificate, certified, moved, b = min(found, key=lambda each: each[0].gap)
-        beta = self.point[0]
-        one = np.ones(0)
-        return Survey(
-            certificate=certificate,
-            n=self.facts.n,
-            intercept=b,
-            active=self.facts.n,
-            moved=moved,
-            coef=w,
-            beta=beta,  # type: ignore[arg-type]  # a vector that is where the rows are
-            certified=certified,  # type: ignore[arg-type]
-            gamma=self.problem.loss.smoothness,
-            curvature=one,
-            weight=one,
-        )
+            self.parts.scored = self.space, w
 
-    def _balance(self, b: float) -> tuple[float, ...]:
-        return sums(self.parts.ask("balance", b))
+    def _is_scored(self, w: Array) -> bool:
+        space, scored = self.parts.scored
+        return space == self.space and scored is w
 
-    def certify(self, w: Array, b: float, duals: Handle) -> Certificate:
-        found = self._examine(w, b, duals)[0]
-        self.passed(w, b, duals)
-        return found
+    def _balance(self, scores: Array, b: float) -> tuple[float, float, float]:
+        self._score(scores)
+        total, mass, curvature = sums(self.parts.ask("balance", b))
+        return total, mass, curvature
 
-    def _examine(
-        self,
-        w: Array,
-        b: float,
-        duals: Handle,
-        heavy: tuple[float, ...] | None = None,
-        scored: bool = False,
-    ) -> tuple[Certificate, Handle, int]:
-        """Return a certificate, the dual point it is for, and how many duals are not 0."""
-        if not self.problem.fit_intercept:
-            heavy = None
-        elif heavy is None:
-            heavy = sums(self.parts.ask("sides", duals.number))
-        regularizer = self.problem.regularizer
-        found, u, lost = self._look(w, b, duals, heavy, 1.0, scored)
-        if regularizer.eta > 0:
-            return found
-        # The largest multiple at which g*(u) is finite in spite of the rounding of u; in the worst
-        # case 0.
-        for share in (regularizer.feasible_share(u + np.copysign(lost, u)), 0.0):
-            if math.isfinite(found[0].gap):
-                break
-            found, _, _ = self._look(w, b, duals, heavy, share, scored)
-        return found
+    def _slopes(self, scores: Array, b: float) -> Handle:
+        self._score(scores)
+        slopes = Handle(self.parts)
+        slopes.figures = sums(self.parts.ask("slopes", slopes.number, b))
+        return slopes
+
+    def _figures_of(self, duals: Handle) -> tuple[float, ...]:
+        """Return the sides of a dual point, and how many duals are not 0."""
+        if not duals.figures:
+            duals.figures = sums(self.parts.ask("sides", duals.number))
+        return duals.figures
+
+    def _sides(self, duals: Handle) -> tuple[float, float]:
+        up, down, _ = self._figures_of(duals)
+        return up, down
+
+    def _moved(self, duals: Handle) -> int:
+        return int(self._figures_of(duals)[2])
 
     def _look(
-        self,
-        w: Array,
-        b: float,
-        duals: Handle,
-        heavy: tuple[float, ...] | None,
-        share: float,
-        scored: bool,
-    ) -> tuple[tuple[Certificate, Handle, int], Array, Array]:
-        """Certify a multiple of a dual point; return its u and a bound on its rounding, too."""
+        self, w: Array, b: float, scores: Array, duals: Handle, shares: tuple[float, float]
+    ) -> Seen:
         out = Handle(self.parts)
-        args = (self.space, duals.number, out.number, w, b, scored, heavy, share)
-        u, moved, *evidence = columns(self.parts.stream("examine", *args))
+        args = (self.space, duals.number, out.number, w, b, self._is_scored(scores), shares)
+        u, *evidence = columns(self.parts.stream("examine", *args))
         whole = np.array([*map(math.fsum, evidence[:7]), *map(max, evidence[7:])])
         # Each part has rounded its Σ c_iβ_i, which the others cancel.
-        whole[5] = abs(whole[5]) + sys.float_info.epsilon * math.fsum(map(abs, evidence[5]))
-        certificate = certified_by(self._workspace, self.problem, whole, w, u, self._links)
-        # As the core bounds it, and a little more.
-        lost = 1.01 * sys.float_info.epsilon * (self._links + 12) * whole[4] / self.problem.mu
-        return (certificate, out, sum(moved)), u, lost * np.sqrt(self.problem.regularizer.metric)
+        whole[5] = abs(whole[5]) + EPS * math.fsum(map(abs, evidence[5]))
+        return Seen(whole, u, out)
 
     def term(
         self,
@@ -231,7 +160,7 @@ class PartsBackend(PlainBackend):
         reach: float | None = None,
         exact: bool = False,
     ) -> PartsTerm:
-        """Return the rows' part of an objective; sums are never taken in twice the digits."""
+        self.parts.scored = -1, None  # a part that is lost from here on comes back without
         # Only the points of the problem itself are passed on, not those of subproblems.
         plain = length == 0 and self.problem.regularizer.is_quadratic
         watch = self.passed if plain else None

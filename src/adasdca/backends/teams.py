@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import HERE, Distance
+from adasdca.backends.facts import HERE, Distance
 from adasdca.backends.part import Part
 
 Array = NDArray[np.float64]
@@ -59,6 +59,7 @@ class Parts:
 
     def __init__(self, team: Team) -> None:
         self.team = team
+        self.scored: tuple[int, Any] = -1, None  #: Of what space and w they have stored the scores.
         self._next = itertools.count(1)
         self._dropped: dict[str, list[int]] = {"vectors": [], "terms": [], "spaces": []}
 
@@ -88,6 +89,7 @@ class Handle:
 
     def __init__(self, parts: Parts, kind: str = "vectors") -> None:
         self.number = parts.number(kind, self)
+        self.figures: tuple[float, ...] = ()  # of a dual point, once they are known
 
 
 def columns(said: Iterable[Any]) -> list[Any]:

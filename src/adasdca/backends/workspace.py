@@ -6,10 +6,8 @@ import math
 import os
 
 import numpy as np
-from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.duality.certificate import Certificate
 from adasdca.problem.data import Rows
 from adasdca.problem.problem import Problem
 
@@ -40,24 +38,6 @@ def make_workspace(problem: Problem, pack: bool | str = "auto") -> _core.Workspa
     )
     workspace.constant = problem.constant
     return workspace
-
-
-def certified_by(
-    workspace: _core.Workspace,
-    problem: Problem,
-    evidence: NDArray[np.float64],
-    w: NDArray[np.float64],
-    u: NDArray[np.float64],
-    links: int,
-) -> Certificate:
-    """Return a certificate by what rows that are elsewhere say; see `Workspace.certify_by`.
-
-    One of a dual point at which g*(u) is infinite says nothing.
-    """
-    seen = workspace.certify_by(evidence, w, u, links)
-    if not math.isfinite(seen.gap) and problem.regularizer.eta == 0:
-        return Certificate(seen.primal, -math.inf, math.inf, math.inf)
-    return Certificate.of(seen.primal, seen.gap, seen.rounding, seen.blur, problem.strength)
 
 
 def _packing_fits(rows: Rows) -> bool:

@@ -11,13 +11,13 @@ import numpy as np
 from distributed import Client, get_client
 from numpy.typing import NDArray
 
-from adasdca.backends.base import no_rows
 from adasdca.backends.parts import PartsBackend
 from adasdca.backends.teams import Handle
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._team import DaskTeam
 from adasdca.dask._worker import Task, _same_width
 from adasdca.errors import InputError
+from adasdca.problem.data import CsrRows
 from adasdca.problem.losses import Loss, get_loss
 from adasdca.problem.problem import Problem, check_bounds, check_range, check_terms
 from adasdca.problem.regularizers import check_factors
@@ -109,7 +109,7 @@ def make_task(
         _check_classes(rows)
     check_range(lam, l1_ratio, total, penalties)
     problem = Problem(
-        rows=no_rows(rows.d),
+        rows=CsrRows.none(rows.d),
         y=np.empty(0),
         weight=None,
         loss=loss,

@@ -17,7 +17,7 @@ from distributed.client import Future
 
 from adasdca import _core
 from adasdca.backends import part
-from adasdca.backends.base import Distance
+from adasdca.backends.facts import Distance
 from adasdca.dask._blocks import Blocks
 from adasdca.dask._worker import Summary, Task, WorkerPart, copied
 from adasdca.engine.stop import Callback

@@ -35,15 +35,19 @@ def sides(beta: Array, weight: Array) -> tuple[float, float]:
     return float(weight @ np.maximum(beta, 0.0)), float(weight @ np.maximum(-beta, 0.0))
 
 
-def scaled_down(beta: Array, up: float, down: float) -> Array:
-    """Return β with the heavier of its sides, of these weights, scaled down to the other."""
-    lighter = min(up, down)
-    return beta * np.where(beta > 0, lighter / (up or 1.0), lighter / (down or 1.0))
+def shares_of(up: float, down: float) -> tuple[float, float]:
+    """Return by which shares either side, of these weights, is scaled down to the lighter one."""
+    return (down / up, 1.0) if up > down else (1.0, up / down if down > 0 else 1.0)
+
+
+def scaled(beta: Array, shares: tuple[float, float]) -> Array:
+    """Return shares of β above and below 0; arrays of a device stay there."""
+    return beta if shares == (1.0, 1.0) else beta * np.where(beta > 0, *shares)
 
 
 def balanced(beta: Array, weight: Array) -> Array:
     """Return β with its heavier sign scaled down until Σ c_iβ_i = 0, which an intercept demands."""
-    return scaled_down(beta, *sides(beta, weight))
+    return scaled(beta, shares_of(*sides(beta, weight)))
 
 
 def evened(beta: Array, weight: Array, balance: float) -> Array:

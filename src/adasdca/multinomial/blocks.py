@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import to_host
 from adasdca.problem.data import Rows
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]

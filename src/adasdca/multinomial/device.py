@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import to_host
 from adasdca.backends.cuda.products import Products, RowChoice, Summation, Told
 from adasdca.multinomial.blocks import Block, Layout
 from adasdca.multinomial.margins import curvature_times
 from adasdca.multinomial.rows import ClassRows, LocalRows
 from adasdca.problem.data import Rows
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 #: Makes rows of checked ones, for a number of classes.
@@ -121,7 +121,7 @@ class DeviceRows:
         """Return Σ_i h_i z_i z_iᵀ of the rows less their centre, with a feature that is 1."""
         self.passes += 1
         centre = self.xp.asarray(self.offset) if self.offset.any() else None
-        return self._products.gram(h, centre, rows, deadline)
+        return self._products.gram(h, centre, deadline, rows)
 
     def sample_gram(self, weight: Any, size: int, deadline: float) -> Any:
         n, d = self.shape

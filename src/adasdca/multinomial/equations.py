@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import to_host
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.margins import Multinomial, RowLosses
 from adasdca.newton.equations import damped_solve, damped_solver
 from adasdca.newton.gradients import MOST_ITERATIONS, Map, conjugate_gradients
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 Step = tuple[Array, Array]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.abilities import able
-from adasdca.backends.base import to_host
 from adasdca.multinomial.blocks import Block
 from adasdca.multinomial.rows import ClassRows, Exact, ExactRows
 from adasdca.newton.line import Slope
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 

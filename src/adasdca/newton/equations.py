@@ -26,7 +26,7 @@ from adasdca.backends.abilities import (
     RowIterations,
     able,
 )
-from adasdca.backends.base import Gram, RowTerm, to_host
+from adasdca.backends.base import Gram, RowTerm
 from adasdca.backends.blas import cholesky
 from adasdca.newton.gradients import (
     MOST_ITERATIONS,
@@ -35,6 +35,7 @@ from adasdca.newton.gradients import (
     Smoothed,
     conjugate_gradients,
 )
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 

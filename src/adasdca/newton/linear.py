@@ -24,12 +24,13 @@ from adasdca.backends.abilities import (
     VectorKeeper,
     able,
 )
-from adasdca.backends.base import RowTerm, to_host
+from adasdca.backends.base import RowTerm
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length
 from adasdca.newton.moreau import Penalty, Ridge
 from adasdca.newton.newton import ENDINGS, Ending, Share
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 

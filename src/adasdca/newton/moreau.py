@@ -11,13 +11,13 @@ which is smooth in v. The dual is that of g with a proximal term ‖u − u⁰�
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import inner_products
 from adasdca.newton.line import Line, Slope, StraightLine
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 
@@ -150,3 +150,11 @@ class ElasticBox:
             )
 
         return slope
+
+
+def inner_products(*pairs: tuple[Any, Any]) -> list[float]:
+    """Return inner products; those of a device are waited for once."""
+    found: Any = [a @ b for a, b in pairs]
+    if isinstance(found[0], float):
+        return list(map(float, found))
+    return list(to_host(np.stack(found)).tolist())

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import FOREVER, Derivatives, Gram, RowTerm, to_host
+from adasdca.backends.base import FOREVER, Derivatives, Gram, RowTerm
 from adasdca.newton.moreau import ElasticBox
 from adasdca.problem.data import FAR
+from adasdca.problem.device_rows import to_host
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]

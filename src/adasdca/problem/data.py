@@ -127,6 +127,11 @@ class CsrRows:
     #: As of `DenseRows`.
     known: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
+    @classmethod
+    def none(cls, d: int) -> CsrRows:
+        """Return no rows, of so many features."""
+        return cls(np.empty(0), np.empty(0, dtype=np.int32), np.zeros(1, dtype=np.int64), (0, d))
+
     @property
     def core(self) -> _core.Rows:
         """The rows as the core has them, not copied."""

@@ -86,6 +86,11 @@ def to_numpy(x: Any) -> Any:
     return from_device(x) if is_on_device(x) else np.asarray(x)
 
 
+def to_host(array: Any) -> Any:
+    """Return an array of CuPy, or of NumPy, as one of NumPy."""
+    return array.get() if hasattr(array, "get") else array
+
+
 def in_kind(array: Any, X: Any) -> Any:
     """Return an array of NumPy as one of the library that X is of, on the device if X is there."""
     if array is None or isinstance(X, np.ndarray):

@@ -97,9 +97,10 @@ class Loss:
         return self._map(self.kernel.excess, beta, score, y)
 
     def residual(self, score: ArrayLike, y: ArrayLike) -> Array:
-        """Return t − z in the coordinates of a row."""
-        score, y = np.asarray(score, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        return np.asarray(1.0 - y * score if self.kind == "classification" else y - score)
+        """Return t − z in the coordinates of a row; arrays of a device stay there."""
+        margin = self.kind == "classification"
+        found: Array = np.subtract(1.0, np.multiply(y, score)) if margin else np.subtract(y, score)
+        return found
 
     def step(self, beta: ArrayLike, score: ArrayLike, y: ArrayLike, q: ArrayLike) -> Array:
         """Return the β that maximises −φ*(−β) − score·(β − β₀) − q(β − β₀)²/2 from β₀ = `beta`."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from adasdca.errors import InputError
 from adasdca.problem.data import (
+    CsrRows,
     Rows,
     as_doubles,
     check_rows,
@@ -32,6 +33,12 @@ from adasdca.problem.losses import Loss, get_loss
 from adasdca.problem.regularizers import Regularizer, check_factors
 
 Array = NDArray[np.float64]
+
+
+class ScaleError(InputError):
+    """The squares of the rows are beyond double precision."""
+
+    argument = "X"
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,20 @@ class Problem:
             penalty_factors=None if factors is None else factors[features],
             constant=0.0,  # what a part of the features is told as is no model
         )
+
+    def without_rows(self) -> Problem:
+        """Return the problem for one whose rows are somewhere else."""
+        rows = CsrRows.none(self.rows.shape[1])
+        return replace(self, rows=rows, y=np.empty(0), weight=None, whole=self.total)
+
+    def check_scale(self, largest: float) -> None:
+        """Refuse rows the largest of whose c_i‖x_i‖²/(λN) is not finite."""
+        if not math.isfinite(largest):
+            raise ScaleError(
+                f"X: a row's squared norm over lam·N (lam = {self.lam:g}) overflows; scale the "
+                "features to about 1 or choose a larger lam"
+                + (" or larger penalty_factors." if self.penalty_factors is not None else ".")
+            )
 
     @cached_property
     def regularizer(self) -> Regularizer:

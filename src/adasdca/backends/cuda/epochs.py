@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.plans import Epoch, Permutations, ThinnedDraws
-from adasdca.backends.cuda.products import BatchProducts, MiniBatches, Passes
+from adasdca.backends.cuda.products import BatchProducts, MiniBatches
+from adasdca.backends.passes import Passes
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import to_host
 from adasdca.backends.cuda.device import placed
 from adasdca.backends.cuda.products import Products
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 
@@ -31,12 +31,12 @@ class ProductsHere:
 
     def times(self, w: Array) -> Array:
         """Return X wᵀ for w of shape (k, d)."""
-        found = [self._products.from_device(self._products.scores(each)) for each in w]
+        found = [self._products.gather(self._products.scores(each)) for each in w]
         return np.column_stack(found)
 
     def transposed(self, r: Array) -> Array:
         """Return rᵀ X for r of shape (n, k)."""
-        columns = map(self._products.to_device, np.ascontiguousarray(r.T))
+        columns = map(self._products.scatter, np.ascontiguousarray(r.T))
         return np.array([to_host(self._products.combine(each)) for each in columns])
 
     def mean_of_some(self, count: int) -> Array:
@@ -48,7 +48,7 @@ class ProductsHere:
     def norms(self) -> Array:
         """Return the Euclidean lengths of the rows."""
         squares = self._products.row_squares(np.ones(self.shape[1]))
-        return np.sqrt(self._products.from_device(squares))
+        return np.sqrt(self._products.gather(squares))
 
     def scores_about(self, centre: Array, w: Array, b: float) -> None:
         """Leave these to `times` and `lengths_about`."""

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Facts, to_host
-from adasdca.backends.cuda.products import Few, Products, RowChoice, System
+from adasdca.backends.cuda.products import EVERY, Products, RowChoice
 from adasdca.backends.facts import RowFacts
 from adasdca.problem.data import Rows
+from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
 #: Copies some rows to the device.
 Copy = Callable[[Rows], Products]
 
 
-class StreamedRows:
+class StreamedRows(Products):
     """`Products` with rows of this process, made on a device.
 
     `copy` copies rows there, for no more than `height` of which it has room. Vectors of n numbers
@@ -33,7 +33,7 @@ class StreamedRows:
             self.sizes = xp.asarray(rows.lengths().astype(np.float64))
         facts = RowFacts(rows)
         facts.ascends = facts.central = False
-        self.facts: Facts = facts
+        self.facts = facts
         # A part adds at most a number for each of its rows, and then the parts are added.
         self.chain = self.chain_of = min(n, height) + -(-n // height) + 4096
 
@@ -43,13 +43,8 @@ class StreamedRows:
             last = min(n, first + self._height)
             yield slice(first, last), self._copy(self._rows.part(first, last))
 
-    def to_device(self, x: Array) -> Any:
-        """Return a vector of this process on the device."""
-        return self._xp.asarray(x)
-
-    def from_device(self, x: Any) -> Array:
-        """Return a vector of the device in this process."""
-        return np.asarray(to_host(x))
+    def scatter(self, numbers: Array) -> Any:
+        return self._xp.asarray(numbers)
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
         return self._xp.concatenate([rows.scores(v, shift) for _, rows in self._parts()])
@@ -63,10 +58,6 @@ class StreamedRows:
     def combine_of(self, r: Any, squared: bool = False) -> Any:
         whole = self._xp.ascontiguousarray
         return sum(rows.combine_of(whole(r[:, part]), squared) for part, rows in self._parts())
-
-    def iterate(self, system: System, few: Few, wait: int, deadline: float, most: int) -> Any:
-        """Leave iterations to whoever asks for products."""
-        return NotImplemented
 
     def begin(self, r: Any, factors: Array) -> tuple[Any, Any]:
         found = [rows.begin(r[part], factors) for part, rows in self._parts()]
@@ -95,7 +86,7 @@ class StreamedRows:
         found = [rows.curve(h[part], v, shift) for part, rows in self._parts()]
         return sum(each for each, _ in found), self._xp.concatenate([image for _, image in found])
 
-    def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
+    def gram(self, h: Any, centre: Any, deadline: float, rows: RowChoice = EVERY) -> Any:
         total: Any = 0.0
         for part, own in self._parts():
             chosen = rows
@@ -108,7 +99,7 @@ class StreamedRows:
             elif rows.size:
                 share = (part.stop - part.start) / self.shape[0]
                 chosen = rows._replace(size=max(1, round(rows.size * share)))
-            found = own.gram(h[part], centre, chosen, deadline)
+            found = own.gram(h[part], centre, deadline, chosen)
             if found is None:
                 return None
             total = total + found

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import Facts
-from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.kernels.compiled import NULL, THREADS, blocks_for, real
 from adasdca.backends.cuda.kernels.epochs import CudaBatches
 from adasdca.backends.cuda.kernels.rows import CudaRows, width_for
 from adasdca.backends.cuda.products import MiniBatches
+from adasdca.backends.facts import KnownFacts
 
 #: Entries of a column that a thread adds, before the sums of all its threads are added.
 ENTRIES = 32
@@ -30,9 +29,6 @@ class CudaCsr(CudaRows):
     """
 
     _centred = "centred_sparse"
-    facts: Facts
-    chain: int
-    chain_of: int
 
     def __init__(self, matrix: Any, whole: bool = True) -> None:
         self.matrix = matrix
@@ -53,7 +49,7 @@ class CudaCsr(CudaRows):
         self.sizes = cp.diff(self._start).astype(np.float64)
         more = int(cp.diff(self._first).max()) // 32 + 16
         self.chain, self.chain_of = ENTRIES + more, segment + more
-        self.facts = DeviceFacts(
+        self.facts = KnownFacts(
             n,
             d,
             matrix.nnz,

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import Facts
-from adasdca.backends.cuda.facts import DeviceFacts
 from adasdca.backends.cuda.kernels.compiled import (
     NULL,
     THREADS,
@@ -21,7 +19,8 @@ from adasdca.backends.cuda.kernels.compiled import (
     real,
 )
 from adasdca.backends.cuda.kernels.rows import LINES, ROWS, CudaRows, width_for
-from adasdca.backends.cuda.products import Few, RowChoice, System
+from adasdca.backends.cuda.products import EVERY, Few, RowChoice, System
+from adasdca.backends.facts import dense_facts
 
 #: Parts of dense rows whose sums are added at last, and the least number of rows in one.
 PARTS, LEAST = 4096, 256
@@ -51,9 +50,7 @@ class CudaDense(CudaRows):
         plain = -(-self._height // LINES) + LINES + additions(self._parts)
         self.chain = self.chain_of = plain
         self._width = width_for(d / 8.0)
-        self.facts: Facts = DeviceFacts(
-            n, d, n * d, True, values.itemsize, float(d) ** 2, np.full(d, float(n))
-        )
+        self.facts = dense_facts(n, d, values.itemsize)
         capable = int(cp.cuda.Device().compute_capability) >= 80
         self._narrow = capable and d < NARROW
         self._processors = cp.cuda.Device().attributes["MultiProcessorCount"]
@@ -145,10 +142,10 @@ class CudaDense(CudaRows):
             return NotImplemented
         return super().iterate(system, few, wait, deadline, most)
 
-    def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
+    def gram(self, h: Any, centre: Any, deadline: float, rows: RowChoice = EVERY) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1); of few features, always of all rows."""
         if not self._narrow:
-            return super().gram(h, centre, rows, deadline)
+            return super().gram(h, centre, deadline, rows)
         _core.check()
         n, d = self.shape
         tiles = -(-(d + 1) // 8)

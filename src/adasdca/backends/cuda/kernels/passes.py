@@ -12,7 +12,8 @@ import numpy as np
 from adasdca import _core
 from adasdca.backends.cuda.kernels.compiled import NULL, THREADS, blocks_for, kernel, or_null
 from adasdca.backends.cuda.kernels.transfer import upload
-from adasdca.backends.cuda.products import Derived, RowSums
+from adasdca.backends.cuda.products import ARRAYS
+from adasdca.backends.passes import Derived, Passes, RowSums
 from adasdca.problem.losses import Logistic
 from adasdca.problem.problem import Problem
 
@@ -45,13 +46,14 @@ class CudaSummation:
         return kernel("passes", name, f"THREADS={THREADS}", "MARGIN=0", "LOGISTIC=0")
 
 
-class CudaPasses:
-    """The `Passes` over rows whose targets and weights are on a device."""
+class CudaPasses(Passes):
+    """Passes in kernels, over rows whose targets and weights are on a device."""
 
     xp: Any = cp
 
     def __init__(self, problem: Problem) -> None:
-        loss = problem.loss
+        self.loss = loss = problem.loss
+        self.vectors = ARRAYS
         y: Any = problem.y
         self.y = y if isinstance(y, cp.ndarray) else upload(y)
         self.c = None if problem.weight is None else upload(problem.weight)

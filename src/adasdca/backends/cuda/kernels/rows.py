@@ -13,7 +13,7 @@ from adasdca import _core
 from adasdca.backends.cuda.kernels.compiled import kernel, or_null
 from adasdca.backends.cuda.kernels.gradients import iterate
 from adasdca.backends.cuda.kernels.transfer import download, upload
-from adasdca.backends.cuda.products import Few, Products, RowChoice, System
+from adasdca.backends.cuda.products import EVERY, Few, Products, RowChoice, System
 
 Array = NDArray[np.float64]
 
@@ -23,21 +23,18 @@ ROWS, LINES = 4, 8
 PANEL, BLOCK = 256, 1 << 29
 
 
-class CudaRows:
+class CudaRows(Products):
     """The `Products` that dense and sparse rows on a device have in common."""
 
-    shape: tuple[int, int]
     _real: str
     _centred: str  #: name of the kernel of weighted rows
     _entries: tuple[Any, ...]  #: what it reads
 
-    def to_device(self, x: Array) -> Any:
-        """Return a vector of this process on the device."""
-        return upload(x)
+    def scatter(self, numbers: Array) -> Any:
+        return upload(numbers)
 
-    def from_device(self, x: Any) -> Array:
-        """Return a vector of the device in this process."""
-        return download(x)
+    def gather(self, vector: Any) -> Array:
+        return download(vector)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         raise NotImplementedError
@@ -60,9 +57,6 @@ class CudaRows:
     def iterate(self, system: System, few: Few, wait: int, deadline: float, most: int) -> Any:
         """Solve a system by conjugate gradients; None if time ran out."""
         return iterate(self, system, few, wait, deadline, most)
-
-    def begin(self, r: Any, factors: Array) -> tuple[Any, Any]:
-        return self._combine(r, 0), self._dot(factors, 0.0, 1)
 
     def squares(self, h: Any) -> Any:
         return self._combine(h, 1)
@@ -96,17 +90,7 @@ class CudaRows:
             out.append(panel)
         return out
 
-    def line(
-        self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
-    ) -> tuple[Any, Any]:
-        """Return x_i·v + shift of all rows, and no more."""
-        return self._dot(v, shift, 0), None
-
-    def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
-        image = h * self._dot(v, shift, 0)
-        return self._combine(image, 0), image
-
-    def gram(self, h: Any, centre: Any, rows: RowChoice, deadline: float) -> Any:
+    def gram(self, h: Any, centre: Any, deadline: float, rows: RowChoice = EVERY) -> Any:
         """Return Σ_i h_i z_i z_iᵀ for z = (x − centre, 1), by panels; None if time ran out."""
         n, size = self.shape[0], self.shape[1] + 1
         total = cp.zeros((size, size))
