@@ -24,7 +24,6 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.rates import Rates, use
 from adasdca.auto.schedule import POLICY
 from adasdca.auto.second_order import SecondOrder
-from adasdca.backends.abilities import Interior, able
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda import device, epochs, term
@@ -533,7 +532,7 @@ def test_where_there_is_no_central_path_rounds_are_priced(elsewhere):
     problem = wide_problem("hinge", True)
 
     def prices(backend):
-        assert (able(backend, Interior) is not None) == backend.facts.central
+        assert (backend.interior() is None) != backend.facts.central
         costs = Costs(backend.facts, problem.loss)
         survey = backend.survey(frozenset({"adaptive"}), FOREVER)
         price = SecondOrder(problem, costs, 1, 1e-5, POLICY).cost(survey, 1.0, 1.0)

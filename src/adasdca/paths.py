@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Backend
+from adasdca.backends.backend import Backend
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cuda.device import copied
 from adasdca.backends.named import get_backend

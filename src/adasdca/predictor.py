@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.auto.method import Auto
-from adasdca.backends.base import Backend, Derivatives, Gram, RowTerm
+from adasdca.backends.backend import Backend
+from adasdca.backends.base import Derivatives, Gram
 from adasdca.backends.facts import Facts
+from adasdca.backends.term import RowTerm
 from adasdca.methods import Method
 from adasdca.newton.equations import Equations, Step, solve_formed
 from adasdca.newton.linear import LinearObjective

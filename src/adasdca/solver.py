@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.abilities import memory_told
-from adasdca.backends.base import FOREVER, Backend
+from adasdca.backends.backend import Backend
+from adasdca.backends.base import FOREVER
 from adasdca.backends.blas import available_threads
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend

@@ -9,8 +9,9 @@ import numpy as np
 
 from adasdca.auto.costs import FEW, Costs
 from adasdca.backends.abilities import RowEquations, able
-from adasdca.backends.base import Gram, RowTerm
+from adasdca.backends.base import Gram
 from adasdca.backends.blas import cholesky
+from adasdca.backends.term import RowTerm
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import (
     GAIN,

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import Backend, RowTerm
+from adasdca.backends.backend import Backend
+from adasdca.backends.term import RowTerm
 from adasdca.newton.equations import ConjugateGradients, Equations
 from adasdca.problem.device_rows import to_host
 from adasdca.problem.problem import Problem

@@ -18,7 +18,8 @@ from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.jump import CLOSE, Jump, Start, equations_at
 from adasdca.auto.policy import Policy
 from adasdca.backends.abilities import EquationIterator, able
-from adasdca.backends.base import Backend, Gram
+from adasdca.backends.backend import Backend
+from adasdca.backends.base import Gram
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.backends.facts import Facts
 from adasdca.newton.budget import Budget

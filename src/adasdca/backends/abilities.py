@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, RowVector
+from adasdca.backends.base import Derivatives
+from adasdca.backends.contract import RowVector
 
 Array = NDArray[np.float64]
 
@@ -243,14 +244,6 @@ class Interpolator(Protocol):
 Watcher = Callable[[Array, float, RowVector | None], None]
 
 
-class Watched(Protocol):
-    """A backend that tells the points in the middle of a phase."""
-
-    @property
-    def watcher(self) -> Watcher | None:
-        """Who is told; None at the beginning."""
-
-
 class InteriorTerm(Protocol):
     """The rows' part of an interior-point method: dual variables inside their bounds.
 
@@ -305,14 +298,3 @@ class InteriorTerm(Protocol):
 
     def duals(self) -> RowVector:
         """Return the dual point."""
-
-
-class Interior(Protocol):
-    """A backend that has an interior-point method, where its facts say `central`."""
-
-    def interior(self) -> InteriorTerm | None:
-        """Return the rows' part of it.
-
-        None if there is none: the loss is not piecewise quadratic, or there are too many rows and
-        features to factorise their equations.
-        """

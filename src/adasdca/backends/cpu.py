@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
+from adasdca.backends.backend import Backend
 from adasdca.backends.base import FOREVER
 from adasdca.backends.columns import descend_columns
 from adasdca.backends.cpu_term import CpuTerm
@@ -47,7 +48,7 @@ def ones(n: int) -> Array:
     return found
 
 
-class LocalBackend:
+class LocalBackend(Backend):
     """Rows in the memory of this process, ascended by the compiled core.
 
     Parameters
@@ -182,11 +183,6 @@ class LocalBackend:
             weight=self._weight,
             effective_share=seen.effective_share,
             **arrays,
-        )
-
-    def _certificate(self, found: _core.Certified) -> Certificate:
-        return Certificate.of(
-            found.primal, found.gap, found.rounding, found.blur, self.problem.strength
         )
 
     def ascend(self, plan: Epoch, seconds: float = FOREVER) -> int:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.abilities import Descent, Rounds, RowSystem
-from adasdca.backends.base import STRAIGHT, Derivatives, Gram, RowSlope, centred_product
+from adasdca.backends.base import STRAIGHT, Derivatives, Gram, RowSlope
 from adasdca.backends.blas import cholesky
 from adasdca.backends.dense_gram import dense_gram
 from adasdca.backends.kernel_matrix import KernelMatrix, KernelPart
+from adasdca.backends.term import RowTerm
 from adasdca.problem.data import DenseRows
 from adasdca.problem.problem import Problem
 
@@ -30,7 +31,7 @@ NARROW = 64
 WRONG = 1e-3
 
 
-class CpuTerm:
+class CpuTerm(RowTerm):
     """Σ_i c_i φ_i(x_i·v + b), at a point that it remembers, and along a line from there.
 
     Parameters
@@ -48,6 +49,9 @@ class CpuTerm:
     kernel : KernelMatrix, optional
         The inner products of rows that are known.
     """
+
+    #: Number of rows with curvature, and the mean distance of the scores from their targets.
+    curved, residual = 0, 0.0
 
     def __init__(
         self,
@@ -68,8 +72,6 @@ class CpuTerm:
         n = workspace.n
         self.beta, self.curvature = _core.vector(n), _core.vector(n)
         self.scores = self.change = np.empty(0)
-        #: Number of rows with curvature, and the mean distance of the scores from their targets.
-        self.curved, self.residual = 0, 0.0
         self._random: np.random.Generator | None = None
 
     # -- the point
@@ -263,7 +265,7 @@ class CpuTerm:
             sums = sides[-1] * self.problem.loss.smoothness
             if centre is not None:
                 sums += self._sums[0] * centre
-        product = centred_product(self, column, mass) if rough and h is self.curvature else None
+        product = self.centred(column, mass) if rough and h is self.curvature else None
         return Gram(matrix, column, mass, sums, product)
 
     def _core_gram(

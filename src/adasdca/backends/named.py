@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from adasdca.backends.base import Backend
+from adasdca.backends.backend import Backend
 from adasdca.backends.contract import Rows
-from adasdca.backends.plain import PlainBackend
 from adasdca.problem.problem import Problem
 
 NAMES = ("cuda",)
@@ -31,7 +30,7 @@ def get_backend(backend: Any) -> Callable[[Problem], Backend]:
 def _made(factory: Callable[[Problem], Any], problem: Problem) -> Backend:
     rows = factory(problem)
     if isinstance(rows, Rows):
-        return PlainBackend(problem, rows)
+        return Backend(problem, rows)
     if not hasattr(rows, "facts"):
         raise TypeError(
             f"backend = {factory!r} returned {rows!r}, which is no Backend: it lacks `facts`."

@@ -9,13 +9,14 @@ of the longest part and one link more for each part.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.elsewhere import EPS, Elsewhere, Seen
+from adasdca.backends.backend import Backend, Seen
 from adasdca.backends.part import PartFacts
 from adasdca.backends.parts_term import PartsTerm
 from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
@@ -53,7 +54,7 @@ class PartsFacts:
         return total
 
 
-class PartsBackend(Elsewhere):
+class PartsBackend(Backend):
     """A `Backend` whose rows are with a team, in parts; those of the problem are not looked at.
 
     It does not ascend: epochs that go from part to part converge far too slowly. (Wide sparse rows
@@ -62,13 +63,15 @@ class PartsBackend(Elsewhere):
     """
 
     def __init__(self, problem: Problem, team: Team) -> None:
-        self._begin(problem, Parts(team), 0)
+        self._join(problem, Parts(team), 0)
 
-    def _begin(self, problem: Problem, parts: Parts, space: int) -> None:
+    facts: PartsFacts
+
+    def _join(self, problem: Problem, parts: Parts, space: int) -> None:
         self.parts, self.space = parts, space
         self.facts = PartsFacts(parts.ask("facts", space), self)
         chains = [part.chain for part in self.facts.parts]
-        super().__init__(problem, max(chains) + len(chains))
+        self._begin(problem, max(chains) + len(chains))
         self.beta = Handle(parts)
         parts.ask("scatter", self.beta.number)
 
@@ -85,7 +88,7 @@ class PartsBackend(Elsewhere):
         part = PartsBackend.__new__(PartsBackend)
         number = self.parts.number("spaces", part)
         self.parts.ask("restrict", self.space, number, features)
-        part._begin(self.problem.without_rows().restrict(features), self.parts, number)
+        part._join(self.problem.without_rows().restrict(features), self.parts, number)
         return part
 
     def gather(self, duals: Handle) -> Array:
@@ -149,7 +152,7 @@ class PartsBackend(Elsewhere):
         u, *evidence = columns(self.parts.stream("examine", *args))
         whole = np.array([*map(math.fsum, evidence[:7]), *map(max, evidence[7:])])
         # Each part has rounded its Σ c_iβ_i, which the others cancel.
-        whole[5] = abs(whole[5]) + EPS * math.fsum(map(abs, evidence[5]))
+        whole[5] = abs(whole[5]) + sys.float_info.epsilon * math.fsum(map(abs, evidence[5]))
         return Seen(whole, u, out)
 
     def term(

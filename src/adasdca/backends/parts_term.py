@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.base import Derivatives, Gram, RowSlope, centred_product
+from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.teams import Handle, Parts, columns, sums
+from adasdca.backends.term import RowTerm
 
 Array = NDArray[np.float64]
 
 
-class PartsTerm:
-    """A term that is a sum over parts; `RowTerm` says what each method does."""
+class PartsTerm(RowTerm):
+    """A term that is a sum over parts."""
 
-    known = 0
+    balance, curved, residual, travel = 0.0, 0, 0.0, 0.0
 
     def __init__(
         self,
@@ -36,10 +37,9 @@ class PartsTerm:
         self._number = parts.number("terms", self)
         number = None if centre is None else centre.number
         parts.ask("begin", space, self._number, length, number, point, reach)
-        self.balance, self.curved, self.residual, self.travel = 0.0, 0, 0.0, 0.0
 
     def go(self, v: Array, b: float) -> None:
-        self._at = v, b
+        self._where = v, b
         balance, *figures = columns(self._parts.stream("go", self._number, v, b))
         self._note(balance, *figures)
 
@@ -62,7 +62,7 @@ class PartsTerm:
         return Derivatives(u, self.balance, math.fsum(mass))
 
     def place(self, v: Array, b: float) -> Derivatives:
-        self._at = v, b
+        self._where = v, b
         return self._take(self._parts.stream("place", self._number, v, b))
 
     def aim(self, dv: Array, db: float) -> None:
@@ -75,10 +75,10 @@ class PartsTerm:
         return RowSlope(*sums(self._parts.ask("slope", self._number, length)))
 
     def move(self, length: float) -> Derivatives:
-        (v, b), (dv, db) = self._at, self._line
-        self._at = v + length * dv, b + length * db
+        (v, b), (dv, db) = self._where, self._line
+        self._where = v + length * dv, b + length * db
         if self._watch is not None:
-            self._watch(*self._at, None)
+            self._watch(*self._where, None)
         return self._take(self._parts.stream("move", self._number, length))
 
     def gram(
@@ -106,7 +106,7 @@ class PartsTerm:
         if late or total is None:
             return None
         if total.single and sample is None:
-            return total._replace(product=centred_product(self, total.column, total.mass))
+            return total._replace(product=self.centred(total.column, total.mass))
         return total
 
     def curve(self, p: Array, q: float) -> tuple[Array, float]:

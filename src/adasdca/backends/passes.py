@@ -77,9 +77,9 @@ class Passes:
         def figures(c: Any, y: Any, z: Any, t: Any, h: Any) -> tuple[Any, ...]:
             return c * t, h, abs(self.loss.residual(z, y)), h > 0
 
-        *sums, curved = self.vectors.sums(figures, self.c, self.y, scores, beta, h)
+        sums = self.vectors.sums(figures, self.c, self.y, scores, beta, h)
         reach = self.vectors.largest(np.abs, scores)
-        return Derived(scores, beta, h, *sums, int(curved), reach)
+        return Derived(scores, beta, h, *sums[:3], int(sums[3]), reach)
 
     def _rounded(
         self, scores: RowVector, centre: RowVector, length: float

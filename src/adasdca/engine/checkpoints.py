@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.schedules import PickSchedule
 from adasdca.ascent.survey import Survey
-from adasdca.backends.abilities import Watched, able
-from adasdca.backends.base import FOREVER, Backend, RowVector
+from adasdca.backends.backend import Backend
+from adasdca.backends.base import FOREVER
+from adasdca.backends.contract import RowVector
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.saving import restore, saved
 from adasdca.duality.certificate import Certificate
@@ -112,8 +113,7 @@ class Checkpoint:
                 "checkpoint is not possible with a method of one's own, which may remember what "
                 "cannot be saved; leave checkpoint out."
             )
-        if able(rows, Watched) is not None:
-            rows.watcher = self.keep_point  # type: ignore[attr-defined]
+        rows.watcher = self.keep_point
         state = self._state
         if state is None:
             return

@@ -14,7 +14,8 @@ from adasdca import _core
 from adasdca.ascent.plans import Epoch, Leave
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
-from adasdca.backends.base import FOREVER, Backend
+from adasdca.backends.backend import Backend
+from adasdca.backends.base import FOREVER
 from adasdca.duality.certificate import CertificateError
 from adasdca.engine.interruption import Interruption
 from adasdca.engine.stop import StopRule

@@ -26,8 +26,9 @@ from adasdca.backends.abilities import (
     RowIterations,
     able,
 )
-from adasdca.backends.base import Gram, RowTerm
+from adasdca.backends.base import Gram
 from adasdca.backends.blas import cholesky
+from adasdca.backends.term import RowTerm
 from adasdca.newton.gradients import (
     MOST_ITERATIONS,
     Enough,

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.abilities import Interior, InteriorTerm, Interpolator, able
+from adasdca.backends.abilities import InteriorTerm, Interpolator, able
+from adasdca.backends.backend import Backend
 from adasdca.backends.barrier import Barrier
-from adasdca.backends.base import Backend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
 from adasdca.newton.linear import Best
@@ -74,8 +74,7 @@ class CentralPath:
     @classmethod
     def of(cls, backend: Backend) -> CentralPath | None:
         """Return the path of a backend; None if it has none."""
-        able_one: Interior | None = able(backend, Interior)
-        rows = None if able_one is None else able_one.interior()
+        rows = backend.interior()
         return None if rows is None else cls(backend, rows)
 
     @property

@@ -24,7 +24,7 @@ from adasdca.backends.abilities import (
     VectorKeeper,
     able,
 )
-from adasdca.backends.base import RowTerm
+from adasdca.backends.term import RowTerm
 from adasdca.duality.certificate import Certificate
 from adasdca.newton.equations import Equations, Step
 from adasdca.newton.line import Slope, StraightLine, step_length

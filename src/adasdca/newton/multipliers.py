@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.backends.abilities import Rounds
-from adasdca.backends.base import Backend
+from adasdca.backends.backend import Backend
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import EXPECTED, CentralPath, affordable

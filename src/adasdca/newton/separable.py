@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca import _core
-from adasdca.backends.base import FOREVER, Derivatives, Gram, RowTerm
+from adasdca.backends.base import FOREVER, Derivatives, Gram
+from adasdca.backends.term import RowTerm
 from adasdca.newton.moreau import ElasticBox
 from adasdca.problem.data import FAR
 from adasdca.problem.device_rows import to_host

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from adasdca.ascent.survey import Survey
 from adasdca.backends.abilities import ColumnDescender, able
-from adasdca.backends.base import FOREVER, Backend
+from adasdca.backends.backend import Backend
+from adasdca.backends.base import FOREVER
 from adasdca.backends.facts import Facts
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath

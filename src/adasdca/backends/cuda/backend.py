@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.ascent.plans import Epoch
+from adasdca.backends.backend import Backend
 from adasdca.backends.cuda.epochs import DeviceEpochs
 from adasdca.backends.cuda.products import BatchProducts, Products, Told
 from adasdca.backends.cuda.term import DeviceTerm, Others
 from adasdca.backends.facts import KnownFacts
 from adasdca.backends.passes import Passes
-from adasdca.backends.plain import PlainBackend
 from adasdca.backends.working_set import has_room, within_reach
 from adasdca.problem.device_rows import to_host
 from adasdca.problem.problem import Problem
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 FEW = 0.3
 
 
-class DeviceBackend(PlainBackend):
+class DeviceBackend(Backend):
     """The `Backend` of rows on a device, or wherever their products and passes are made."""
 
     rows: Products
@@ -60,7 +60,7 @@ class DeviceBackend(PlainBackend):
     def _chains(self) -> tuple[Any, int]:
         return self.rows.sizes, self.rows.chain
 
-    def _begin(self, factors: Array) -> tuple[Any, Any]:
+    def _first_sums(self, factors: Array) -> tuple[Any, Any]:
         return self.rows.begin(self._weight, factors)
 
     def ascend(self, plan: Epoch, seconds: float) -> int:

@@ -73,7 +73,8 @@ class StreamedRows(Products):
         self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
     ) -> tuple[Any, Any]:
         """Return x_i·v + shift, and Σ_i c_iβ_i x_i at scores + that: one copy for both."""
-        change, ahead = self._xp.empty(self.shape[0]), 0.0
+        ahead: Any = 0.0
+        change = self._xp.empty(self.shape[0])
         for part, rows in self._parts():
             change[part] = rows.scores(v, shift)
             own = passes.part(part)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.abilities import Preconditioned
-from adasdca.backends.base import Derivatives, Gram, RowSlope, centred_product
+from adasdca.backends.base import Derivatives, Gram, RowSlope
 from adasdca.backends.cuda.products import EVERY, Products, RowChoice, System
-from adasdca.backends.plain import PlainTerm, WeightedRows
+from adasdca.backends.term import RowTerm, WeightedRows
 from adasdca.problem.device_rows import to_host
 
 Array = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Others(NamedTuple):
     residual: float
 
 
-class DeviceTerm(PlainTerm):
+class DeviceTerm(RowTerm):
     """The `RowTerm` of rows on a device, which may be a working set beside `others`."""
 
     def __init__(
@@ -77,12 +77,12 @@ class DeviceTerm(PlainTerm):
     def move(self, length: float) -> Derivatives:
         if length != 1.0 or self._ahead is None:
             return super().move(length)
-        self._derive(self.here.scores, self.change, length)
+        self._arrive(self.here.scores, self.change, length)
         # The sum at the end of the whole step has come with the line.
         return self._together(self._ahead / self._at.mu)
 
-    def _derive(self, scores: Any, change: Any, step: float) -> None:
-        super()._derive(scores, change, step)
+    def _arrive(self, scores: Any, change: Any, step: float) -> None:
+        super()._arrive(scores, change, step)
         self._asked, self._curved_rows = 0, None
 
     def _derivatives(self) -> Derivatives:
@@ -160,7 +160,7 @@ class DeviceTerm(PlainTerm):
             if formed.mass > 0:
                 column = np.asarray(to_host(at.rows.combine(h)))
                 formed = formed._replace(column=column, mass=self.here.mass)
-            product = centred_product(self, formed.column, formed.mass)
+            product = self.centred(formed.column, formed.mass)
             formed = formed._replace(product=product)
         return formed._replace(matrix=_matrix(formed.matrix))
 
