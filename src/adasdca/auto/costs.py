@@ -107,7 +107,7 @@ class Costs:
         """A row of the Gram matrix of the features."""
         facts = self.facts
         if facts.dense:
-            return self.rates.dense_pair * facts.squared_length
+            return float(self.rates.dense_pair * facts.squared_length)
         shares = np.ascontiguousarray(facts.column_shares)
         pairs = _core.gram_pairs(shares, facts.squared_length, facts.d)
         return self.rates.sparse_pair * pairs
@@ -119,7 +119,7 @@ class Costs:
         if facts.dense:
             return self.rates.dense_pair * facts.d
         # Half of one, and the copy by columns.
-        return self.rates.product * (0.5 * facts.shared + 2.0 * facts.stored / facts.n**2)
+        return float(self.rates.product * (0.5 * facts.shared + 2.0 * facts.stored / facts.n**2))
 
     def factor(self, m: int) -> float:
         """Price a factorisation of m unknowns."""

@@ -84,7 +84,6 @@ class LocalBackend(Backend):
 
     @property
     def multiplier(self) -> float:
-        """b_k of the method of multipliers."""
         return self.workspace.multiplier
 
     @property
@@ -93,13 +92,11 @@ class LocalBackend(Backend):
         return self.workspace.packed_bytes
 
     def restart(self, beta: Array, multiplier: float) -> None:
-        """Continue from these dual variables."""
         self._placed = False
         self.workspace.set_beta(beta, self._threads)
         self.workspace.multiplier = multiplier
 
     def restrict(self, features: NDArray[np.intp]) -> LocalBackend:
-        """Return the problem on some of the features, at β = 0."""
         part = self.problem.restrict(features)
         return LocalBackend(part, self._threads, pack=False)
 
@@ -116,7 +113,6 @@ class LocalBackend(Backend):
         return (w, *self.slope_point(w, b)), done, work
 
     def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
-        """Return the best intercept for w, begun at b, and the dual point −φ' there."""
         scores = np.empty(self.workspace.n)
         self.workspace.scores(w, scores, self._threads)
         if self.problem.fit_intercept:
@@ -124,13 +120,11 @@ class LocalBackend(Backend):
         return b, -self.problem.loss.slope(scores + b, self.problem.y)
 
     def scatter(self, beta: Array) -> Array:
-        """Return n numbers as a dual point."""
         return beta
 
     def survey(
         self, needs: frozenset[str], seconds: float = FOREVER, enough: float = 0.0
     ) -> Survey | None:
-        """Survey all rows; None if that took longer than the seconds given."""
         n, d = self.workspace.n, self.workspace.d
         arrays: dict[str, Any] = {
             name: _core.vector(n) if name in needs else None
@@ -203,7 +197,6 @@ class LocalBackend(Backend):
         return u
 
     def place(self, duals: Array | None, w: Array, b: float) -> None:
-        """Go to a dual point, or −φ', and to a primal one that need not belong together."""
         smooth = self.problem.loss.smoothness > 0
         self._placed = duals is not None and (smooth or self._careful)
         if duals is None:
@@ -317,20 +310,7 @@ class LocalBackend(Backend):
         reach: float | None = None,
         exact: bool = False,
     ) -> CpuTerm:
-        """Return the rows' part of an objective.
-
-        Parameters
-        ----------
-        length, centre : float, (n,) array
-            Kinks are rounded over this length about these duals.
-        point : (w, b), optional
-            Where the steps will begin. If given, rows that are far from their kinks there, and
-            whose duals are right about it, keep their duals and are left out.
-        reach : float, optional
-            How near to a kink is near.
-        exact : bool
-            Whether scores and sums are taken in twice the digits; no rows are left out then.
-        """
+        """Return the rows' part of an objective; an exact one leaves out no rows."""
         problem, threads = self.problem, self._threads
         self._careful |= exact
         if point is None or exact or self.facts.stored <= SHORT:

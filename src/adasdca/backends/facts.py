@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,62 +26,29 @@ class Distance(NamedTuple):
 HERE = Distance()
 
 
-class Facts(Protocol):
+class Facts:
     """What the cost model asks."""
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-
-    @property
-    def d(self) -> int:
-        """Number of features."""
-
-    @property
-    def stored(self) -> int:
-        """Number of entries in memory."""
-
-    @property
-    def dense(self) -> bool:
-        """Whether every entry is stored."""
-
-    @property
-    def entry_bytes(self) -> int:
-        """Bytes of an entry, its index included."""
-
-    @property
-    def ascends(self) -> bool:
-        """Whether coordinate ascent is possible."""
-
-    @property
-    def batch(self) -> int:
-        """Rows that coordinate ascent takes steps on at a time."""
-
-    @property
-    def central(self) -> bool:
-        """Whether there may be a central path: whether `interior` returns rows."""
-
-    @property
-    def distance(self) -> Distance:
-        """What it costs that rows are elsewhere."""
-
-    @property
-    def squared_length(self) -> float:
-        """Mean square of the number of entries of a row."""
-
-    @property
-    def column_shares(self) -> NDArray[np.float64]:
-        """Share of the rows that have an entry in a column, the commonest first."""
-
-    @property
-    def shared(self) -> float:
-        """Number of features that two rows share, on average."""
+    n: int  #: Number of rows.
+    d: int  #: Number of features.
+    stored: int  #: Number of entries in memory.
+    dense: bool  #: Whether every entry is stored.
+    entry_bytes: int  #: Bytes of an entry, its index included.
+    ascends: bool = False  #: Whether coordinate ascent is possible.
+    batch: int = 1  #: Rows that it takes steps on at a time.
+    #: Whether there may be a central path: whether `interior` returns rows.
+    central: bool = False
+    distance: Distance = HERE  #: What it costs that rows are elsewhere.
+    # (Any: some find these out when they are asked for.)
+    squared_length: Any  #: Mean square of the number of entries of a row.
+    column_shares: Any  #: Share of the rows that have an entry in a column, the commonest first.
+    shared: Any  #: Number of features that two rows share, on average.
 
 
-class RowFacts:
+class RowFacts(Facts):
     """Facts about rows in memory; what needs a look at them is found out when it is asked for."""
 
-    ascends, batch, central, distance = True, 1, True, HERE
+    ascends = central = True
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -110,8 +77,8 @@ class RowFacts:
         return float(counts @ counts - counts.sum()) / (m * (m - 1))
 
 
-@dataclass(frozen=True)
-class KnownFacts:
+@dataclass
+class KnownFacts(Facts):
     """Facts about rows that are somewhere else, as their owner says them."""
 
     n: int
@@ -122,9 +89,7 @@ class KnownFacts:
     squared_length: float
     counts: NDArray[np.float64]  #: (d,), the number of entries of every column.
     ascends: bool = False
-    batch: int = 1  #: Rows of a mini-batch.
-    central: bool = False
-    distance: Distance = HERE
+    batch: int = 1
 
     @property
     def column_shares(self) -> NDArray[np.float64]:

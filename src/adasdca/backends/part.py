@@ -120,7 +120,7 @@ class Part:
 
     def column_shares(self, space: int) -> Array:
         """Return the share of the rows that have an entry in a column."""
-        return self._spaces[space].facts.column_shares
+        return np.asarray(self._spaces[space].facts.column_shares)
 
     def restrict(self, space: int, new: int, features: NDArray[np.intp]) -> None:
         """Make another space of some of the features."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from adasdca.backends.backend import Backend, Seen
+from adasdca.backends.facts import Facts
 from adasdca.backends.part import PartFacts
 from adasdca.backends.parts_term import PartsTerm
 from adasdca.backends.teams import Handle, Parts, Team, columns, sums, vector_of
@@ -25,16 +25,12 @@ from adasdca.problem.problem import Problem
 Array = NDArray[np.float64]
 
 
-@dataclass
-class PartsFacts:
-    """Facts about all rows together; `RowFacts` says what each is."""
+class PartsFacts(Facts):
+    """Facts about all rows together."""
 
-    parts: list[PartFacts]
-    backend: PartsBackend
-    ascends, batch, central = False, 1, False
-
-    def __post_init__(self) -> None:
-        first, self.distance = self.parts[0], self.backend.parts.team.distance
+    def __init__(self, parts: list[PartFacts], backend: PartsBackend) -> None:
+        self.parts, self.backend = parts, backend
+        first, self.distance = parts[0], backend.parts.team.distance
         self.d, self.dense, self.entry_bytes = first.d, first.dense, first.entry_bytes
         self.n = sum(part.n for part in self.parts)
         self.stored = sum(part.stored for part in self.parts)

@@ -79,7 +79,8 @@ class Passes:
 
         sums = self.vectors.sums(figures, self.c, self.y, scores, beta, h)
         reach = self.vectors.largest(np.abs, scores)
-        return Derived(scores, beta, h, *sums[:3], int(sums[3]), reach)
+        balance, mass, residual, curved = sums
+        return Derived(scores, beta, h, balance, mass, residual, int(curved), reach)
 
     def _rounded(
         self, scores: RowVector, centre: RowVector, length: float
@@ -175,4 +176,5 @@ class Passes:
 
         sums = self.vectors.sums(figures, self.c, self.y, scores, duals, share, norms)
         far = self.vectors.largest(lambda z, y: abs(self.loss.residual(z + b, y)), scores, self.y)
-        return RowSums(*sums, far)
+        value, excess, slip, blur, mass, imbalance = sums
+        return RowSums(value, excess, slip, blur, mass, imbalance, far)
