@@ -1,14 +1,9 @@
-"""Products and passes in NumPy, for a device's backend where there is no device.
-
-Sums are of long doubles.
-"""
-
-import math
+"""Products and passes in NumPy, for a device's backend where there is no device."""
 
 import numpy as np
 
 from adasdca.backends.cuda.backend import DeviceBackend
-from adasdca.backends.cuda.products import EVERY, Arrays, Products
+from adasdca.backends.cuda.products import ARRAYS, EVERY, Products
 from adasdca.backends.cuda.streamed import StreamedRows
 from adasdca.backends.facts import KnownFacts
 from adasdca.backends.passes import Passes
@@ -26,7 +21,7 @@ def host_backend(problem):
 
 
 def streamed_backend(problem):
-    products = StreamedRows(problem.rows, 64, host_products, np)
+    products = StreamedRows(problem.rows, 64, host_products, ARRAYS)
     return DeviceBackend(problem, products, host_passes(problem))
 
 
@@ -120,29 +115,13 @@ class HostBatches:
         point.beta[rows] = new
 
 
-class HostSummation:
-    xp = np
-
-    def sum(self, values, weight):
-        return total(values, 1.0 if weight is None else weight)
-
-
 def host_classes(rows, n_classes):
-    return DeviceRows(host_products(rows), HostSummation(), n_classes)
+    return DeviceRows(host_products(rows), n_classes)
 
 
 def streamed_classes(rows, n_classes):
-    return DeviceRows(StreamedRows(rows, 64, host_products, np), HostSummation(), n_classes)
-
-
-def total(*factors):
-    return float(math.prod(np.asarray(each, np.longdouble) for each in factors).sum())
-
-
-class HostVectors(Arrays):
-    def sums(self, function, *vectors):
-        return [total(each) for each in function(*vectors)]
+    return DeviceRows(StreamedRows(rows, 64, host_products, ARRAYS), n_classes)
 
 
 def host_passes(problem):
-    return Passes(problem, HostVectors())
+    return Passes(problem, ARRAYS)

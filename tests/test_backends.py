@@ -13,6 +13,7 @@ from adasdca.problem.problem import Problem
 from host_rows import host_backend
 from numpy_backend import TwoParts
 from parted import three_parts
+from test_certificates_exactly import KINDS, Exact, check, make
 
 REGULARISERS = {
     "l2": {},
@@ -69,6 +70,53 @@ def test_it_reaches_the_certificate_of_the_local_rows(loss, backend, intercept, 
         lam=1e-3, sample_weight=weights(len(y)), **problem,
     )  # fmt: skip
     assert again.gap <= 1.01 * other.gap + again.rounding + 1e-13 * other.primal
+
+
+def check_certificates(loss, intercept, regulariser, backend):
+    """At any point the gaps are the same but for what either bounds of its rounding.
+
+    Without an L2 term duals are scaled until they are feasible, on either side by what its own sums
+    of them show.
+    """
+    X, y = data(loss)
+    problem = Problem.checked(
+        X, y, loss=loss, lam=1e-3, fit_intercept=intercept, sample_weight=weights(len(y)),
+        **REGULARISERS[regulariser],
+    )  # fmt: skip
+    rng = np.random.default_rng(1)
+    w = np.abs(rng.normal(size=8)) * 1e-3
+    duals = -problem.loss.slope(X @ w + 0.1, y) * rng.random(len(y))
+    one = LocalBackend(problem).certify(w, 0.1, duals)
+    there = get_backend(backend)(problem)
+    two = there.certify(w, 0.1, there.scatter(duals))
+    np.testing.assert_array_equal(there.gather(there.scatter(duals)), duals)
+    assert one.primal == pytest.approx(two.primal, rel=1e-13)
+    assert np.isfinite(one.gap) == np.isfinite(two.gap)
+    if np.isfinite(one.gap):
+        assert abs(one.gap - two.gap) <= 1e-11 * one.gap + 2 * (one.rounding + two.rounding)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("regulariser", REGULARISERS)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_certificates_are_those_of_the_core(loss, intercept, regulariser, backend):
+    check_certificates(loss, intercept, regulariser, BACKENDS[backend])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_certificate_holds_in_exact_numbers(backend):
+    for number, kind in enumerate(KINDS):
+        tol = 0.0 if number % 3 else 1e-6
+        X, y, options, weight = make(kind, number, classify=False)
+        exact = Exact(X, y, weight, options["lam"], options["fit_intercept"], half=True)
+        best = exact.optimum([1] * len(y))
+        least = exact.value(best, margin=False)
+        sol = adasdca.solve(
+            X, y, loss="squared", tol=tol, max_epochs=20, random_state=0, backend=BACKENDS[backend],
+            **options,
+        )  # fmt: skip
+        check(sol, exact, best, least, margin=False)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -38,7 +38,6 @@ from adasdca.problem.problem import Problem
 from adasdca.solution import State
 from host_rows import (
     HostProducts,
-    HostSummation,
     host_backend,
     host_classes,
     host_passes,
@@ -46,36 +45,7 @@ from host_rows import (
     streamed_backend,
     streamed_classes,
 )
-from test_backends import REGULARISERS, agree, both, data, weights
-
-
-def check_certificates(loss, intercept, regulariser, backend, there=np.asarray):
-    """At any point the gaps are the same but for what either bounds of its rounding.
-
-    Without an L2 term duals are scaled until they are feasible, on either side by what its own sums
-    of them show.
-    """
-    X, y = data(loss)
-    problem = Problem.checked(
-        X, y, loss=loss, lam=1e-3, fit_intercept=intercept, sample_weight=weights(len(y)),
-        **REGULARISERS[regulariser],
-    )  # fmt: skip
-    rng = np.random.default_rng(1)
-    w = np.abs(rng.normal(size=8)) * 1e-3
-    duals = -problem.loss.slope(X @ w + 0.1, y) * rng.random(len(y))
-    one = LocalBackend(problem).certify(w, 0.1, duals)
-    two = backend(problem).certify(w, 0.1, there(duals))
-    assert one.primal == pytest.approx(two.primal, rel=1e-13)
-    assert np.isfinite(one.gap) == np.isfinite(two.gap)
-    if np.isfinite(one.gap):
-        assert abs(one.gap - two.gap) <= 1e-11 * one.gap + 2 * (one.rounding + two.rounding)
-
-
-@pytest.mark.parametrize("regulariser", REGULARISERS)
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("loss", LOSSES)
-def test_certificates_are_those_of_the_core(loss, intercept, regulariser):
-    check_certificates(loss, intercept, regulariser, host_backend)
+from test_backends import agree, both, data
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
@@ -293,7 +263,7 @@ def certify_binary(X, y, exhausted):
 def solve_classes(X, y, exhausted):
     def backend(rows, n_classes):
         short = partial(device.short_of, rows)
-        return DeviceClasses(exhausted(rows.values), HostSummation(), n_classes, short)
+        return DeviceClasses(exhausted(rows.values), n_classes, short)
 
     solve_multinomial(X, (y > 0).astype(int), n_classes=3, lam=1e-3, backend=backend)
 
@@ -358,9 +328,7 @@ def pretended(monkeypatch):
         return rows
 
     monkeypatch.setattr(device, "cuda_backend", host_backend)
-    monkeypatch.setattr(
-        device, "class_products", lambda rows, k: (host_products(rows), HostSummation())
-    )
+    monkeypatch.setattr(device, "class_products", lambda rows, k: host_products(rows))
     for where in (adasdca.paths, estimators._device):
         monkeypatch.setattr(where, "copied", copied)
     return copies

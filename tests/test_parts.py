@@ -13,39 +13,6 @@ from adasdca.backends.teams import LocalTeam
 from adasdca.problem.problem import Problem
 from parted import cut, three_parts
 from test_backends import data
-from test_certificates_exactly import KINDS, Exact, check, make
-
-
-def test_the_certificate_holds_in_exact_numbers():
-    for number, kind in enumerate(KINDS):
-        tol = 0.0 if number % 3 else 1e-6
-        X, y, options, weight = make(kind, number, classify=False)
-        exact = Exact(X, y, weight, options["lam"], options["fit_intercept"], half=True)
-        best = exact.optimum([1] * len(y))
-        least = exact.value(best, margin=False)
-        sol = adasdca.solve(
-            X, y, loss="squared", tol=tol, max_epochs=20, random_state=0, backend=three_parts,
-            **options,
-        )  # fmt: skip
-        check(sol, exact, best, least, margin=False)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_parts_certify_a_point_like_the_whole(loss, intercept):
-    X, y = data(loss)
-    problem = Problem.checked(X, y, loss=loss, lam=1e-3, fit_intercept=intercept)
-    whole, parts = LocalBackend(problem), three_parts(problem)
-    rng = np.random.default_rng(0)
-    w, beta = 1e-3 * rng.normal(size=X.shape[1]), y * rng.uniform(size=len(y))
-    parts.restart(beta, 0.0)
-    here = parts.survey(frozenset(), 1e9)
-    there = parts.certify(w, 0.1, here.beta)
-    expected = whole.certify(w, 0.1, beta)
-    assert there.primal == pytest.approx(expected.primal, rel=1e-14)
-    assert there.gap == pytest.approx(expected.gap, rel=1e-10)
-    assert there.rounding >= 0.5 * expected.rounding
-    assert np.array_equal(parts.gather(here.beta), beta)
 
 
 def test_sparse_rows_of_many_features_by_conjugate_gradients():

@@ -48,7 +48,7 @@ class Vectors(ABC):
     def sums(self, function: Callable[..., tuple[Any, ...]], *vectors: RowVector) -> list[float]:
         """Return the sums, over all rows, of the vectors that a function makes of some.
 
-        They cancel: add them in more digits than doubles have, as `math.fsum` does.
+        They cancel: add them in more digits than doubles have (`math.fsum`, `numpy.longdouble`).
         """
 
     @abstractmethod

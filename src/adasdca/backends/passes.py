@@ -55,6 +55,7 @@ class Passes:
         self.loss, self.vectors = problem.loss, vectors
         weight = np.ones(len(problem.y)) if problem.weight is None else problem.weight
         self.y, self.c = vectors.scatter(problem.y), vectors.scatter(weight)
+        self._lost = 0.0 if problem.weight is None else EPS  # of a product with a weight
 
     def part(self, rows: Any) -> Passes:
         """Return the passes over some of the rows, where vectors are arrays."""
@@ -172,9 +173,9 @@ class Passes:
                 turn = abs(loss.slope(a + delta, y) - loss.slope(a - delta, y))
             value, excess = c * loss.value(a, y), c * loss.excess(t, a, y)
             slip, blur = c * delta * (abs(s - t) + turn), c * delta * (abs(s) + turn)
-            return value, excess, slip, blur, c * abs(t) * norm, c * t
+            return value, excess, slip, blur, c * abs(t) * norm, c * t, c * abs(t)
 
         sums = self.vectors.sums(figures, self.c, self.y, scores, duals, share, norms)
         far = self.vectors.largest(lambda z, y: abs(self.loss.residual(z + b, y)), scores, self.y)
-        value, excess, slip, blur, mass, imbalance = sums
-        return RowSums(value, excess, slip, blur, mass, imbalance, far)
+        imbalance = abs(sums[5]) + self._lost * sums[6]
+        return RowSums(sums[0], sums[1], sums[2], sums[3], sums[4], imbalance, far)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.cuda.products import Products, RowChoice, Summation, Told
+from adasdca.backends.cuda.products import Products, RowChoice, Told
 from adasdca.multinomial.blocks import Block, Layout
 from adasdca.multinomial.margins import curvature_times
 from adasdca.multinomial.rows import ClassRows, LocalRows
@@ -37,7 +37,7 @@ def row_maker(backend: str | RowMaker | None, threads: int = 1) -> RowMaker:
     from adasdca.backends.cuda.device import class_products, short_of
 
     def made(rows: Rows, n_classes: int) -> ClassRows:
-        return DeviceRows(*class_products(rows, n_classes), n_classes, partial(short_of, rows))
+        return DeviceRows(class_products(rows, n_classes), n_classes, partial(short_of, rows))
 
     return made
 
@@ -52,12 +52,10 @@ class DeviceRows:
     def __init__(
         self,
         products: Products,
-        summation: Summation,
         n_classes: int,
         told: Told | None = None,
     ) -> None:
-        self._products, self._summation, self._told = products, summation, told
-        self.xp = summation.xp
+        self._products, self._told, self.xp = products, told, products.xp
         self.shape, self.stored = products.shape, products.facts.stored
         self.passes = 0
         self.depth, self.chain = products.sizes, float(products.chain_of)
@@ -93,10 +91,11 @@ class DeviceRows:
         return self.xp.sqrt(self._products.sizes * self._products.row_squares(travel**2))
 
     def sum(self, values: Any, weight: Any) -> float:
-        return self._summation.sum(values, weight)
+        (found,) = self._products.sums(lambda v: (v if weight is None else weight * v,), values)
+        return found
 
     def sums(self, values: Any) -> Array:
-        return np.array([self._summation.sum(each, None) for each in values])
+        return np.array(self._products.sums(lambda *each: each, *values))
 
     def lined_up(self, p: Any, real: Any) -> Any:
         """Return probabilities as they are."""

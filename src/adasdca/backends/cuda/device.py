@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from adasdca.backends.cuda.backend import DeviceBackend
-from adasdca.backends.cuda.products import Products, Summation
+from adasdca.backends.cuda.products import Products
 from adasdca.backends.cuda.streamed import StreamedRows
 from adasdca.problem.device_rows import DeviceRows
 from adasdca.problem.problem import Problem
@@ -73,12 +73,9 @@ def cuda_backend(problem: Problem) -> DeviceBackend:
         return DeviceBackend(problem, products, CudaPasses(problem), told)
 
 
-def class_products(rows: Any, n_classes: int) -> tuple[Products, Summation]:
+def class_products(rows: Any, n_classes: int) -> Products:
     """Copy rows to the current CUDA device, for a multinomial model."""
-    products = placed(rows, VECTORS * (n_classes + 1))
-    from adasdca.backends.cuda.kernels.passes import CudaSummation
-
-    return products, CudaSummation()
+    return placed(rows, VECTORS * (n_classes + 1))
 
 
 def placed(rows: Any, vectors: int) -> Products:
@@ -94,11 +91,12 @@ def placed(rows: Any, vectors: int) -> Products:
     if taken >= free or height < min(n, LEAST):
         raise _too_large(rows, vectors, free)
     from adasdca.backends.cuda.kernels.arrays import device_products
+    from adasdca.backends.cuda.kernels.passes import CUDA_ARRAYS
 
     with _memory_told(rows, vectors):
         if taken + matrix <= free:
             return device_products(rows)
-        return StreamedRows(rows, height, device_products, cupy)
+        return StreamedRows(rows, height, device_products, CUDA_ARRAYS)
 
 
 @contextmanager

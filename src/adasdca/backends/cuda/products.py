@@ -6,9 +6,10 @@ return; `to_host` brings the latter here.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ EVERY = RowChoice()
 class Arrays(Vectors):
     """Vectors of n numbers that are arrays, of NumPy or like its own."""
 
+    xp: Any = np  #: NumPy, or the one like it.
+
     def scatter(self, numbers: Array) -> Any:
         return numbers
 
@@ -43,7 +46,7 @@ class Arrays(Vectors):
         return function(*vectors)
 
     def sums(self, function: Callable[..., tuple[Any, ...]], *vectors: Any) -> list[float]:
-        return [float(each.sum()) for each in function(*vectors)]
+        return [math.fsum(each) for each in function(*vectors)]
 
     def largest(self, function: Callable[..., Any], *vectors: Any) -> float:
         return float(function(*vectors).max())
@@ -152,12 +155,3 @@ class MiniBatches(NamedTuple):
     curvature: Any  #: Curvatures of the steps of rows, large enough for those of a whole batch.
     largest: float  #: No number of u gets larger.
     mu: float  #: λN.
-
-
-class Summation(Protocol):
-    """Sums over the rows in twice the digits."""
-
-    xp: Any  #: NumPy, or the one like it whose arrays are added.
-
-    def sum(self, values: Any, weight: Any) -> float:
-        """Return Σ_i c_i v_i, c = 1 without weights."""

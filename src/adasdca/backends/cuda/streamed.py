@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.cuda.products import EVERY, Products, RowChoice
+from adasdca.backends.cuda.products import EVERY, Arrays, Products, RowChoice
 from adasdca.backends.facts import RowFacts
 from adasdca.problem.data import Rows
 from adasdca.problem.device_rows import to_host
@@ -22,15 +22,16 @@ class StreamedRows(Products):
     """`Products` with rows of this process, made on a device.
 
     `copy` copies rows there, for no more than `height` of which it has room. Vectors of n numbers
-    are arrays of `xp`.
+    are such `arrays`.
     """
 
-    def __init__(self, rows: Rows, height: int, copy: Copy, xp: Any) -> None:
-        self._rows, self._height, self._copy, self._xp = rows, height, copy, xp
+    def __init__(self, rows: Rows, height: int, copy: Copy, arrays: Arrays) -> None:
+        self._rows, self._height, self._copy = rows, height, copy
+        self._arrays, self.xp = arrays, arrays.xp
         self.shape = n, d = rows.shape
         self.sizes: Any = float(d)
         if not rows.dense:
-            self.sizes = xp.asarray(rows.lengths().astype(np.float64))
+            self.sizes = arrays.scatter(rows.lengths().astype(np.float64))
         facts = RowFacts(rows)
         facts.ascends = facts.central = False
         self.facts = facts
@@ -44,37 +45,40 @@ class StreamedRows(Products):
             yield slice(first, last), self._copy(self._rows.part(first, last))
 
     def scatter(self, numbers: Array) -> Any:
-        return self._xp.asarray(numbers)
+        return self._arrays.scatter(numbers)
+
+    def sums(self, function: Callable[..., tuple[Any, ...]], *vectors: Any) -> list[float]:
+        return self._arrays.sums(function, *vectors)
 
     def scores(self, v: Any, shift: float = 0.0) -> Any:
-        return self._xp.concatenate([rows.scores(v, shift) for _, rows in self._parts()])
+        return self.xp.concatenate([rows.scores(v, shift) for _, rows in self._parts()])
 
     def combine(self, r: Any) -> Any:
         return sum(rows.combine(r[part]) for part, rows in self._parts())
 
     def scores_of(self, v: Any) -> Any:
-        return self._xp.concatenate([rows.scores_of(v) for _, rows in self._parts()], axis=1)
+        return self.xp.concatenate([rows.scores_of(v) for _, rows in self._parts()], axis=1)
 
     def combine_of(self, r: Any, squared: bool = False) -> Any:
-        whole = self._xp.ascontiguousarray
+        whole = self.xp.ascontiguousarray
         return sum(rows.combine_of(whole(r[:, part]), squared) for part, rows in self._parts())
 
     def begin(self, r: Any, factors: Array) -> tuple[Any, Any]:
         found = [rows.begin(r[part], factors) for part, rows in self._parts()]
-        return sum(each for each, _ in found), self._xp.concatenate([each for _, each in found])
+        return sum(each for each, _ in found), self.xp.concatenate([each for _, each in found])
 
     def squares(self, h: Any) -> Any:
         return sum(rows.squares(h[part]) for part, rows in self._parts())
 
     def row_squares(self, factors: Array) -> Any:
-        return self._xp.concatenate([rows.row_squares(factors) for _, rows in self._parts()])
+        return self.xp.concatenate([rows.row_squares(factors) for _, rows in self._parts()])
 
     def line(
         self, v: Any, shift: float, scores: Any, passes: Any, centre: Any, length: float
     ) -> tuple[Any, Any]:
         """Return x_i·v + shift, and Σ_i c_iβ_i x_i at scores + that: one copy for both."""
         ahead: Any = 0.0
-        change = self._xp.empty(self.shape[0])
+        change = self.xp.empty(self.shape[0])
         for part, rows in self._parts():
             change[part] = rows.scores(v, shift)
             own = passes.part(part)
@@ -85,7 +89,7 @@ class StreamedRows(Products):
 
     def curve(self, h: Any, v: Any, shift: float) -> tuple[Any, Any]:
         found = [rows.curve(h[part], v, shift) for part, rows in self._parts()]
-        return sum(each for each, _ in found), self._xp.concatenate([image for _, image in found])
+        return sum(each for each, _ in found), self.xp.concatenate([image for _, image in found])
 
     def gram(self, h: Any, centre: Any, deadline: float, rows: RowChoice = EVERY) -> Any:
         total: Any = 0.0
@@ -115,4 +119,4 @@ class StreamedRows(Products):
 
     def take_columns(self, features: NDArray[np.intp]) -> StreamedRows:
         rows = self._rows.take_columns(features)
-        return StreamedRows(rows, self._height, self._copy, self._xp)
+        return StreamedRows(rows, self._height, self._copy, self._arrays)

@@ -8,14 +8,17 @@ from typing import Any
 
 import cupy as cp
 import numpy as np
+from numpy.typing import NDArray
 
 from adasdca import _core
 from adasdca.backends.cuda.kernels.compiled import NULL, THREADS, blocks_for, kernel, or_null
-from adasdca.backends.cuda.kernels.transfer import upload
-from adasdca.backends.cuda.products import ARRAYS
+from adasdca.backends.cuda.kernels.transfer import download, upload
+from adasdca.backends.cuda.products import Arrays
 from adasdca.backends.passes import Derived, Passes, RowSums
 from adasdca.problem.losses import Logistic
 from adasdca.problem.problem import Problem
+
+Array = NDArray[np.float64]
 
 #: Blocks that share a sum over the rows, at most.
 SUMS = 1024
@@ -33,17 +36,32 @@ def summed(
     return list(out.get().tolist())
 
 
-class CudaSummation:
-    """Sums over the rows in twice the digits."""
+def total(values: Any) -> float:
+    """Return the sum of numbers, taken in twice the digits."""
+
+    def of_no_loss(name: str) -> Any:
+        return kernel("passes", name, f"THREADS={THREADS}", "MARGIN=0", "LOGISTIC=0")
+
+    values = cp.ascontiguousarray(values, dtype=cp.float64)
+    return summed(of_no_loss, len(values), "total", 1, values, NULL)[0]
+
+
+class CudaArrays(Arrays):
+    """Vectors of n numbers on the device."""
 
     xp: Any = cp
 
-    def sum(self, values: Any, weight: Any) -> float:
-        found = summed(self._kernel, len(values), "total", 1, values, or_null(weight))
-        return found[0]
+    def scatter(self, numbers: Array) -> Any:
+        return upload(numbers)
 
-    def _kernel(self, name: str) -> Any:
-        return kernel("passes", name, f"THREADS={THREADS}", "MARGIN=0", "LOGISTIC=0")
+    def gather(self, vector: Any) -> Array:
+        return download(vector)
+
+    def sums(self, function: Callable[..., tuple[Any, ...]], *vectors: Any) -> list[float]:
+        return [total(each) for each in function(*vectors)]
+
+
+CUDA_ARRAYS = CudaArrays()
 
 
 class CudaPasses(Passes):
@@ -53,7 +71,7 @@ class CudaPasses(Passes):
 
     def __init__(self, problem: Problem) -> None:
         self.loss = loss = problem.loss
-        self.vectors = ARRAYS
+        self.vectors = CUDA_ARRAYS
         y: Any = problem.y
         self.y = y if isinstance(y, cp.ndarray) else upload(y)
         self.c = None if problem.weight is None else upload(problem.weight)

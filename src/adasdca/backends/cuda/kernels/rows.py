@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.backends.cuda.kernels.compiled import kernel, or_null
 from adasdca.backends.cuda.kernels.gradients import iterate
-from adasdca.backends.cuda.kernels.transfer import download, upload
+from adasdca.backends.cuda.kernels.passes import CudaArrays
 from adasdca.backends.cuda.products import EVERY, Few, Products, RowChoice, System
 
 Array = NDArray[np.float64]
@@ -23,18 +23,12 @@ ROWS, LINES = 4, 8
 PANEL, BLOCK = 256, 1 << 29
 
 
-class CudaRows(Products):
+class CudaRows(CudaArrays, Products):
     """The `Products` that dense and sparse rows on a device have in common."""
 
     _real: str
     _centred: str  #: name of the kernel of weighted rows
     _entries: tuple[Any, ...]  #: what it reads
-
-    def scatter(self, numbers: Array) -> Any:
-        return upload(numbers)
-
-    def gather(self, vector: Any) -> Array:
-        return download(vector)
 
     def _dot(self, x: Any, shift: float, squared: int) -> Any:
         raise NotImplementedError
