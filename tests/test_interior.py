@@ -11,7 +11,7 @@ import cases
 from adasdca import Status, solve
 from adasdca.backends.barrier import Barrier
 from adasdca.backends.cpu import LocalBackend
-from adasdca.backends.interior import CpuInterior, factorise
+from adasdca.backends.interior import InteriorTerm, factorise
 from adasdca.newton.budget import Budget
 from adasdca.newton.interior import CentralPath
 from adasdca.newton.linear import Best
@@ -259,7 +259,7 @@ def counted_steps(monkeypatch, X, y, **options):
         count += found[1]
         return found
 
-    factorise = CpuInterior.factorise
+    factorise = InteriorTerm.factorise
 
     def counted(*arguments):
         nonlocal count
@@ -268,7 +268,7 @@ def counted_steps(monkeypatch, X, y, **options):
 
     monkeypatch.setattr("adasdca.newton.multipliers.minimise", steps)
     monkeypatch.setattr("adasdca.auto.second_order.minimise", steps)
-    monkeypatch.setattr(CpuInterior, "factorise", counted)
+    monkeypatch.setattr(InteriorTerm, "factorise", counted)
     sol = solve(X, y, tol=1e-6, random_state=0, **options)
     assert sol.status is Status.CONVERGED, sol
     return count
@@ -336,7 +336,7 @@ def test_it_comes_first_on_wide_data(n, d, path, monkeypatch):
     X = rng.normal(size=(n, d))
     y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
     taken = []
-    factorise = CpuInterior.factorise
+    factorise = InteriorTerm.factorise
 
     def counted(*arguments):
         taken.append("path")
@@ -346,7 +346,7 @@ def test_it_comes_first_on_wide_data(n, d, path, monkeypatch):
         taken.append("round")
         return minimise(*arguments)
 
-    monkeypatch.setattr(CpuInterior, "factorise", counted)
+    monkeypatch.setattr(InteriorTerm, "factorise", counted)
     monkeypatch.setattr("adasdca.newton.multipliers.minimise", steps)
     sol = solve(X, y, loss="hinge", lam=1 / (1e4 * n), tol=1e-6, random_state=0)
     assert sol.status is Status.CONVERGED

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
-from adasdca.backends.abilities import InteriorTerm, Watcher
+from adasdca.backends.abilities import Watcher
 from adasdca.backends.base import FOREVER
 from adasdca.backends.contract import RowVector
 from adasdca.backends.facts import Facts
@@ -309,8 +309,8 @@ class Backend:
         """
         return RowTerm(self.at, length, centre, self._known)
 
-    def interior(self) -> InteriorTerm | None:
-        """Return the rows' part of an interior-point method.
+    def interior(self) -> Any:
+        """Return the rows' part of an interior-point method, as `InteriorTerm` is one.
 
         None if there is none: the loss is not piecewise quadratic, or there are too many rows and
         features to factorise their equations.

@@ -20,7 +20,7 @@ from adasdca.backends.digits import FinerDuals
 from adasdca.backends.epochs import CpuEpochs, RowFigures
 from adasdca.backends.exact_term import ExactCpuTerm
 from adasdca.backends.facts import RowFacts
-from adasdca.backends.interior import MOST_UNKNOWNS, CpuInterior
+from adasdca.backends.interior import MOST_UNKNOWNS, InteriorTerm
 from adasdca.backends.interpolation import interpolated
 from adasdca.backends.kernel_matrix import KernelMatrix
 from adasdca.backends.working_set import WorkingSet, can_balance, near_kinks
@@ -330,11 +330,13 @@ class LocalBackend(Backend):
         """Return coefficients for which scores are nearer to the kinks of free duals, or None."""
         return interpolated(self.term(), w, b, duals, deadline)
 
-    def interior(self) -> CpuInterior | None:
+    def interior(self) -> InteriorTerm | None:
         too_many = min(self.workspace.n, self.workspace.d) > MOST_UNKNOWNS
         if too_many or self.problem.loss.curvature_varies:
             return None
-        return CpuInterior(CpuTerm(self.problem, self.workspace, self._threads, kernel=self.kernel))
+        return InteriorTerm(
+            CpuTerm(self.problem, self.workspace, self._threads, kernel=self.kernel)
+        )
 
     def freedom(self, w: Array, b: float, beta: Array) -> tuple[float, float]:
         scores = _core.vector(self.workspace.n)

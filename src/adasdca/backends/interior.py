@@ -24,10 +24,11 @@ MOST_UNKNOWNS = 5000
 DAMPING = 1e-15
 
 
-class CpuInterior:
-    """Dual variables inside their bounds, and the equations of a step.
+class InteriorTerm:
+    """The rows' part of an interior-point method: dual variables inside their bounds.
 
-    With α = cβ, D the diagonal of the features and H = ch that of the rows, a step solves
+    Their products with the multipliers of the bounds are led to 0 together with those of the
+    coefficients, which are not the rows'. With α = cβ, D the diagonal of the features and H = ch that of the rows, a step solves
 
         D Δw − Xᵀ Δα = f,    Δα/H + X Δw + Δb = κ/h,    Σ Δα = −Σ α.
     """
@@ -42,10 +43,11 @@ class CpuInterior:
 
     @property
     def count(self) -> int:
+        """Number of products."""
         return self._barrier.count
 
     def start(self, w: Array, b: float, tau: float) -> Array:
-        """Begin at β = 0, or as near to it as may be; return u."""
+        """Begin near β = 0, at these scores and with products of τ at least; return u."""
         problem, loss = self._term.problem, self._term.problem.loss
         target = 1.0 if loss.kind == "classification" else problem.y
         gamma = loss.smoothness
@@ -69,22 +71,25 @@ class CpuInterior:
         return np.ascontiguousarray(self._sign * self._barrier.s)
 
     def products(self, length: float) -> float:
+        """Return the sum of the products at a length along the step."""
         return self._barrier.products(length)
 
     def linearise(self) -> None:
+        """Prepare steps from here, the first of which leads all products to 0."""
         self._barrier.linearise(self._force)
 
     def correct(self, tau: float) -> None:
-        """Let the next step go for products τ."""
+        """Let the next step go for products τ, and mind what the last one would have left."""
         self._barrier.correct(tau)
 
     def centre(self, tau: float, length: float) -> None:
+        """Let the next step go for products that are no outliers at a length along the last one."""
         self._barrier.centre(tau, length)
 
     def factorise(self, diagonal: float | Array, deadline: float) -> bool:
-        """Factorise the equations, of the rows or the features, whichever are fewer.
+        """Factorise the equations of steps, of the rows or the features, whichever are fewer.
 
-        False if time ran out.
+        The diagonal is the curvature of the features. False if time ran out.
         """
         h = self._weight * self._barrier.h
         fewer_rows = self._term.workspace.n < self._term.workspace.d
@@ -151,7 +156,7 @@ class CpuInterior:
         return self._term._weighted_sum(np.where(self._weight > 0, alpha, 0.0))
 
     def aim(self, f: Array) -> tuple[Array, float]:
-        """Choose the next step; return Δw and Δb."""
+        """Choose the next step, f the features' right-hand side; return its Δw and Δb."""
         barrier = self._barrier
         balance = float(self._weight @ (self._sign * barrier.s))
         dw, db, alpha = self._solve(f, self._sign * barrier.kappa / barrier.h, -balance)
@@ -162,14 +167,18 @@ class CpuInterior:
         return dw, db
 
     def reach(self, share: float) -> float:
-        """Return the length at which a mixture of the last step and the next ends at a bound."""
+        """Return the length at which a dual variable or a multiplier meets its bound.
+
+        That is along a mixture of two steps, the last one and, with this share, the next one.
+        """
         return self._barrier.reach(share)
 
     def mix(self, share: float) -> None:
-        """Take this mixture as the step."""
+        """Take this mixture as the step, and as the last one."""
         self._barrier.mix(share)
 
     def move(self, length: float, w: Array, b: float) -> Array:
+        """Go along the step, to these w and b; return u."""
         self._barrier.move(length)
         self._score(w, b)
         return self._combine()

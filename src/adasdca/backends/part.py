@@ -38,6 +38,8 @@ PASSES = frozenset(
 )
 #: Commands on a term, whose rows may be a working set in memory.
 OF_TERMS = frozenset(("go", "place", "aim", "move", "gram", "curve", "diagonal"))
+#: Commands that lead a term somewhere.
+MOVES = frozenset(("go", "place", "move"))
 #: Commands that are methods of the term.
 FORWARDED = frozenset(("slope", "curve", "diagonal"))
 
@@ -99,6 +101,8 @@ class Part:
         with np.errstate(under="ignore"):
             if command in FORWARDED:
                 return getattr(self._terms[args[0]], command)(*args[1:])
+            if command in MOVES:
+                return self._go(command, *args)
             return getattr(self, command)(*args)
 
     # -- what is stored
@@ -106,17 +110,9 @@ class Part:
     def facts(self, space: int) -> PartFacts:
         """Return the facts about the rows."""
         backend = self._spaces[space]
-        f = backend.facts
-        return PartFacts(
-            f.n,
-            f.d,
-            f.stored,
-            f.dense,
-            f.entry_bytes,
-            f.squared_length,
-            f.shared,
-            backend.workspace.chain,
-        )
+        *names, _ = PartFacts._fields
+        facts = (getattr(backend.facts, name) for name in names)
+        return PartFacts(*facts, backend.workspace.chain)
 
     def column_shares(self, space: int) -> Array:
         """Return the share of the rows that have an entry in a column."""
@@ -234,32 +230,21 @@ class Part:
         at = None if centre is None else self._vectors[centre]
         self._terms[term] = self._spaces[space].term(length, at, point, reach)
 
-    def _figures(self, term: CpuTerm) -> tuple[int, float, float, int]:
-        """Return rows with curvature, sums of `residual` and `travel`, and the rows of these."""
-        n = term.workspace.n
-        return term.curved, n * term.residual, n * term.travel, n
+    def _go(self, command: str, term: int, *args: Any) -> tuple[Any, ...]:
+        """Let a term go somewhere; return its derivatives, or its balance alone, and its figures.
 
-    def go(self, term: int, v: Array, b: float) -> tuple[float, int, float, float, int]:
-        """Go to a point; return the balance and its figures."""
+        These are rows with curvature, sums of `residual` and `travel`, and the rows of these.
+        """
         one = self._terms[term]
-        one.go(v, b)
-        return one.balance, *self._figures(one)
-
-    def place(self, term: int, v: Array, b: float) -> tuple[Any, ...]:
-        """Go to a point; return its derivatives and figures."""
-        one = self._terms[term]
-        return *one.place(v, b), *self._figures(one)
+        found, n = getattr(one, command)(*args), one.workspace.n
+        figures = one.curved, n * one.residual, n * one.travel, n
+        return *((one.balance,) if found is None else found), *figures
 
     def aim(self, term: int, dv: Array, db: float) -> RowSlope:
         """Choose a line; return the slope at its full length, which is asked for first."""
         one = self._terms[term]
         one.aim(dv, db)
         return one.slope(1.0)
-
-    def move(self, term: int, length: float) -> tuple[Any, ...]:
-        """Go along the line; return the same."""
-        one = self._terms[term]
-        return *one.move(length), *self._figures(one)
 
     def gram(
         self,

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.backends.abilities import InteriorTerm, Interpolator, able
+from adasdca.backends.abilities import Interpolator, able
 from adasdca.backends.backend import Backend
 from adasdca.backends.barrier import Barrier
+from adasdca.backends.interior import InteriorTerm
 from adasdca.duality.certificate import Certificate, CertificateError
 from adasdca.newton.budget import Budget
 from adasdca.newton.linear import Best
