@@ -334,9 +334,7 @@ class LocalBackend(Backend):
         too_many = min(self.workspace.n, self.workspace.d) > MOST_UNKNOWNS
         if too_many or self.problem.loss.curvature_varies:
             return None
-        return InteriorTerm(
-            CpuTerm(self.problem, self.workspace, self._threads, kernel=self.kernel)
-        )
+        return InteriorTerm(self.term())
 
     def freedom(self, w: Array, b: float, beta: Array) -> tuple[float, float]:
         scores = _core.vector(self.workspace.n)

@@ -28,7 +28,8 @@ class InteriorTerm:
     """The rows' part of an interior-point method: dual variables inside their bounds.
 
     Their products with the multipliers of the bounds are led to 0 together with those of the
-    coefficients, which are not the rows'. With α = cβ, D the diagonal of the features and H = ch that of the rows, a step solves
+    coefficients, which are not the rows'. With α = cβ, D the diagonal of the features and H = ch
+    that of the rows, a step solves
 
         D Δw − Xᵀ Δα = f,    Δα/H + X Δw + Δb = κ/h,    Σ Δα = −Σ α.
     """

@@ -110,9 +110,8 @@ class Part:
     def facts(self, space: int) -> PartFacts:
         """Return the facts about the rows."""
         backend = self._spaces[space]
-        *names, _ = PartFacts._fields
-        facts = (getattr(backend.facts, name) for name in names)
-        return PartFacts(*facts, backend.workspace.chain)
+        facts = [getattr(backend.facts, name) for name in PartFacts._fields[:-1]]
+        return PartFacts._make([*facts, backend.workspace.chain])
 
     def column_shares(self, space: int) -> Array:
         """Return the share of the rows that have an entry in a column."""
