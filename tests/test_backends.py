@@ -1,5 +1,7 @@
 """Every backend is the same problem: rows in NumPy, in parts, on a device, and the local ones."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import adasdca
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cuda.products import ARRAYS
 from adasdca.backends.named import get_backend
+from adasdca.backends.passes import Passes
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from host_rows import host_backend
@@ -117,6 +121,54 @@ def test_the_certificate_holds_in_exact_numbers(backend):
             **options,
         )  # fmt: skip
         check(sol, exact, best, least, margin=False)
+
+
+def check_sums(backend, shape, sparse=False, dtype=np.float64):
+    """Scores and the dual point u, against sums of long doubles, where terms nearly cancel."""
+    rng = np.random.default_rng(0)
+    X = (1.0 + 1e-3 * rng.normal(size=shape)).astype(dtype)
+    X[rng.random(shape) < 0.5 * sparse] = 0.0
+    y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
+    given = sp.csr_matrix(X) if sparse else X
+    problem = Problem.checked(given, y, loss="squared_hinge", lam=1 / shape[0])
+    there, exact = get_backend(backend)(problem), X.astype(np.longdouble)
+    w, duals, rows = rng.normal(size=shape[1]), y * rng.random(shape[0]), there.rows
+    off = np.abs(rows.gather(rows.scores(w)) - exact @ w.astype(np.longdouble))
+    assert (off <= rows.gather(there.share) * np.linalg.norm(w)).all()
+    apart = there.combine(rows.scatter(duals)) - duals.astype(np.longdouble) @ exact
+    mass = float(np.abs(duals) @ np.linalg.norm(X.astype(float), axis=1))
+    assert 0.0 < float(np.sqrt((apart**2).sum())) <= there.off(mass)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "device"])
+def test_sums_are_as_near_as_they_say(backend):
+    check_sums(BACKENDS[backend], (2000, 5))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_evidence_knows_what_rounding_can_do(loss):
+    X, y = data(loss)
+    c, rng = np.random.default_rng(1).random(len(y)), np.random.default_rng(2)
+    problem = Problem.checked(X, y, loss=loss, lam=1.0, sample_weight=c)
+    phi, passes = problem.loss, Passes(problem, ARRAYS)
+    scores = y * rng.choice([0.9, 1.0, 1.1], len(y))  # kinks are among these
+    duals = -phi.slope(scores, y) * rng.random(len(y))
+    share, one = 0.2 * rng.random(len(y)), np.ones(len(y))
+    seen = passes.row_sums(scores, 0.0, duals, share, one, 1.0, 0.0)
+    for moved in (scores - share, scores + share):
+        assert c @ phi.excess(duals, moved, y) <= seen.excess + seen.slip
+        assert abs(c @ phi.value(moved, y) - seen.value) <= seen.blur
+    exact = sum(Fraction(a) * Fraction(b) for a, b in zip(c.tolist(), duals.tolist(), strict=True))
+    assert abs(seen.imbalance) >= abs(exact)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_duals_that_are_worse_than_none_are_none(backend):
+    X, y = data("squared")
+    problem = Problem.checked(X, y, loss="squared", lam=1e-3, l1_ratio=1.0)
+    there = get_backend(BACKENDS[backend])(problem)
+    found = there.certify(np.zeros(8), 0.0, there.scatter(-3.0 * y))
+    assert found.gap == pytest.approx(found.primal, rel=1e-9)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -27,7 +27,7 @@ from adasdca.problem.device_rows import _finite, to_numpy
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
 from host_rows import HostBatches, HostProducts, host_passes
-from test_backends import REGULARISERS, agree, both, check_certificates, data
+from test_backends import REGULARISERS, agree, both, check_certificates, check_sums, data
 from test_cuda import KINKED, wide_problem
 
 pytestmark = pytest.mark.cuda
@@ -180,21 +180,7 @@ def test_a_line_and_the_sum_at_its_end(loss, features, dtype):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("shape", [(50_000, 5), (20_000, 54), (3_000, 600)])
 def test_sums_are_as_near_as_they_say(shape, sparse, dtype):
-    """Scores and the dual point u, against sums of long doubles, where terms nearly cancel."""
-    rng = np.random.default_rng(0)
-    X = (1.0 + 1e-3 * rng.normal(size=shape)).astype(dtype)
-    X[rng.random(shape) < 0.5 * sparse] = 0.0
-    y = np.where(rng.random(shape[0]) < 0.5, 1.0, -1.0)
-    given = sp.csr_matrix(X) if sparse else X
-    backend = cuda_backend(Problem.checked(given, y, loss="squared_hinge", lam=1 / shape[0]))
-    exact = X.astype(np.longdouble)
-    w, duals = rng.normal(size=shape[1]), y * rng.random(shape[0])
-    bound = backend.share * np.linalg.norm(w)
-    off = np.abs(backend.rows.scores(w).get() - exact @ w.astype(np.longdouble))
-    assert (off <= bound.get()).all()
-    apart = backend.combine(cp.asarray(duals)) - duals.astype(np.longdouble) @ exact
-    mass = float(np.abs(duals) @ np.linalg.norm(X.astype(float), axis=1))
-    assert float(np.sqrt((apart**2).sum())) <= backend.off(mass)
+    check_sums(cuda_backend, shape, sparse, dtype)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "logistic", "absolute"])

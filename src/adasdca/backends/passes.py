@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -177,5 +178,5 @@ class Passes:
 
         sums = self.vectors.sums(figures, self.c, self.y, scores, duals, share, norms)
         far = self.vectors.largest(lambda z, y: abs(self.loss.residual(z + b, y)), scores, self.y)
-        imbalance = abs(sums[5]) + self._lost * sums[6]
+        imbalance = sums[5] + math.copysign(self._lost * sums[6], sums[5])
         return RowSums(sums[0], sums[1], sums[2], sums[3], sums[4], imbalance, far)
