@@ -40,21 +40,12 @@ class PartsTerm(RowTerm):
 
     def go(self, v: Array, b: float) -> None:
         self._where = v, b
-        balance, *figures = columns(self._parts.stream("go", self._number, v, b))
-        self._note(balance, *figures)
+        self._note(*columns(self._parts.stream("go", self._number, v, b)))
 
-    def _note(
-        self,
-        balance: list[float],
-        curved: list[int],
-        residual: list[float],
-        travel: list[float],
-        rows: list[int],
-    ) -> None:
+    def _note(self, *figures: list[Any]) -> None:
         """Keep the figures of a point: none of them is worth a round of its own."""
-        self.balance, self.curved = math.fsum(balance), sum(curved)
-        self.residual = math.fsum(residual) / sum(rows)
-        self.travel = math.fsum(travel) / sum(rows)
+        self.balance, curved, residual, travel, rows = map(math.fsum, figures)
+        self.curved, self.residual, self.travel = int(curved), residual / rows, travel / rows
 
     def _take(self, said: Iterator[Any]) -> Derivatives:
         u, balance, mass, *figures = columns(said)

@@ -11,7 +11,6 @@ import mmap
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -188,12 +187,9 @@ def map_rows(
 
     def make(problem: Problem) -> PartsBackend:
         parts = []
-        for k, (part, pages) in enumerate(blocks):
-            some = slice(bounds[k], bounds[k + 1])
-            weight = None if problem.weight is None else problem.weight[some]
-            own = replace(problem, rows=part, y=problem.y[some], weight=weight, whole=problem.total)
+        for (first, last), (_, pages) in zip(pairwise(bounds), blocks, strict=True):
             pages.read_ahead()
-            parts.append(Part(own, threads, pages, few))
+            parts.append(Part(problem.part(first, last), threads, pages, few))
             pages.let_go()
         return PartsBackend(problem, LocalTeam(parts))
 

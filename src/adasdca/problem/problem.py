@@ -149,6 +149,12 @@ class Problem:
             constant=0.0,  # what a part of the features is told as is no model
         )
 
+    def part(self, first: int, last: int) -> Problem:
+        """Return the problem on neighbouring rows, with the N of all."""
+        y, weight = self.y[first:last], None if self.weight is None else self.weight[first:last]
+        rows = self.rows.part(first, last)
+        return replace(self, rows=rows, y=y, weight=weight, whole=self.total)
+
     def without_rows(self) -> Problem:
         """Return the problem for one whose rows are somewhere else."""
         rows = CsrRows.none(self.rows.shape[1])
