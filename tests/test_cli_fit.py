@@ -188,15 +188,6 @@ def test_a_time_limit_is_told(tmp_path, capsys):
     assert result["status"] == "time limit"
 
 
-@pytest.mark.parametrize("method", [*adasdca.methods.METHODS])
-def test_every_method_fits(method, folder, capsys):
-    result, _ = fitted(
-        capsys, folder / "cancer.svm", "--loss", "smoothed_hinge", "--method", method,
-        "--tol", "1e-3", "--C", "0.01", "--no-intercept",
-    )  # fmt: skip
-    assert result["certificates"][0]["relative_gap"] <= 1e-3
-
-
 def test_a_model_for_liblinear(folder, tmp_path, capsys):
     path = tmp_path / "m"
     fitted(capsys, folder / "cancer.svm", "--model", path,
@@ -210,13 +201,6 @@ def test_a_model_for_liblinear(folder, tmp_path, capsys):
                 tmp_path / "n", "--model-format", "liblinear")  # fmt: skip
     assert done.returncode == 2
     assert "LIBLINEAR has no name for the loss" in done.stderr
-
-
-def test_a_method_that_solves_no_multinomial_model_is_refused(folder, capsys):
-    done = call(capsys, "fit", folder / "iris.csv", "--target", "species", "--method", "sdca")
-    assert done.returncode == 2
-    assert "--method sdca solves no" in " ".join(done.stderr.split())
-    assert "--multi-class ovr" in " ".join(done.stderr.split())
 
 
 def test_named_threads_and_features(folder, capsys):

@@ -153,29 +153,6 @@ def test_elastic_net_logistic_regression():
     assert (ours.coef_ == 0).sum() > 5
 
 
-def test_cyanure_elastic_net():
-    Classifier = pytest.importorskip("cyanure.estimators").Classifier
-
-    X, y = cancer()
-    X = np.ascontiguousarray(X / np.linalg.norm(X, axis=1, keepdims=True))
-    lam, l1_ratio = 0.01, 0.4
-    theirs = Classifier(
-        loss="logistic",
-        penalty="elasticnet",
-        lambda_1=lam * l1_ratio,
-        lambda_2=lam * (1 - l1_ratio),
-        fit_intercept=False,
-        tol=1e-13,
-        max_iter=10**5,
-        verbose=False,
-        n_threads=1,
-    ).fit(X, 2 * y - 1)
-    ours = AdaSDCAClassifier(
-        C=1 / (lam * len(y)), l1_ratio=l1_ratio, fit_intercept=False, tol=1e-13, random_state=0
-    ).fit(X, y)
-    assert_same(ours, np.ravel(theirs.coef_))
-
-
 def huber(r):
     return cp.sum(cp.huber(r, 20.0)) / 2
 
