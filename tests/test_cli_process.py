@@ -19,8 +19,7 @@ import adasdca
 from adasdca import models
 from adasdca.cli import inputs, main
 from adasdca.cli.app import EXAMPLES
-from adasdca.cli.interrupt import stoppable
-from adasdca.cli.progress import Progress
+from adasdca.cli.progress import Progress, stoppable
 from adasdca.cli.reproduce import reproduce
 from bundled import cancer
 from commands import call, environment, run, start, write

@@ -31,53 +31,6 @@ def test_regression_predicts_scores():
     np.testing.assert_array_equal(model.predict(X), estimator.predict(X))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"fit_intercept": False},
-        {"fit_intercept": True},
-        {"fit_intercept": True, "intercept_scaling": 2.0},
-        {"fit_intercept": True, "intercept_scaling": 0.5, "positive": True},
-        {"fit_intercept": False, "l1_ratio": 0.5, "class_weight": {0: 1.0, 1: 3.0}},
-    ],
-)
-def test_a_model_certifies_as_its_fit_did(options):
-    """The same problem again: the bound found here is at least as weak as one at the optimum."""
-    X, y = cancer()
-    fit = adasdca.AdaSDCAClassifier(tol=1e-9, random_state=0, **options).fit(X, y)
-    weight = np.array([1.0, 3.0]) if "class_weight" in options else None
-    total = len(y) if weight is None else weight[y].sum()
-    penalised = options.get("intercept_scaling")
-    model = Model(
-        fit.coef_,
-        fit.intercept_,
-        fit.classes_,
-        adasdca.Logistic(),
-        1 / total,
-        l1_ratio=options.get("l1_ratio", 0.0),
-        bias=penalised or -1.0,
-        fit_intercept=options["fit_intercept"] and penalised is None,
-        positive=options.get("positive", False),
-        class_weight=weight,
-    )
-    for rows in (X, sp.csr_matrix(X)):
-        (certificate,) = models.certify(model, rows, y, epochs=200)
-        assert certificate.primal == pytest.approx(fit.certificate_.primal, rel=1e-12)
-        assert certificate.dual <= fit.certificate_.primal * (1 + 1e-12)
-        assert certificate.relative_gap <= 1e-5
-
-
-def test_every_class_has_its_certificate():
-    X, y = iris()
-    fit = adasdca.AdaSDCAClassifier(multi_class="ovr", tol=1e-8, random_state=0).fit(X, y)
-    model = Model(fit.coef_, fit.intercept_, fit.classes_, adasdca.Logistic(), 1 / len(y),
-                  fit_intercept=True)  # fmt: skip
-    found = models.certify(model, X, y, epochs=100)
-    for here, there in zip(found, fit.certificate_, strict=True):
-        assert here.primal == pytest.approx(there.primal, rel=1e-12)
-        assert here.relative_gap < 1e-4
-
-
 def test_certifying_needs_lam_and_the_models_labels():
     X, y = cancer()
     model = Model(np.zeros((1, 30)), np.zeros(1), np.array([0, 1]), adasdca.Logistic(), None)

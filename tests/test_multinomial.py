@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import entropy
-from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 import adasdca.multinomial.equations
@@ -86,27 +85,6 @@ def test_the_dual_value_is_that_of_the_dual_point(steps):
     dual = np.average(entropy(p, axis=1), weights=weight) - 0.01 * np.vdot(u, u)
     assert sol.dual == pytest.approx(dual, rel=1e-12)
     assert np.abs(alpha.sum(axis=0)).max() < 1e-12 * total
-
-
-def test_radius_holds_the_exact_coefficients():
-    X, codes = blobs(n=100)
-    problem = {"n_classes": 4, "lam": 0.01, "fit_intercept": True}
-    best = solve_multinomial(X, codes, **problem, tol=1e-14)
-    for steps in range(4):
-        sol = solve_multinomial(X, codes, **problem, tol=0.0, max_epochs=steps)
-        assert np.linalg.norm(sol.coef - best.coef) <= sol.radius + best.radius
-
-
-def test_conjugate_gradients_and_the_direct_solve_agree(monkeypatch):
-    X, y = load_digits(n_class=4, return_X_y=True)
-    X, y = X[:150, ::2] / 16.0, y[:150]
-    problem = {"n_classes": 4, "lam": 1 / 150, "fit_intercept": True, "tol": 1e-13}
-    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6)
-    direct = solve_multinomial(X, y, **problem)
-    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
-    iterative = solve_multinomial(X, y, **problem)
-    np.testing.assert_allclose(iterative.coef, direct.coef, atol=1e-6)
-    np.testing.assert_allclose(iterative.intercept, direct.intercept, atol=1e-5)
 
 
 def test_integer_weights_are_repeated_rows():

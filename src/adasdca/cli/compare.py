@@ -14,9 +14,8 @@ import adasdca
 from adasdca import plotting
 from adasdca.ascent.sampling import registered
 from adasdca.cli import inputs, options
-from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import described, emit, emit_json, finite, plain, print_rows
-from adasdca.cli.progress import Progress
+from adasdca.cli.progress import Progress, stoppable
 from adasdca.cli.refusals import above_0, check_picture, only_finite
 from adasdca.duality.theory import epoch_cost
 from adasdca.methods import (

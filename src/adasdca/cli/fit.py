@@ -17,7 +17,6 @@ import typer
 import adasdca
 from adasdca import models
 from adasdca.cli import blocks, inputs, options, search
-from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     Kept,
     certificate_lines,
@@ -29,7 +28,7 @@ from adasdca.cli.output import (
     note,
     plain,
 )
-from adasdca.cli.progress import Progress
+from adasdca.cli.progress import Progress, stoppable
 from adasdca.cli.quality import in_words, quality, remarks
 from adasdca.cli.refusals import blame, check_output, check_picture, refusal
 from adasdca.errors import counted

@@ -11,9 +11,8 @@ import typer
 
 from adasdca import models
 from adasdca.cli import inputs, search
-from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import certificate_lines, complain, emit, hush, keep, note
-from adasdca.cli.progress import Progress
+from adasdca.cli.progress import Progress, stoppable
 from adasdca.cli.refusals import blame, check_output, refusal
 from adasdca.models._liblinear import SOLVERS
 from adasdca.solution import Status

@@ -11,7 +11,6 @@ import typer
 import adasdca
 from adasdca import paths, plotting
 from adasdca.cli import inputs, options, search
-from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     certificate,
     described,
@@ -21,7 +20,7 @@ from adasdca.cli.output import (
     plain,
     print_rows,
 )
-from adasdca.cli.progress import Progress
+from adasdca.cli.progress import Progress, stoppable
 from adasdca.cli.refusals import check_picture, only_finite
 from adasdca.methods import get_method
 from adasdca.solution import Solution, Status

@@ -109,9 +109,9 @@ class _OnWorkers:
         return make_task(
             rows,
             loss=model._loss(),
-            lam=1.0 / (model.C * rows.total(more.get("factors"))),
+            lam=model._lam(rows.total(more.get("factors"))),
             l1_ratio=model.l1_ratio,
-            bounds=(0, None) if model.positive else None,
+            bounds=model._bounds(),
             penalty_factors=model.penalty_factors,
             fit_intercept=model.fit_intercept,
             **more,

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adasdca.duality.error_bounds import Region
 from adasdca.errors import InputError
-from adasdca.estimators._convergence import convergence_warning, reached
+from adasdca.estimators._convergence import adopt, convergence_warning, reached, starts_of
 from adasdca.estimators._device import products_with, rows_to_solve
 from adasdca.estimators._input import FLOATS, CheckedInput, naming_text
 from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
@@ -105,6 +105,11 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         "device": [StrOptions({"cuda"}), None],
     }
 
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Set the arguments of `__init__`, given as its `locals()`, under their own names."""
+        own = {k: v for k, v in arguments.items() if k not in ("self", "__class__")}
+        vars(self).update(own)
+
     @classmethod
     @cache
     def _defaults(cls) -> dict[str, Any]:
@@ -163,15 +168,14 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         own = [f.name for f in fields(loss) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return type(loss)(**{name: getattr(self, name) for name in own})
 
-    def _lam(self, X: Any, weight: Array | None) -> float:
-        """Return lam = 1/(C·N), N the sum of the weights."""
+    def _lam(self, total: float) -> float:
+        """Return lam = 1/(C·N), N = `total` the sum of the weights."""
         C = as_double(self.C)
         if math.isinf(C):
             raise InputError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."
             )
-        total = X.shape[0] if weight is None else math.fsum(weight)
         return float(1.0 / (C * total))
 
     def _bounds(self) -> Any:
@@ -205,7 +209,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         `began` is when the fit began, on the clock of `time.perf_counter`.
         """
         loss, constant = self._loss(), self._constant(X)
-        starts, rows = self._starts(len(targets), X.shape[0]), rows_to_solve(self, X)
+        starts, rows = starts_of(self, len(targets), X.shape[0]), rows_to_solve(self, X)
         with watched(self, names, X, y) as monitor:
             solutions = solve_all(self, X, rows, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
@@ -224,26 +228,12 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
             self._adopt(solutions, [s.state for s in solutions])
         self._conclude(solutions, names, monitor)
 
-    def _starts(self, count: int, n: int) -> list[Any]:
-        """Return the states of the last fit if they fit this one: as many, and no more rows."""
-        states = getattr(self, "_states", None) if self.warm_start else None
-        if states is None or len(states) != count or any(len(s.beta) > n for s in states):
-            return [None] * count
-        return list(states)
-
     def _adopt(self, solutions: list[Any], states: Any) -> None:
         """Turn solutions into attributes, and keep where to go on from if that is wanted."""
         self.__dict__.pop("dual_coef_", None)
         self._duals = [s.dual_coef for s in solutions]
-        self.dual_gap_ = np.array([s.gap for s in solutions])
-        self.radius_ = np.array([s.radius for s in solutions])
-        self.history_ = [s.history for s in solutions]
-        self.certificate_ = [s.certificate for s in solutions]
         self._ends = [s.status.value for s in solutions]
-        if len(solutions) == 1:
-            self.dual_gap_, self.radius_ = float(self.dual_gap_[0]), float(self.radius_[0])
-            self.history_, self.certificate_ = self.history_[0], self.certificate_[0]
-        self.converged_ = all(reached(s, self.tol) for s in solutions)
+        adopt(self, solutions, self.tol)
         self.n_iter_ = max(len(s.history) - 1 for s in solutions)
         self._states = states if self.warm_start else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -21,11 +22,10 @@ from adasdca.estimators._device import (
     read_at_once,
     rows_to_solve,
 )
-from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
 from adasdca.estimators._progress import watched, with_callbacks
 from adasdca.estimators._scores import LinearScores
-from adasdca.estimators._solves import bounded, threads_of
+from adasdca.estimators._solves import bounded, guarded, threads_of
 from adasdca.methods import Auto, Method, get_method
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import CheckedRows, check_rows
@@ -185,27 +185,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         gamma: float = 1.0,
         device: str | None = None,
     ) -> None:
-        self.loss = loss
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.positive = positive
-        self.bounds = bounds
-        self.penalty_factors = penalty_factors
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-        self.gamma = gamma
-        self.device = device
+        self._keep(locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -286,7 +266,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
                 rows,
                 codes,
                 n_classes=len(self.classes_),
-                lam=self._lam(X, weight),
+                lam=self._lam(len(codes) if weight is None else math.fsum(weight)),
                 sample_weight=weight,
                 fit_intercept=free,
                 tol=self.tol,

@@ -24,8 +24,8 @@ from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 from adasdca.engine.interruption import interruption
 from adasdca.errors import InputError
 from adasdca.estimators._device import adopt_kind, device_of, rows_to_split, stand_in, taken
-from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import logger, with_callbacks
+from adasdca.estimators._solves import guarded
 from adasdca.methods import get_method
 from adasdca.paths import check_grid
 from adasdca.predictor import POWERS, Forecast, Track
@@ -98,11 +98,6 @@ class Search:
     get_params: Any
     _weights: Any
     _init_callback_context: Any
-
-    def _keep(self, arguments: dict[str, Any]) -> None:
-        """Set the arguments of `__init__`, given as its `locals()`, under their own names."""
-        own = {k: v for k, v in arguments.items() if k not in ("self", "__class__")}
-        vars(self).update(own)
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)

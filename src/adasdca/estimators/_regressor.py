@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import Interval
 
 from adasdca.estimators._base import LinearModel
 from adasdca.estimators._device import adopt_kind, read_at_once, told_in_kind
-from adasdca.estimators._guard import guarded
 from adasdca.estimators._input import naming_text
 from adasdca.estimators._progress import with_callbacks
+from adasdca.estimators._solves import guarded
 from adasdca.methods import Method
 from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import Loss
@@ -170,28 +170,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         delta: float = 1.35,
         device: str | None = None,
     ) -> None:
-        self.loss = loss
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.positive = positive
-        self.bounds = bounds
-        self.penalty_factors = penalty_factors
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.delta = delta
-        self.device = device
+        self._keep(locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)

@@ -1,4 +1,4 @@
-"""The solves of one fit: one for each vector of targets, and what is left out at an early end."""
+"""The solves of one fit, one for each vector of targets; fits that end early, or not at all."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import wraps
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -27,6 +28,7 @@ from adasdca.solution import History, Record, Solution, Status
 from adasdca.solver import solve, unsolved
 
 Array = NDArray[np.float64]
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Seconds past the limit of a fit for the first certificate of a solve.
 GRACE = 0.05
 #: Seconds after Ctrl-C for the passes that bound the errors of intercepts.
@@ -84,7 +86,8 @@ def solve_all(
     if not isinstance(seed, Integral):
         seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
-    problem = {"loss": loss, "lam": model._lam(X, weight), "l1_ratio": model.l1_ratio}
+    total = X.shape[0] if weight is None else math.fsum(weight)
+    problem = {"loss": loss, "lam": model._lam(total), "l1_ratio": model.l1_ratio}
     more = {
         "bounds": model._bounds(),
         "penalty_factors": model.penalty_factors,
@@ -159,3 +162,27 @@ def solve_all(
         if not any(found):
             raise KeyboardInterrupt
         return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
+
+
+def guarded(fit: Fit) -> Fit:
+    """Let a fit that raises leave the estimator as it was, and Ctrl-C leave a fitted one.
+
+    Ctrl-C ends the solves with what they have certified, the estimator is fitted with that, and
+    KeyboardInterrupt goes on: a grid search around this fit must not go on as if nothing had
+    happened. Before the first certificate there is nothing to fit with.
+    """
+
+    @wraps(fit)
+    def guarded_fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with interruption() as around:
+            before = dict(vars(self))
+            try:
+                fit(self, *args, **kwargs)
+            except BaseException:
+                vars(self).clear()
+                vars(self).update(before)
+                raise
+        around.check()
+        return self
+
+    return guarded_fit  # type: ignore[return-value]

@@ -10,7 +10,7 @@ import sklearn.svm as svm
 from sklearn.base import _fit_context
 from sklearn.preprocessing import LabelBinarizer
 
-from adasdca.estimators._guard import guarded
+from adasdca.estimators._solves import guarded
 from adasdca.sklearn._fits import CertifiedFit
 
 

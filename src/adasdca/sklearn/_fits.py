@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from adasdca.engine.interruption import interruption
-from adasdca.estimators._convergence import convergence_warning, reached
+from adasdca.estimators._convergence import adopt, convergence_warning, starts_of
 from adasdca.estimators._input import naming_text
 from adasdca.estimators._labels import check_mass
 from adasdca.models._certify import split_classes
@@ -134,7 +134,7 @@ class CertifiedFit:
         targets: list[NDArray[Any]],
         weights: list[Array | None],
     ) -> list[Any]:
-        starts = self._starts(len(targets), X.shape[0])
+        starts = starts_of(self, len(targets), X.shape[0])
         solutions: list[Any] = []
         lams = []
         with interruption() as around:
@@ -215,25 +215,13 @@ class CertifiedFit:
             return int(seed)
         return int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
-    def _starts(self, count: int, n: int) -> list[Any]:
-        states = getattr(self, "_states", None) if getattr(self, "warm_start", False) else None
-        if states is None or len(states) != count or any(len(s.beta) > n for s in states):
-            return [None] * count
-        return list(states)
-
     def _adopt(self, solutions: list[Any], lams: list[float]) -> None:
         """Keep the certificates, and warn of a tolerance that was not reached."""
         several = len(solutions) > 1
         self.lam_ = np.array(lams) if several else lams[0]
-        certificates = [s.certificate for s in solutions]
-        self.certificate_ = certificates if several else certificates[0]
-        gaps, radii = ([getattr(s, name) for s in solutions] for name in ("gap", "radius"))
-        self.dual_gap_ = np.array(gaps) if several else gaps[0]
-        self.radius_ = np.array(radii) if several else radii[0]
         self.status_ = [s.status for s in solutions] if several else solutions[0].status
-        self.history_ = [s.history for s in solutions] if several else solutions[0].history
         gap = self._gap()
-        self.converged_ = all(reached(s, gap) for s in solutions)
+        adopt(self, solutions, gap)
         if hasattr(self, "warm_start"):
             self._states = [s.state for s in solutions if hasattr(s, "state")]
         # A stalled solve is as exact as its data allow: scikit-learn's tolerance is met.
