@@ -141,24 +141,17 @@ def test_losses_as_objects():
     np.testing.assert_array_equal(c.coef_, d.coef_)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"C": 0.0},
-        {"tol": 10**400},
-        {"max_time": 10**400},
-        {"l1_ratio": 1.5},
-        {"tol": -1.0},
-        {"max_iter": 0},
-        {"intercept_scaling": 0.0},
-        {"multi_class": "crammer_singer"},
-        {"callback": 3},
-        {"gamma": -1.0},
-    ],
-)
-def test_bad_parameters(bad):
+BAD = [{"C": 0.0}, {"tol": 10**400}, {"max_time": 10**400}, {"l1_ratio": 1.5}, {"tol": -1.0}]
+BAD += [{"max_iter": 0}, {"intercept_scaling": 0.0}, {"callback": 3}, {"gamma": -1.0}]
+BAD_FOR = [(AdaSDCAClassifier, bad) for bad in [*BAD, {"multi_class": "crammer_singer"}]]
+BAD_FOR += [(AdaSDCARegressor, {name: bad}) for name, bad in zip(
+    ("quantile", "delta", "epsilon"), (1.0, 0.0, -0.1), strict=True)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "bad"), BAD_FOR)
+def test_bad_parameters(model, bad):
     with pytest.raises(InvalidParameterError, match=f"The '{next(iter(bad))}' parameter"):
-        AdaSDCAClassifier(**bad).fit(*cancer())
+        model(**bad).fit(*diabetes())
 
 
 @pytest.mark.parametrize("bad", [{"loss": "squared"}, {"loss": "hing"}, {"method": "newton"}])
@@ -190,17 +183,6 @@ def test_a_method_that_solves_no_multinomial_model_is_refused(multi_class):
         AdaSDCAClassifier(**options, multi_class=multi_class).fit(X, y)
     assert len(AdaSDCAClassifier(**options, multi_class="ovr").fit(X, y).certificate_) == 3
     assert AdaSDCAClassifier(method=adasdca.Auto(), multi_class=multi_class).fit(X, y).converged_
-
-
-@pytest.mark.parametrize("bad", [{"quantile": 1.0}, {"delta": 0.0}, {"epsilon": -0.1}])
-def test_bad_parameters_of_regression(bad):
-    with pytest.raises(InvalidParameterError, match=f"The '{next(iter(bad))}' parameter"):
-        AdaSDCARegressor(**bad).fit(*diabetes())
-
-
-def test_parameters_are_keywords_only():
-    with pytest.raises(TypeError):
-        AdaSDCAClassifier("hinge")
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,6 @@ def reproduce(
     figures_only: Annotated[
         bool, typer.Option("--figures-only", help="Draw from stored results; run nothing.")
     ] = False,
-    add: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Take over the runs of another --output, made elsewhere; may repeat.",
-        ),
-    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Skip runs that are stored already.")
     ] = True,
@@ -75,8 +68,8 @@ def reproduce(
 
     Results are JSON lines in DIR/runs.jsonl, written run by run: after an interruption the same
     command continues. The page is DIR/index.html, and DIR/index.md with DIR/figures.
-    Parts can be run on other machines (--only) and put together (--add, --figures-only). Seconds
-    are compared within an experiment: run each on one machine.
+    Runs of other machines (--only) are put together by joining their files of lines, and drawn with
+    --figures-only. Seconds are compared within an experiment: run each on one machine.
     """
     from adasdca_reproduce import grid, page, runner
     from adasdca_reproduce.results import Results
@@ -101,10 +94,6 @@ def reproduce(
         more_losses=tuple(name for p in plugins for name in p.losses),
         more_data=tuple(name for p in plugins for name in p.datasets),
     )
-    with blame("--add"):
-        taken = sum(store.take(Store(folder)) for folder in add or ())
-    if add:
-        note(f"{taken} run{'s' * (taken != 1)} taken over.")
     with blame("--output"):
         records, cut = store.read()
         if figures_only and not store.exists():

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,6 +26,7 @@ from adasdca.engine.interruption import interruption
 from adasdca.estimators._convergence import adopt, convergence_warning, starts_of
 from adasdca.estimators._input import naming_text
 from adasdca.estimators._labels import check_mass
+from adasdca.estimators._solves import guarded
 from adasdca.models._certify import split_classes
 from adasdca.models._objectives import Objective, objective_of
 from adasdca.multinomial.solver import solve_multinomial
@@ -68,11 +70,19 @@ class CertifiedFit:
     coef_: Any
     intercept_: Any
     n_iter_: Any
+    _fit: Any
     #: Whether scikit-learn solves it directly, to the last digits, whatever `tol`.
     _direct = False
     #: Whether rows in single precision get coefficients of that precision.
     _keeps_single = True
     _single: bool
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @guarded
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model; see scikit-learn's."""
+        self._fit(X, y, sample_weight)
+        return self
 
     def _gap(self) -> float:
         """Return the relative gap that `tol` stands for."""
@@ -230,7 +240,7 @@ class CertifiedFit:
             warnings.warn(
                 convergence_warning(type(self).__name__, solutions, names, gap, self._epochs()),
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=8,
             )
 
 
