@@ -76,7 +76,7 @@ class Progress:
         self._bars.refresh()
 
 
-def stoppable() -> AbstractContextManager[Interruption]:
+def stops_on_ctrl_c() -> AbstractContextManager[Interruption]:
     """Inside this context the first Ctrl-C asks to stop, and is told; the second one stops at once.
 
     Solves end with what they have certified, and what is made of that is not disturbed.

@@ -10,7 +10,7 @@ import typer
 
 from adasdca import datasets
 from adasdca.cli.output import bars, emit, emit_json, note
-from adasdca.cli.refusals import blame, only_finite
+from adasdca.cli.usage import check_finite, usage_errors
 from adasdca.plugins import load_all
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def reproduce(
             min=0.01,
             help="Most seconds of a run.",
             show_default="by data set",
-            callback=only_finite,
+            callback=check_finite,
         ),
     ] = None,
     plugin: Annotated[
@@ -76,11 +76,11 @@ def reproduce(
     from adasdca_reproduce.store import Store
 
     store = Store(output)
-    with blame("--only"):
+    with usage_errors("--only"):
         for name in only or ():
             if name not in EXPERIMENTS:
                 raise ValueError(f"{name!r} is unknown; choose one of {', '.join(EXPERIMENTS)}.")
-    with blame("--plugin"):
+    with usage_errors("--plugin"):
         plugins = load_all(plugin or ())
     scope = grid.Scope(
         only=tuple(dict.fromkeys(only or ())),
@@ -94,7 +94,7 @@ def reproduce(
         more_losses=tuple(name for p in plugins for name in p.losses),
         more_data=tuple(name for p in plugins for name in p.datasets),
     )
-    with blame("--output"):
+    with usage_errors("--output"):
         records, cut = store.read()
         if figures_only and not store.exists():
             raise ValueError(f"{store.path} does not exist; run without --figures-only first.")
@@ -112,7 +112,7 @@ def reproduce(
             except runner.Interrupted:
                 interrupted = True
         made = progress.failed
-    with blame("--output"):
+    with usage_errors("--output"):
         results = Results(store.read()[0])
     files_written: list[Path] = []
     if results.records and not interrupted:

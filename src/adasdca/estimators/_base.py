@@ -30,10 +30,10 @@ from adasdca.duality.error_bounds import Region
 from adasdca.errors import InputError
 from adasdca.estimators._convergence import adopt, convergence_warning, reached, starts_of
 from adasdca.estimators._device import products_with, rows_to_solve
-from adasdca.estimators._input import FLOATS, CheckedInput, naming_text
-from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
+from adasdca.estimators._input import FLOATS, CheckedInput, explaining_text
+from adasdca.estimators._progress import CallbackSupportMixin, Monitor, monitored
 from adasdca.estimators._registered import packed, unpack
-from adasdca.estimators._solves import bounded, solve_all
+from adasdca.estimators._solves import region_or_unknown, solve_all
 from adasdca.methods import METHODS, Custom
 from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import LOSSES, Loss, get_loss
@@ -210,7 +210,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         """
         loss, constant = self._loss(), self._constant(X)
         starts, rows = starts_of(self, len(targets), X.shape[0]), rows_to_solve(self, X)
-        with watched(self, names, X, y) as monitor:
+        with monitored(self, names, X, y) as monitor:
             solutions = solve_all(self, X, rows, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
             unknown = Region(radius, np.full_like(radius, np.inf))
@@ -219,7 +219,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
             elif not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
             else:
-                self._region = bounded(
+                self._region = region_or_unknown(
                     lambda: Region.of_models(solutions, products_with(rows), targets, weight, loss),
                     unknown,
                 )
@@ -313,7 +313,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if path is not None:
             check_writable(path)
-        with naming_text(X):
+        with explaining_text(X):
             shape = validate_data(
                 self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
             ).shape

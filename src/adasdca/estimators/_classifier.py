@@ -23,9 +23,9 @@ from adasdca.estimators._device import (
     rows_to_solve,
 )
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
-from adasdca.estimators._progress import watched, with_callbacks
+from adasdca.estimators._progress import monitored, with_callbacks
 from adasdca.estimators._scores import LinearScores
-from adasdca.estimators._solves import bounded, guarded, threads_of
+from adasdca.estimators._solves import all_or_nothing, region_or_unknown, threads_of
 from adasdca.methods import Auto, Method, get_method
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import CheckedRows, check_rows
@@ -189,7 +189,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifier:
         """Fit the model.
 
@@ -227,8 +227,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     def _multinomial(self) -> bool:
         """Whether more than two classes make one multinomial model."""
         logistic = isinstance(self._loss(), Logistic)
-        bounded = self.positive or self.bounds is not None
-        plain = self.l1_ratio == 0 and not bounded and self.penalty_factors is None
+        limited = self.positive or self.bounds is not None
+        plain = self.l1_ratio == 0 and not limited and self.penalty_factors is None
         possible = logistic and plain
         if self.multi_class == "multinomial" and not possible:
             raise InputError(
@@ -261,7 +261,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         start = getattr(self, "_states", None) if self.warm_start else None
         if start is not None and start[0].shape[1] != X.shape[1] + bool(constant):
             start = None
-        with watched(self, [""], X, codes) as monitor:
+        with monitored(self, [""], X, codes) as monitor:
             solution = solve_multinomial(
                 rows,
                 codes,
@@ -281,7 +281,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
             if constant:
                 self.coef_, self.intercept_ = solution.coef[:, :-1], constant * solution.coef[:, -1]
             unknown = np.full(len(solution.coef), np.inf)
-            self._region = bounded(
+            self._region = region_or_unknown(
                 lambda: Region.of_multinomial(solution, products_with(rows), free, constant),
                 Region(unknown, unknown),
             )

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search, constraints_of
-from adasdca.estimators._labels import encoded, naming_kinds
+from adasdca.estimators._labels import encoded, explaining_kinds
 from adasdca.methods import Method
 from adasdca.models._certify import balance
 from adasdca.problem.losses import Loss
@@ -118,7 +118,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
 
     def _to_split(self, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = self._checked(X, y)
-        with naming_kinds(y):
+        with explaining_kinds(y):
             check_classification_targets(y)
         return X, y
 

@@ -118,7 +118,7 @@ def products_with(rows: Any) -> Any:
     return ProductsHere.of(inner) if isinstance(inner, DeviceRows) else RowProducts(inner.matrix)
 
 
-def told_in_kind(array: Any, X: Any) -> Any:
+def in_kind_of(array: Any, X: Any) -> Any:
     """Return an array of NumPy as one of the kind of X, where that is asked for."""
     if not dispatches() or np.asarray(array).dtype.kind not in "biuf":
         return array
@@ -133,4 +133,4 @@ def adopt_kind(model: Any, X: Any) -> None:
     for name in OF_ITS_KIND:
         found = getattr(model, name, None)
         if isinstance(found, np.ndarray):
-            setattr(model, name, told_in_kind(found, X))
+            setattr(model, name, in_kind_of(found, X))

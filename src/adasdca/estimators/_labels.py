@@ -21,7 +21,7 @@ RANGE = 1 << 16
 
 
 @contextmanager
-def naming_kinds(y: Any) -> Iterator[None]:
+def explaining_kinds(y: Any) -> Iterator[None]:
     """Say of labels that cannot be sorted of which kinds they are."""
     try:
         yield
@@ -38,7 +38,7 @@ def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
     kind = y.dtype.kind
     if kind not in "iub":  # integers are labels, whatever their values and their type
         if kind != "f" or not (y == np.trunc(y)).all():
-            with naming_kinds(y):
+            with explaining_kinds(y):
                 check_classification_targets(y)
     elif kind != "u" or y.dtype.itemsize < 8:
         low, high = int(y.min()), int(y.max())

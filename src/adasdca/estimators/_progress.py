@@ -22,7 +22,7 @@ except ImportError:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Monitor", "watched", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Monitor", "monitored", "with_callbacks"]
 
 logger = logging.getLogger("adasdca")
 
@@ -58,7 +58,7 @@ class Monitor:
 
 
 @contextmanager
-def watched(estimator: Any, names: list[str], X: Any, y: Any) -> Iterator[Monitor]:
+def monitored(estimator: Any, names: list[str], X: Any, y: Any) -> Iterator[Monitor]:
     """Yield the monitor of a fit, which makes a solve for each name."""
     listeners: dict[int, list[Listener]] = {k: [] for k in range(len(names))}
     closers: list[Callable[[], None]] = []

@@ -14,10 +14,10 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval
 
 from adasdca.estimators._base import LinearModel
-from adasdca.estimators._device import adopt_kind, read_at_once, told_in_kind
-from adasdca.estimators._input import naming_text
+from adasdca.estimators._device import adopt_kind, in_kind_of, read_at_once
+from adasdca.estimators._input import explaining_text
 from adasdca.estimators._progress import with_callbacks
-from adasdca.estimators._solves import guarded
+from adasdca.estimators._solves import all_or_nothing
 from adasdca.methods import Method
 from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import Loss
@@ -174,7 +174,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCARegressor:
         """Fit the model.
 
@@ -193,7 +193,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         """
         began, given = time.perf_counter(), X
         X, y = self._checked(X, y, not read_at_once(self), multi_output=True, y_numeric=True)
-        with naming_text(None, y):
+        with explaining_text(None, y):
             columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
         weight = self._weights(sample_weight, X)
@@ -217,7 +217,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         (n_samples,) or (n_samples, n_targets) array
         """
         scores = self._scored(X)
-        return told_in_kind(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores, X)
+        return in_kind_of(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores, X)
 
     def certified_error(self, X: Any) -> Any:
         """Return a bound on the difference between each prediction and the exact optimum's.
@@ -233,4 +233,4 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         """
         b = np.atleast_1d(to_numpy(self.intercept_))
         errors = self._region.errors(self._rows_to_predict(X), self._dense_coef(), b)
-        return told_in_kind(errors[:, 0] if np.ndim(self.intercept_) == 0 else errors, X)
+        return in_kind_of(errors[:, 0] if np.ndim(self.intercept_) == 0 else errors, X)

@@ -35,7 +35,7 @@ GRACE = 0.05
 HURRY = 0.1
 
 
-def bounded(make: Callable[[], Region], unknown: Region) -> Region:
+def region_or_unknown(make: Callable[[], Region], unknown: Region) -> Region:
     """Return the region within which the optimum is; the unknown one if Ctrl-C leaves no time."""
     with interruption() as around:
         with suppress(KeyboardInterrupt), around.heeded():
@@ -164,7 +164,7 @@ def solve_all(
         return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
 
 
-def guarded(fit: Fit) -> Fit:
+def all_or_nothing(fit: Fit) -> Fit:
     """Let a fit that raises leave the estimator as it was, and Ctrl-C leave a fitted one.
 
     Ctrl-C ends the solves with what they have certified, the estimator is fitted with that, and
@@ -173,7 +173,7 @@ def guarded(fit: Fit) -> Fit:
     """
 
     @wraps(fit)
-    def guarded_fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def whole_fit(self: Any, *args: Any, **kwargs: Any) -> Any:
         with interruption() as around:
             before = dict(vars(self))
             try:
@@ -185,4 +185,4 @@ def guarded(fit: Fit) -> Fit:
         around.check()
         return self
 
-    return guarded_fit  # type: ignore[return-value]
+    return whole_fit  # type: ignore[return-value]

@@ -24,9 +24,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from adasdca.engine.interruption import interruption
 from adasdca.estimators._convergence import adopt, convergence_warning, starts_of
-from adasdca.estimators._input import naming_text
+from adasdca.estimators._input import explaining_text
 from adasdca.estimators._labels import check_mass
-from adasdca.estimators._solves import guarded
+from adasdca.estimators._solves import all_or_nothing
 from adasdca.models._certify import split_classes
 from adasdca.models._objectives import Objective, objective_of
 from adasdca.multinomial.solver import solve_multinomial
@@ -78,7 +78,7 @@ class CertifiedFit:
     _single: bool
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model; see scikit-learn's."""
         self._fit(X, y, sample_weight)
@@ -95,7 +95,7 @@ class CertifiedFit:
 
     def _read(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         """Return rows, targets and weights, checked."""
-        with naming_text(X, y):
+        with explaining_text(X, y):
             X, y = validate_data(
                 self,
                 X,
