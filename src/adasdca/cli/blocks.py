@@ -44,7 +44,7 @@ def is_packed(data: str) -> bool:
 def limit_for(data: str, kind: str | None, asked: str | None) -> int | None:
     """Return the memory limit of a solve in blocks, None where the data fit into memory.
 
-    Unless a limit is asked for, it is the memory that is free.
+    The default limit is the free memory.
     """
     with usage_errors("--memory-limit"):
         most = None if asked is None else check_limit(asked)

@@ -59,9 +59,9 @@ def certify(
 ) -> None:
     """Certify a model on data: how far it can be from the best one.
 
-    Tells its objective, a lower bound on the best one, and the gap between them; the radius bounds
+    Prints its objective, a lower bound on the best one, and the gap between them; the radius bounds
     the distance of the coefficients from the best ones. The model may be one of `adasdca fit` or of
-    LIBLINEAR; of the latter give --C, which its file does not tell.
+    LIBLINEAR. A file of LIBLINEAR does not store its C: give it with --C.
     """
     if lam is not None and C is not None:
         raise usage_error("lam = 1/(C N), so give one of --lam and --C.", "--lam")

@@ -237,7 +237,7 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
 def positives(table: Table, y: NDArray[Any], loss: Loss, label: str | None) -> list[Any]:
     """Return the classes that are +1 in the problems of these targets, [None] for regression.
 
-    Of two classes it is the larger, of more each against the rest, or the one that was asked for.
+    Of two classes the larger, of more each against the rest, or the class of `label`.
     """
     if loss.kind == "regression":
         if label is not None:

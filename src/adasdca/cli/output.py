@@ -32,25 +32,25 @@ WIDE = 1000
 
 
 class _Voice:
-    """Whether people are told things."""
+    """Whether messages are printed."""
 
     quiet = False
 
 
 def set_quiet(wanted: bool) -> bool:
-    """Say nothing to people from now on, if that is wanted: a callback of --quiet."""
+    """Print no messages from now on if --quiet is given: its callback."""
     _Voice.quiet = wanted
     return wanted
 
 
 def note(text: str) -> None:
-    """Tell people something, unless they want none of it."""
+    """Print a message on stderr, unless --quiet was given."""
     if not _Voice.quiet:
         print_error(text)
 
 
 def print_error(text: str) -> None:
-    """Tell people of an error; if nobody listens any more, the work goes on."""
+    """Print a message on stderr; a closed pipe there ends nothing."""
     try:
         typer.echo(text, err=True)
     except BrokenPipeError:

@@ -17,7 +17,7 @@ from adasdca.solution import Record
 
 
 class Progress:
-    """A bar for each solve, full when the gap asked for is reached; silent unless on a terminal.
+    """A bar for each solve, full when the gap reaches tol; silent unless on a terminal.
 
     Its length is the share of the digits that are there.
     """
@@ -77,7 +77,7 @@ class Progress:
 
 
 def stops_on_ctrl_c() -> AbstractContextManager[Interruption]:
-    """Inside this context the first Ctrl-C asks to stop, and is told; the second one stops at once.
+    """Let the first Ctrl-C stop the solve, with a message, and the second one stop at once.
 
     Solves end with what they have certified, and what is made of that is not disturbed.
     """

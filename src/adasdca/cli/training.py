@@ -131,7 +131,7 @@ def class_weights(
 ) -> dict[Any, float] | None:
     """Return the weights CLASS=W by class, 1 where none is given; None for none at all.
 
-    `option` says how a weight is asked for, by the name of the class.
+    `option` names the option of a weight, by the name of the class.
     """
     if not given:
         return None

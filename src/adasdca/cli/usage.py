@@ -44,7 +44,7 @@ class _Command:
 
 
 def set_options(command: Any) -> None:
-    """Speak of these options from now on, and of others as those of another command."""
+    """Name the options of this command as such, and others as those of `adasdca fit`."""
     params = [] if hasattr(command, "commands") else command.params
     _Command.options = frozenset(name for each in params for name in each.opts)
 
@@ -136,7 +136,7 @@ def suggest_option(error: Any) -> None:
 
 
 def suggest_model(error: Any) -> None:
-    """Say how `fit` is told of the model's file, if it was given a second name."""
+    """Say that the file of the model is named with --model, if `fit` was given a second name."""
     of_fit = error.ctx is not None and error.ctx.info_name == "fit"
     if of_fit and "unexpected extra argument" in error.message:
         error.message = f"{error.message}; the file for the model is named with --model."

@@ -239,7 +239,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
 
     @cached_property
     def dual_coef_(self) -> Array:
-        """Dual variables; those of many rows and classes are put together when they are asked for.
+        """Dual variables; those of many rows and classes are joined at the first access.
 
         After a fit that ends for its time, that would take longer than what is left of the fit.
         """
@@ -281,7 +281,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
     ) -> str:
         """Return a page in HTML about the fit, to be forwarded; needs matplotlib.
 
-        It tells what was fitted on what, the certificate in words and numbers, how the solve
+        It shows what was fitted on what, the certificate in words and numbers, how the solve
         converged, the largest coefficients and whether their signs are certain, calibration or
         residuals, and how many predictions are certified.
 

@@ -122,7 +122,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     status_ : Status or list of Status
         How the solve ended.
     converged_ : bool
-        Whether the gap asked for was reached.
+        Whether the gap reached tol.
     n_iter_ : int
         Epochs (and Newton steps) done, the most over the classes.
     history_ : History or list of History
@@ -130,7 +130,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : (n_features_in_,) array
-        Names of the features, where X had such.
+        Names of the features, if X had names.
 
     See Also
     --------

@@ -21,7 +21,7 @@ ENDS = {
 
 
 def reached(solution: Any, tol: float) -> bool:
-    """Whether a fit did what was asked: with tol = 0, going on to the limits of precision."""
+    """Whether a solve reached tol; with tol = 0, the limits of double precision."""
     return solution.status is Status.CONVERGED or (tol == 0 and solution.status is Status.STALLED)
 
 

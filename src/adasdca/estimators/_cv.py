@@ -152,7 +152,7 @@ class Search:
         return self._model(**{**shared, **changes})
 
     def get_metadata_routing(self) -> Any:
-        """Return where metadata of `fit` go: weights to the fits, and what else is asked for.
+        """Return the routing of metadata: weights to the fits, the rest to splitter and scorer.
 
         Returns
         -------
@@ -403,7 +403,7 @@ def determination(y: Any, found: Any, weight: Array | None) -> float:
 
 
 def own_score(estimator: Any) -> str:
-    """Name the score that is taken where none is asked for.
+    """Return the name of the default score.
 
     R² asks for means: it would choose the model of a quantile that is nearest to the mean.
     """

@@ -119,7 +119,7 @@ def products_with(rows: Any) -> Any:
 
 
 def in_kind_of(array: Any, X: Any) -> Any:
-    """Return an array of NumPy as one of the kind of X, where that is asked for."""
+    """Return an array of NumPy as one of X's library, if array API dispatch is on."""
     if not dispatches() or np.asarray(array).dtype.kind not in "biuf":
         return array
     foreign = is_on_device(X) or hasattr(X, "__dlpack_device__")
@@ -127,7 +127,7 @@ def in_kind_of(array: Any, X: Any) -> Any:
 
 
 def adopt_kind(model: Any, X: Any) -> None:
-    """Make what was fitted of the kind of X, where that is asked for."""
+    """Convert the fitted arrays to X's library, if array API dispatch is on."""
     if not dispatches():
         return
     for name in OF_ITS_KIND:

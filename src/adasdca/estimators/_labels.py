@@ -58,14 +58,14 @@ def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
 
 
 class OneAgainstOthers(Sequence[Array]):
-    """Targets +1 for one class and −1 for all others, made when they are asked for.
+    """Targets +1 for one class and −1 for all others, made at each access.
 
     Parameters
     ----------
     codes : (n,) array
         The place of each label among the classes.
     positives : range
-        Classes that are to be told from the others.
+        The classes that become +1, one after the other.
     """
 
     def __init__(self, codes: NDArray[np.intp], positives: range) -> None:

@@ -109,7 +109,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     status_ : Status or list of Status
         How the solve ended.
     converged_ : bool
-        Whether the gap asked for was reached.
+        Whether the gap reached tol.
     n_iter_ : int
         Epochs (and Newton steps) done, the most over the targets.
     history_ : History or list of History
@@ -117,7 +117,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     n_features_in_ : int
         Number of features.
     feature_names_in_ : (n_features_in_,) array
-        Names of the features, where X had such.
+        Names of the features, if X had names.
 
     See Also
     --------

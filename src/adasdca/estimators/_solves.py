@@ -55,7 +55,7 @@ def _next_to_0(bounds: Any, d: int) -> Array:
 
 
 def threads_of(model: Any, jobs: int = 1) -> int:
-    """Return the threads of a solve, where so many of a fit, and fits, run side by side."""
+    """Return the threads of a solve, when `jobs` solves of a fit run at the same time."""
     return max(1, available_threads() // (jobs * getattr(model, "_beside", 1)))
 
 
@@ -70,7 +70,7 @@ def solve_all(
     starts: list[Any],
     began: float,
 ) -> list[Any]:
-    """Solve for each vector of targets, in parallel if asked, all on the same rows.
+    """Solve for each vector of targets, on the same rows, `n_jobs` at a time.
 
     `rows` are those of X, on the device if the solves are made there. A solve that was not begun
     when the fit ended early gets the model 0 and its certificate, or the model within the bounds

@@ -58,7 +58,7 @@ class CertifiedFit:
     status_ : Status or list of Status
         How the solve ended.
     converged_ : bool
-        Whether the gap asked for was reached.
+        Whether the gap reached the square of tol.
     history_ : History or list of History
         The surveys of the solve.
     lam_ : float or array
