@@ -108,7 +108,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
     def _keep(self, arguments: dict[str, Any]) -> None:
         """Set the arguments of `__init__`, given as its `locals()`, under their own names."""
         own = {k: v for k, v in arguments.items() if k not in ("self", "__class__")}
-        vars(self).update(own)
+        self.__dict__.update(own)
 
     @classmethod
     @cache
