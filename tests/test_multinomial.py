@@ -16,7 +16,7 @@ import adasdca.problem.products
 from adasdca import AdaSDCAClassifier, Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
 from adasdca.multinomial.intercept import shift_error, solve_laplacian
-from adasdca.multinomial.margins import ROUNDOFF, Multinomial, RowLosses, bend
+from adasdca.multinomial.margins import ROUNDOFF, Multinomial, RowLosses, curvature_bound
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
 from adasdca.multinomial.rows import LocalRows
@@ -603,7 +603,7 @@ def test_curvature_near_scores_is_bounded():
         centred = change - change[0]
         rise = np.log1p(p[1:] @ np.expm1(centred[1:])) - p[1:] @ centred[1:]
         e = np.array([np.linalg.norm(change)])
-        bound = 0.5 * e**2 * bend(np, np.array([p[1:].sum()]), e)
+        bound = 0.5 * e**2 * curvature_bound(np, np.array([p[1:].sum()]), e)
         assert rise <= bound + 1e-15
 
 

@@ -98,7 +98,7 @@ class DeviceRows:
     def sums(self, values: Any) -> Array:
         return np.array([self._summation.sum(each, None) for each in values])
 
-    def lined_up(self, p: Any, real: Any) -> Any:
+    def as_block(self, p: Any, real: Any) -> Any:
         """Return probabilities as they are."""
         return p
 
