@@ -124,7 +124,7 @@ sanitize:
 # The interpreter is not instrumented: the runtime has to be there before it. The C++ library too,
 # or the runtime does not find the functions of exceptions.
 CORE_TESTS := core kernels files files_bad files_npz files_tables pool gram survey passes newton \
-	losses adaptive_columns sampling draws exact excess equations input_forms \
+	losses adaptive_columns sampling exact excess equations input_forms \
 	certificates_exactly stopping multinomial working_sets bad_input paths
 THREAD_TESTS := kernels pool gram survey passes newton equations stopping input_forms
 RUNTIME = $(foreach name,$(1) libstdc++.so.6,$$($${CXX:-c++} -print-file-name=$(name)))

@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import math
-import subprocess
 import sys
 import time
 import warnings
@@ -35,6 +34,7 @@ import numpy as np
 
 import adasdca
 from adasdca.solution import Status
+from adasdca_reproduce.machine import commit
 from benchmarks.exact import multinomial
 from benchmarks.exact.checks import Oracle
 from benchmarks.exact.counts import Run, Runs, Tally, Verdict
@@ -42,7 +42,6 @@ from benchmarks.exact.numbers import digits
 from benchmarks.exact.problems import MAX_TIME, Case, make
 from benchmarks.measure import in_processes
 
-ROOT = Path(__file__).parents[1]
 MULTINOMIAL = 50  # every so manieth problem has more than two classes
 NEAR = 1e-8  # a solution with a larger gap is followed by another one, for the oracle to start from
 
@@ -107,16 +106,6 @@ def run_all(
     return in_processes(partial(timed, seed, small=small), parts, jobs)
 
 
-def commit() -> str:
-    """Return the commit at hand, with a + if the sources are not those."""
-    git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
-    found = git(["git", "rev-parse", "--short", "HEAD"])
-    if found.returncode:
-        return "unknown"
-    changed = git(["git", "diff", "--quiet", "HEAD", "--", "src", "core", "benchmarks"]).returncode
-    return found.stdout.strip() + "+" * bool(changed)
-
-
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -128,7 +117,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no more after these")
     parser.add_argument("--counts", type=Path, metavar="FILE", help="add to the counts of a file")
     parser.add_argument("--add", type=Path, nargs="+", metavar="OTHER", help="add files to FILE")
-    parser.add_argument("--commit", help="the code's name where there is no git")
     parser.add_argument("--case", type=int, nargs=2, metavar=("SEED", "INDEX"))
     args = parser.parse_args()
     if args.case:
@@ -152,7 +140,8 @@ def _judge_all(args: argparse.Namespace, runs: Runs) -> None:
     """Judge what was asked for, keeping the counts after each part."""
     first = runs.past(args.seed, args.small) if args.first is None else args.first
     today = dt.date.today().isoformat()
-    this = Run(args.seed, args.small, first, first + args.problems, args.commit or commit(), today)
+    past = first + args.problems
+    this = Run(args.seed, args.small, first, past, commit() or "unknown", today)
     runs.make_room(this)
     numbers, this.past = range(first, this.past), first
     runs.runs.append(this)

@@ -112,15 +112,15 @@ def test_certificates_are_those_of_the_core(loss, intercept, regulariser, backen
 def test_the_certificate_holds_in_exact_numbers(backend):
     for number, kind in enumerate(KINDS):
         tol = 0.0 if number % 3 else 1e-6
-        X, y, options, weight = make(kind, number, classify=False)
-        exact = Exact(X, y, weight, options["lam"], options["fit_intercept"], half=True)
-        best = exact.optimum([1] * len(y))
-        least = exact.value(best, margin=False)
+        X, y, options, weight = make(kind, number)
+        exact = Exact(X, y, weight, options["lam"], options["fit_intercept"])
+        best = exact.optimum()
+        least = exact.value(best)
         sol = adasdca.solve(
             X, y, loss="squared", tol=tol, max_epochs=20, random_state=0, backend=BACKENDS[backend],
             **options,
         )  # fmt: skip
-        check(sol, exact, best, least, margin=False)
+        check(sol, exact, best, least)
 
 
 def check_sums(backend, shape, sparse=False, dtype=np.float64):

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from sklearn.linear_model import ElasticNet, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
 import reference as ref
@@ -39,32 +37,6 @@ def assert_valid(certificate, best, coef, optimal_coef, modulus):
     assert np.linalg.norm(coef - optimal_coef) <= certificate.radius + blur
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-@INTERCEPT
-def test_logistic_regression(intercept, storage):
-    X, y, options, (best, optimal, _) = make_case("logistic", intercept=intercept)
-    for tol, close in ((1e-1, 1e-1), (1e-10, 1e-10)):
-        model = LogisticRegression(
-            C=1 / (LAM * N), fit_intercept=intercept, tol=tol, max_iter=10_000
-        ).fit(X, y)
-        coef, b = model.coef_[0], float(model.intercept_[0])
-        found = certify(storage(X), y, model.coef_, intercept=b, loss="logistic", **options)
-        assert_valid(found, best, coef, optimal, LAM)
-        assert found.relative_gap <= close
-        oracle = ref.Problem(X, y, "logistic", **options)
-        assert found.primal == pytest.approx(oracle.primal(coef, b), rel=1e-13)
-
-
-@INTERCEPT
-def test_ridge(intercept):
-    X, y, options, (best, optimal, _) = make_case("squared", intercept=intercept, weighted=True)
-    total = options["sample_weight"].sum()
-    model = Ridge(alpha=LAM * total, fit_intercept=intercept).fit(X, y, options["sample_weight"])
-    found = certify(X, y, model.coef_, intercept=model.intercept_, loss="squared", **options)
-    assert_valid(found, best, model.coef_, optimal, LAM)
-    assert found.relative_gap <= 1e-13
-
-
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_linear_svc(loss):
     X, y, options, (best, optimal, _) = make_case(loss)
@@ -85,15 +57,6 @@ def test_linear_svc(loss):
     for certificate in longer:
         assert certificate.primal == found.primal
         assert_valid(certificate, best, model.coef_[0], optimal, LAM)
-
-
-def test_elastic_net_keeps_the_zeros():
-    X, y, options, (best, optimal, _) = make_case("squared", "elastic-net")
-    model = ElasticNet(alpha=LAM, l1_ratio=0.3, fit_intercept=False, tol=1e-14, max_iter=10**6)
-    model.fit(X, y)
-    found = certify(X, y, model.coef_, loss="squared", **options)
-    assert_valid(found, best, model.coef_, optimal, 0.7 * LAM)
-    assert found.relative_gap <= 1e-9
 
 
 @INTERCEPT

@@ -69,33 +69,6 @@ def test_results_are_certificates_of_one_problem(as_json):
         assert r["history"]["epoch"] == sorted(r["history"]["epoch"])
 
 
-def test_adasdca_plus_converges_here(as_json):
-    _, results, _ = as_json
-    status = {r["label"]: r["status"] for r in results["runs"]}
-    assert status["adasdca+ (I)"] == "converged"
-
-
-def test_the_same_seed_gives_the_same_results(as_json, tmp_path, capsys, monkeypatch):
-    _, results, folder = as_json
-    monkeypatch.chdir(tmp_path)
-    done = call(capsys, "compare", folder / "few.svm", "--json", *QUICK, "--seed", "0")
-
-    def seen(results):
-        return {r["label"]: [r["history"]["gap"], r["epochs"]] for r in results["runs"]}
-
-    assert seen(results) == seen(json.loads(done.stdout))
-
-
-def test_without_data_it_is_the_mushrooms(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    limits = ["--max-epochs", "3", "--max-time", "0"]
-    results = json.loads(call(capsys, "compare", "--json", *limits).stdout)
-    problem = results["problem"]
-    assert (problem["data"], problem["n"], problem["d"]) == ("mushrooms", 8124, 112)
-    assert results["limits"]["max_time"] == 0.0
-    assert [r["status"] for r in results["runs"]] == ["time limit"] * len(compare.METHODS)
-
-
 def test_json_is_all_there_is_on_stdout_and_stderr_is_quiet(as_json):
     done, _, _ = as_json
     assert done.stdout.count("\n") == 1

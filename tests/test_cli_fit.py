@@ -188,15 +188,6 @@ def test_a_time_limit_is_told(tmp_path, capsys):
     assert result["status"] == "time limit"
 
 
-@pytest.mark.parametrize("method", [*adasdca.methods.METHODS])
-def test_every_method_fits(method, folder, capsys):
-    result, _ = fitted(
-        capsys, folder / "cancer.svm", "--loss", "smoothed_hinge", "--method", method,
-        "--tol", "1e-3", "--C", "0.01", "--no-intercept",
-    )  # fmt: skip
-    assert result["certificates"][0]["relative_gap"] <= 1e-3
-
-
 def test_a_model_for_liblinear(folder, tmp_path, capsys):
     path = tmp_path / "m"
     fitted(capsys, folder / "cancer.svm", "--model", path,
@@ -210,13 +201,6 @@ def test_a_model_for_liblinear(folder, tmp_path, capsys):
                 tmp_path / "n", "--model-format", "liblinear")  # fmt: skip
     assert done.returncode == 2
     assert "LIBLINEAR has no name for the loss" in done.stderr
-
-
-def test_a_method_that_solves_no_multinomial_model_is_refused(folder, capsys):
-    done = call(capsys, "fit", folder / "iris.csv", "--target", "species", "--method", "sdca")
-    assert done.returncode == 2
-    assert "--method sdca solves no" in " ".join(done.stderr.split())
-    assert "--multi-class ovr" in " ".join(done.stderr.split())
 
 
 def test_named_threads_and_features(folder, capsys):
@@ -239,15 +223,10 @@ def test_named_threads_and_features(folder, capsys):
         (["--lam", "1", "--C", "1"], "give one of --lam and --C"),
         (["--bias", "1", "--intercept"], "give one"),
         (["--C", "-1"], "'--C': -1 is not allowed"),
-        (["--lam", "nan"], "'--lam': nan is not allowed"),
         (["--bias", "0"], "'--bias'"),
         (["--l1-ratio", "1.5"], "'--l1-ratio': 1.5"),
-        (["--l1-ratio", "nan"], "'--l1-ratio': nan is not allowed"),
-        (["--tol", "-1"], "'--tol': -1"),
         (["--tol", "x"], "'--tol': x"),
-        (["--tol", "nan"], "'--tol': nan is not allowed"),
         (["--tol", "inf"], "'--tol': inf is not allowed; choose a finite number"),
-        (["--max-time", "inf"], "'--max-time': inf is not allowed"),
         (["--max-epochs", "0"], "'--max-epochs'"),
         (["-s", "0"], "LIBLINEAR's options are those of `adasdca train`"),
         (["--penalty", "l1"], " --l1-ratio"),
@@ -256,18 +235,15 @@ def test_named_threads_and_features(folder, capsys):
         (["--weight", "spam=3"], "'spam' is none of the classes -1, 1"),
         (["--multi-class", "all"], "choose one of auto, ovr, multinomial"),
         (["--multi-class", "multinomial", "--loss", "hinge"], "choose ovr for these"),
-        (["--Cs", "1,2"], "--Cs: this is for a search; ask for one with --search"),
-        (["--l1-ratios", "0,1", "--cv", "3"], "--l1-ratios: this is for a search"),
-        (["--picture", "scores.png"], "--picture: this is for a search"),
+        (["--Cs", "1,2"], "--Cs: this needs a search; ask for one with --search"),
+        (["--picture", "scores.png"], "--picture: this needs a search"),
         (["--search", "--Cs", "1,x"], "not a list of numbers"),
-        (["--search", "--Cs", "0,1"], "0 is not allowed; choose finite numbers above 0"),
         (["--search", "--l1-ratios", "2"], "choose numbers from 0 to 1"),
         (["--cv", "1"], "'--cv'"),
         (["--picture", "scores.doc"], "is not a picture"),
         (["--report", "nowhere/fit.html"], "does not exist; make it first"),
-        (["--report", "fit.pdf"], "fit.pdf is to be a page in HTML; choose a name in .html"),
+        (["--report", "fit.pdf"], "fit.pdf must be a page in HTML; choose a name in .html"),
         (["--one-hot", "auto"], "are for files"),
-        (["--weight", "3=1"], "none of the classes -1, 1"),
         (["--weight", "1=-2"], "'--weight': -2 is not allowed"),
         (["--loss", "squared", "--weight", "1=2"], "no classes in regression"),
         (
@@ -296,10 +272,8 @@ def test_a_wrong_option_is_named(arguments, message, tmp_path, monkeypatch, caps
     ("contents", "arguments", "message"),
     [
         ("+1 1:1\n-1 2:x\n", [], "line 2"),
-        ("+1 1:1\n-1 2:nan\n", [], "line 2"),
         ("", [], "empty"),
         ("1 1:1\n1 2:1\n", [], "bad are 1; two classes are needed"),
-        ("1 1:1\n1 2:1\n", ["--loss", "hinge"], "two classes"),
         ("a,y\n1,u\n4,u\n", ["--format", "csv"], "bad are u; two classes are needed"),
         ("0.5 1:1\n1 2:1\n", [], "holds 0.5, which is no label"),
         ("1 1:1\n-1 5:1\n", ["--features", "3"], "beyond --features 3; remove the entry"),

@@ -19,8 +19,7 @@ import adasdca
 from adasdca import models
 from adasdca.cli import inputs, main
 from adasdca.cli.app import EXAMPLES
-from adasdca.cli.interrupt import stoppable
-from adasdca.cli.progress import Progress
+from adasdca.cli.progress import Progress, stops_on_ctrl_c
 from adasdca.cli.reproduce import reproduce
 from bundled import cancer
 from commands import call, environment, run, start, write
@@ -143,7 +142,7 @@ def test_every_class_is_certified_when_interrupted(tmp_path, capsys, monkeypatch
 
 def test_a_second_ctrl_c_stops_at_once(capsys):
     before = signal.getsignal(signal.SIGINT)
-    with stoppable() as around:
+    with stops_on_ctrl_c() as around:
         assert not around.wished
         signal.raise_signal(signal.SIGINT)
         assert around.wished

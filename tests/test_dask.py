@@ -347,6 +347,18 @@ def test_classifiers_are_local_models(cluster):
     assert np.array_equal(near.coef_, local.coef_)
 
 
+def test_bounds_and_strengths_are_those_of_the_estimator(cluster):
+    X, y = data("regression")
+    blocked = blocks(X, y)
+    options = {"bounds": (0.0, 0.3), "tol": 1e-8}
+    local = adasdca.AdaSDCARegressor(**options).fit(X, y)
+    far = adasdca.dask.AdaSDCARegressor(**options).fit(*blocked)
+    assert (local.coef_ == 0.3).any()
+    np.testing.assert_allclose(far.coef_, local.coef_, atol=1e-5)
+    with pytest.raises(ValueError, match="C = inf asks for no penalty"):
+        adasdca.dask.AdaSDCARegressor(C=np.inf).fit(*blocked)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_all_that_is_said_of_collections_is_lazy(cluster, classes):
     """Rows that do not fit here are not brought here, whichever method is asked."""

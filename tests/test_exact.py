@@ -92,13 +92,13 @@ def test_the_number_of_threads_does_not_matter():
 def test_the_bound_holds_in_rational_arithmetic(C, intercept):
     X, y = timestamps(25, 3)
     lam = 1 / (C * len(y))
-    oracle = Exact(X, y, np.ones(len(y)), lam, intercept, half=True)
-    least = oracle.value(oracle.optimum([1] * len(y)), margin=False)
+    oracle = Exact(X, y, np.ones(len(y)), lam, intercept)
+    least = oracle.value(oracle.optimum())
 
     def value(w):
         """P at coefficients, and at the intercept that was found."""
         point = exactly(w) + ([Fraction(found.intercept)] if intercept else [])
-        return oracle.value(point, margin=False)
+        return oracle.value(point)
 
     options = {"loss": "squared", "lam": lam, "fit_intercept": intercept}
     found = adasdca.solve(X, y, tol=1e-6, **options)

@@ -143,10 +143,10 @@ ESTIMATORS = {
     "multinomial": Case(AdaSDCAClassifier(tol=1e-2), CLASSES, "descend"),
     "several targets": Case(AdaSDCARegressor(tol=1e-2), TARGETS),
     "one target": Case(AdaSDCARegressor(loss="huber", warm_start=True), TARGETS[:, 0]),
-    "classifier CV": Case(AdaSDCAClassifierCV(Cs=[1.0], cv=2, tol=0.1), SIGNS, after="_walk"),
-    "regressor CV": Case(AdaSDCARegressorCV(Cs=[1.0], cv=2, tol=0.1), TARGETS, after="_walk"),
+    "classifier CV": Case(AdaSDCAClassifierCV(Cs=[1.0], cv=2, tol=0.1), SIGNS, after="_fit_path"),
+    "regressor CV": Case(AdaSDCARegressorCV(Cs=[1.0], cv=2, tol=0.1), TARGETS, after="_fit_path"),
     "multinomial CV": Case(
-        AdaSDCAClassifierCV(Cs=[1.0], cv=2, tol=0.1), CLASSES, "descend", after="_walk"
+        AdaSDCAClassifierCV(Cs=[1.0], cv=2, tol=0.1), CLASSES, "descend", after="_fit_path"
     ),
 }
 

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import entropy
-from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 import adasdca.multinomial.equations
@@ -17,7 +16,7 @@ import adasdca.problem.products
 from adasdca import AdaSDCAClassifier, Status, _core
 from adasdca.multinomial.blocks import ClassBlocks
 from adasdca.multinomial.intercept import shift_error, solve_laplacian
-from adasdca.multinomial.margins import ROUNDOFF, Multinomial, RowLosses, bend
+from adasdca.multinomial.margins import ROUNDOFF, Multinomial, RowLosses, curvature_bound
 from adasdca.multinomial.part import ClassPart, ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
 from adasdca.multinomial.rows import LocalRows
@@ -86,27 +85,6 @@ def test_the_dual_value_is_that_of_the_dual_point(steps):
     dual = np.average(entropy(p, axis=1), weights=weight) - 0.01 * np.vdot(u, u)
     assert sol.dual == pytest.approx(dual, rel=1e-12)
     assert np.abs(alpha.sum(axis=0)).max() < 1e-12 * total
-
-
-def test_radius_holds_the_exact_coefficients():
-    X, codes = blobs(n=100)
-    problem = {"n_classes": 4, "lam": 0.01, "fit_intercept": True}
-    best = solve_multinomial(X, codes, **problem, tol=1e-14)
-    for steps in range(4):
-        sol = solve_multinomial(X, codes, **problem, tol=0.0, max_epochs=steps)
-        assert np.linalg.norm(sol.coef - best.coef) <= sol.radius + best.radius
-
-
-def test_conjugate_gradients_and_the_direct_solve_agree(monkeypatch):
-    X, y = load_digits(n_class=4, return_X_y=True)
-    X, y = X[:150, ::2] / 16.0, y[:150]
-    problem = {"n_classes": 4, "lam": 1 / 150, "fit_intercept": True, "tol": 1e-13}
-    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 10**6)
-    direct = solve_multinomial(X, y, **problem)
-    monkeypatch.setattr(adasdca.multinomial.equations, "DIRECT", 0)
-    iterative = solve_multinomial(X, y, **problem)
-    np.testing.assert_allclose(iterative.coef, direct.coef, atol=1e-6)
-    np.testing.assert_allclose(iterative.intercept, direct.intercept, atol=1e-5)
 
 
 def test_integer_weights_are_repeated_rows():
@@ -625,7 +603,7 @@ def test_curvature_near_scores_is_bounded():
         centred = change - change[0]
         rise = np.log1p(p[1:] @ np.expm1(centred[1:])) - p[1:] @ centred[1:]
         e = np.array([np.linalg.norm(change)])
-        bound = 0.5 * e**2 * bend(np, np.array([p[1:].sum()]), e)
+        bound = 0.5 * e**2 * curvature_bound(np, np.array([p[1:].sum()]), e)
         assert rise <= bound + 1e-15
 
 

@@ -131,11 +131,11 @@ def solved(case):
 def test_the_optimum_is_that_of_fractions():
     case = plain("squared")
     _, oracle = solved(case)
-    ridge = Exact(case.X, case.y, np.ones(len(case.y)), 0.01, True, half=True)
-    best = ridge.optimum([1] * len(case.y))
+    ridge = Exact(case.X, case.y, np.ones(len(case.y)), 0.01, True)
+    best = ridge.optimum()
     at = [Fraction(x) for x in (*oracle.optimum.at.coef, oracle.optimum.at.intercept)]
     assert all(abs(a - r) <= abs(r) / 10**55 for a, r in zip(at, best, strict=True))
-    value = ridge.value(at, margin=False)
+    value = ridge.value(at)
     assert Fraction(oracle.optimum.least) <= value <= Fraction(oracle.optimum.most)
 
 

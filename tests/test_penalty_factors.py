@@ -117,15 +117,6 @@ def test_columns_scaled_by_powers_of_two(loss, method, form):
         np.testing.assert_allclose(2.0**power * found.coef, other.coef, rtol=1e-7, atol=1e-9)
 
 
-def test_equal_factors_are_a_larger_lam():
-    X, y = make_data("logistic", n=60, seed=3)
-    options = {"loss": "logistic", "l1_ratio": 0.4, "tol": 0.0, "random_state": 0}
-    found = solve(X, y, lam=0.01, penalty_factors=np.full(D, 3.0), **options)
-    other = solve(X, y, lam=0.03, **options)
-    np.testing.assert_allclose(found.coef, other.coef, rtol=1e-7, atol=1e-9)
-    assert found.radius == pytest.approx(np.sqrt(2 * found.gap / (0.03 * 0.6)), rel=1e-12)
-
-
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_ones_change_no_bit(loss):
     X, y = make_data(loss)

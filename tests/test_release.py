@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import runpy
 import sys
 import zipfile
 from pathlib import Path
@@ -77,3 +78,19 @@ def test_what_the_workflows_run_is_there():
             assert (ROOT / script).is_file(), f"{path.name}: {script}"
         for target in re.findall(r"\bmake (\w+)", text):
             assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
+
+
+BREAKS = runpy.run_path(str(ROOT / "tools" / "mutations.py"))
+
+
+@pytest.mark.parametrize(
+    "mutation", BREAKS["MUTATIONS"], ids=lambda m: f"{m.file}: {m.old.strip()}"
+)
+def test_a_mutation_changes_one_place_and_leaves_python(mutation):
+    text = BREAKS["broken"](mutation)
+    assert text != BREAKS["path_of"](mutation).read_text("utf-8")
+    if not BREAKS["in_core"](mutation):
+        compile(text, mutation.file, "exec")
+    for name in mutation.tests.split():
+        file, _, test = name.partition("::")
+        assert f"def {test}" in (ROOT / "tests" / f"test_{file}.py").read_text("utf-8")

@@ -55,26 +55,26 @@ def steady(epochs):
     return [epochs * k for k in range(1, 15)]
 
 
-def test_a_run_reaches_a_gap_at_its_first_survey_below():
-    run = Run.of(record("sdca", [2, 5, 9]))
-    assert run.reach(0.1, "epochs") == (2, 2)
-    assert run.reach(0.09, "epochs") == (5, 5)
-    assert run.reach(1e-3, "seconds") == pytest.approx((0.9, 0.9))
+CUT = {"status": "time limit"}
 
 
-def test_a_run_cut_off_by_its_budget_needs_at_least_what_it_had():
-    cut = Run.of(record("sdca", [2, 5, 9], status="time limit"))
-    assert cut.reach(1e-4, "epochs") == (9, math.inf)
-
-
-def test_a_run_that_stalled_above_a_gap_never_reaches_it():
-    assert Run.of(record("sdca", [2, 5, 9])).reach(1e-4, "epochs") == (math.inf, math.inf)
-
-
-def test_a_last_survey_inside_an_epoch_counts_as_made_at_its_end():
-    run = Run.of(record("sdca", [2, 4.5], status="time limit"))
-    assert run.reach(0.01, "epochs") == (5, 5)
-    assert run.reach(0.01, "seconds") == pytest.approx((0.45, 0.45))
+@pytest.mark.parametrize(
+    ("epochs", "more", "gap", "measure", "needs"),
+    [
+        ([2, 5, 9], {}, 0.1, "epochs", (2, 2)),
+        ([2, 5, 9], {}, 0.09, "epochs", (5, 5)),
+        ([2, 5, 9], {}, 1e-3, "seconds", (0.9, 0.9)),
+        # Cut off by its budget it needs at least what it had; stalled, it never arrives.
+        ([2, 5, 9], CUT, 1e-4, "epochs", (9, math.inf)),
+        ([2, 5, 9], {}, 1e-4, "epochs", (math.inf, math.inf)),
+        # A last survey inside an epoch counts as made at its end.
+        ([2, 4.5], CUT, 0.01, "epochs", (5, 5)),
+        ([2, 4.5], CUT, 0.01, "seconds", (0.45, 0.45)),
+    ],
+)
+def test_what_a_run_needs_to_a_gap(epochs, more, gap, measure, needs):
+    run = Run.of(record("sdca", epochs, **more))
+    assert run.reach(gap, measure) == pytest.approx(needs)
 
 
 def test_a_gap_that_rises_again_was_reached_all_the_same():

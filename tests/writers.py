@@ -25,7 +25,7 @@ import zstandard
 import adasdca
 from adasdca import files, models, plotting
 from adasdca.auto.rates import Rates
-from adasdca.cli.output import keep
+from adasdca.cli.output import save_somewhere
 from adasdca.cli.predict import _write
 from adasdca.datasets._folders import write_npz
 from adasdca.solution import State
@@ -97,7 +97,7 @@ WRITERS = {
     "set.npz": lambda path, v: write_npz(path, (sp.csr_matrix(rows(v)), np.ones(N))),
     "text": lambda path, v: write_whole(path, text(v)),
     "predictions": lambda path, v: _write(text(v).splitlines(), path),
-    "kept": lambda path, v: keep(text(v).encode(), path),
+    "kept": lambda path, v: save_somewhere(text(v).encode(), path),
     "runs.jsonl.xz": source,
     "careless": carelessly,
     "picture.png": picture,

@@ -131,7 +131,7 @@ class Runs:
 
     def summary(self) -> str:
         """Return the totals in a line, with the commits that they are of."""
-        commits = dict.fromkeys(each.commit for each in self.runs)
+        commits = dict.fromkeys(each.commit[:10] for each in self.runs)
         hours = sum(each.seconds for each in self.runs) / 3600
         return (
             f"{self.tally().summary()}, {hours:.1f} hours of a processor, of {', '.join(commits)}"

@@ -14,7 +14,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from adasdca.plotting import COLORS, METHODS, Look
+from adasdca.plotting import COLORS, METHODS, Style
 from benchmarks.peers.summary import geometric_mean, time_to
 
 FLOOR = 1e-10
@@ -22,17 +22,17 @@ MARKERS = "osv^D<>Pp*hX"
 OURS = "adasdca"
 #: How packages are drawn, by the first word of their solvers.
 PACKAGES = {
-    OURS: Look("adasdca", METHODS["auto"].color, "-", METHODS["auto"].marker),
-    "liblinear": Look("LIBLINEAR", COLORS["orange"], (0, (6, 2, 1, 2)), "D"),
-    "sklearn": Look("scikit-learn", COLORS["sky"], (0, (4, 1.5)), "^"),
-    "cyanure": Look("cyanure", COLORS["green"], (0, (7, 2)), "v"),
-    "snapml": Look("snapml", COLORS["red"], (0, (1, 1.2)), "o"),
+    OURS: Style("adasdca", METHODS["auto"].color, "-", METHODS["auto"].marker),
+    "liblinear": Style("LIBLINEAR", COLORS["orange"], (0, (6, 2, 1, 2)), "D"),
+    "sklearn": Style("scikit-learn", COLORS["sky"], (0, (4, 1.5)), "^"),
+    "cyanure": Style("cyanure", COLORS["green"], (0, (7, 2)), "v"),
+    "snapml": Style("snapml", COLORS["red"], (0, (1, 1.2)), "o"),
 }
 
 
-def look_of(package: str) -> Look:
+def style_of(package: str) -> Style:
     """Return how a package is drawn."""
-    return PACKAGES.get(package, Look(package, COLORS["grey"], "-", "P"))
+    return PACKAGES.get(package, Style(package, COLORS["grey"], "-", "P"))
 
 
 def package_of(solver: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ def styles(cases: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             k = seen[package] = seen.get(package, -1) + 1
             ours = package == OURS
             found[name] = {
-                "color": look_of(package).color,
+                "color": style_of(package).color,
                 "marker": MARKERS[k % len(MARKERS)],
                 "linestyle": "--" if solver["role"] == "variant" else "-",
                 "linewidth": 2.0 if ours else 1.0,
@@ -140,7 +140,7 @@ def draw_means(result: dict[str, Any], path: str | Path) -> None:
     lines = {}
     for ax, ((loss, threads), cases) in zip(axes, panels.items(), strict=True):
         for package, means in mean_times(cases, result["accuracies"]).items():
-            look = look_of(package)
+            look = style_of(package)
             ours = package == OURS
             (lines[look.name],) = ax.loglog(
                 result["accuracies"],

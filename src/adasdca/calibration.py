@@ -187,7 +187,7 @@ def _factor(m: int) -> float:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, print a table, and write the file that was asked for."""
+    """Measure, print a table, and write the file given by --output."""
     parser = argparse.ArgumentParser(
         prog="python -m adasdca.calibration",
         description="Print the rates of this machine beside the published ones.",

@@ -14,7 +14,7 @@ METHOD_NAMES = frozenset(
 
 
 def check_name(name: object, taken: Container[object]) -> None:
-    """Refuse what cannot name a thing of one's own."""
+    """Refuse what cannot be the name of a user's loss, rule, method or data set."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"name = {name!r} is not allowed; choose a non-empty string.")
     if name in taken:

@@ -39,7 +39,7 @@ _MARKERS = "sDvo^*hPX<>"
 
 
 @dataclass(frozen=True)
-class Look:
+class Style:
     """How a method is named and drawn, the same in every picture.
 
     Attributes
@@ -67,15 +67,15 @@ class Look:
 
 #: The methods by their labels in tables. No two share colour and dashes, nor dashes and marker.
 METHODS = {
-    "sdca": Look("SDCA", "#a6a6a6", _SOLID, "o"),
-    "sdca-perm": Look("SDCA, permutations", "#6f6f6f", _LONG, "P"),
-    "iprox-sdca": Look("IProx-SDCA", COLORS["sky"], _DOTTED, "^"),
-    "quartz": Look("QUARTZ", COLORS["purple"], _DASHED, "h"),
-    "adasdca+ (II)": Look("AdaSDCA+, option II", COLORS["orange"], _MIXED, "D"),
-    "adasdca+ (I)": Look("AdaSDCA+, option I", COLORS["blue"], _SOLID, "s"),
-    "adasdca+ (III)": Look("AdaSDCA+, option III", COLORS["green"], _LONG, "X"),
-    "adasdca": Look("AdaSDCA", COLORS["red"], _DASHED, "v"),
-    "auto": Look("auto", COLORS["black"], _DOTTED, "*"),
+    "sdca": Style("SDCA", "#a6a6a6", _SOLID, "o"),
+    "sdca-perm": Style("SDCA, permutations", "#6f6f6f", _LONG, "P"),
+    "iprox-sdca": Style("IProx-SDCA", COLORS["sky"], _DOTTED, "^"),
+    "quartz": Style("QUARTZ", COLORS["purple"], _DASHED, "h"),
+    "adasdca+ (II)": Style("AdaSDCA+, option II", COLORS["orange"], _MIXED, "D"),
+    "adasdca+ (I)": Style("AdaSDCA+, option I", COLORS["blue"], _SOLID, "s"),
+    "adasdca+ (III)": Style("AdaSDCA+, option III", COLORS["green"], _LONG, "X"),
+    "adasdca": Style("AdaSDCA", COLORS["red"], _DASHED, "v"),
+    "auto": Style("auto", COLORS["black"], _DOTTED, "*"),
 }
 
 

@@ -155,7 +155,7 @@ class State:
     def of(
         cls, beta: Array | Callable[[], Array], multiplier: float, epoch: int, seed: int
     ) -> State:
-        """Return a state whose duals may come from elsewhere when they are asked for."""
+        """Return a state whose duals may be fetched at the first access."""
         if callable(beta):
             return _Elsewhere(beta, multiplier, epoch, seed)
         return cls(beta, multiplier, epoch, seed)
@@ -202,7 +202,7 @@ class State:
 
 
 class _Elsewhere(State):
-    """A state whose duals are on a device until they are asked for."""
+    """A state whose duals stay on a device until the first access."""
 
     def __init__(
         self, beta: Array | Callable[[], Array], multiplier: float, epoch: int, seed: int
@@ -227,7 +227,7 @@ class Solved(Certified):
 
     @property
     def converged(self) -> bool:
-        """Whether the gap asked for was reached."""
+        """Whether the gap reached tol."""
         return self.status is Status.CONVERGED
 
     @property

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adasdca import plotting
-from adasdca.plotting import COLORS, METHODS, Look, series
+from adasdca.plotting import COLORS, METHODS, Style, series
 from adasdca.storage import write_whole
 from adasdca_reproduce.experiments import EXPERIMENTS, LOSSES, MS, with_m
 from adasdca_reproduce.paper import FIGURES
@@ -36,9 +36,9 @@ LEVELS = np.logspace(0, -15, 46)
 _LOOKS = {
     **{label: look for label, look in METHODS.items() if not label.startswith("adasdca+")},
     **{f"option {k}": METHODS[f"adasdca+ ({k})"] for k in ("I", "II", "III")},
-    "adasdca, optimal": Look("AdaSDCA, optimal probabilities", "#5e1010", "-", "X"),
-    "adasdca+, optimal": Look("AdaSDCA+, optimal probabilities", "#00704f", (0, (7, 2)), "<"),
-    "tree": Look("AdaSDCA+, option I, tree", COLORS["sky"], (0, (4, 1.5)), "o"),
+    "adasdca, optimal": Style("AdaSDCA, optimal probabilities", "#5e1010", "-", "X"),
+    "adasdca+, optimal": Style("AdaSDCA+, optimal probabilities", "#00704f", (0, (7, 2)), "<"),
+    "tree": Style("AdaSDCA+, option I, tree", COLORS["sky"], (0, (4, 1.5)), "o"),
 }
 STYLES: dict[str, dict[str, Any]] = {label: look.line for label, look in _LOOKS.items()}
 NAMES = {label: look.name for label, look in _LOOKS.items()}

@@ -68,16 +68,6 @@ class Store:
             records.append(record)
         return records, cut
 
-    def take(self, other: Store) -> int:
-        """Append the runs of another store that this one does not have; return their number."""
-        if not other.exists():
-            raise StoreError(f"{other.path} does not exist; name the --output of another run.")
-        known = {json.dumps(record, sort_keys=True) for record in self.read()[0]}
-        fresh = [r for r in other.read()[0] if json.dumps(r, sort_keys=True) not in known]
-        for record in fresh:
-            self.append(record)
-        return len(fresh)
-
     def _published(self) -> Path:
         return self.folder / "runs.jsonl.xz"
 

@@ -17,7 +17,7 @@ Probabilities = Literal["uniform", "importance", "adaptive"] | NDArray[np.float6
 
 @dataclass(frozen=True)
 class Permutations:
-    """Every row once, in random order, so many times."""
+    """Every row once, in random order, for a number of epochs."""
 
     rounds: int
     key: int

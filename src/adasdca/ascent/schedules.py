@@ -98,7 +98,7 @@ class StepwiseSchedule:
 
 
 class CoherentSchedule:
-    """Algorithm 1 with probabilities of one's own: a survey, then a single step.
+    """Algorithm 1 with user-defined probabilities: a survey, then a single step.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class AdaptiveSchedule:
 
 
 class PickSchedule:
-    """The rows that a function of one's own picks."""
+    """The rows that a user-defined function picks."""
 
     needs = frozenset({"adaptive", "score", "residue", "share"})
 

@@ -16,20 +16,20 @@ from adasdca.cli.compare import compare
 from adasdca.cli.datasets import app as datasets_app
 from adasdca.cli.fit import fit
 from adasdca.cli.liblinear import train
-from adasdca.cli.output import complain, silence
+from adasdca.cli.output import discard, print_error
 from adasdca.cli.pack import pack
 from adasdca.cli.path import path
 from adasdca.cli.predict import predict
-from adasdca.cli.refusals import (
-    name_value,
-    offer,
-    point_elsewhere,
-    point_to_model,
-    refusal,
-    refused,
-    told,
-)
 from adasdca.cli.reproduce import reproduce
+from adasdca.cli.usage import (
+    add_value,
+    as_usage_error,
+    os_message,
+    set_options,
+    suggest_model,
+    suggest_option,
+    usage_error,
+)
 from adasdca.duality.certificate import CertificateError
 from adasdca.errors import InputError
 
@@ -49,7 +49,7 @@ class Commands(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command of these words."""
         found = super().resolve_command(ctx, args)
-        offer(found[1])
+        set_options(found[1])
         return found
 
     def invoke(self, ctx: Any) -> Any:
@@ -57,32 +57,32 @@ class Commands(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            complain("Interrupted.")
+            print_error("Interrupted.")
             raise typer.Exit(130) from None
         except typer.BadParameter as error:
-            name_value(error)
+            add_value(error)
             raise
         except InputError as error:
-            raise refused(error) from error
+            raise as_usage_error(error) from error
         except CertificateError as error:
-            raise refusal(str(error), "DATA") from error
+            raise usage_error(str(error), "DATA") from error
         except BrokenPipeError:  # the reader of stdout has had enough
-            silence(sys.stdout)
+            discard(sys.stdout)
             raise typer.Exit(0) from None
         except OSError as error:
-            complain(f"Error: {told(error)}")
+            print_error(f"Error: {os_message(error)}")
             raise typer.Exit(3) from error
         except Exception as error:
             if type(error).__name__ == "NoSuchOption":
-                point_elsewhere(error)
+                suggest_option(error)
                 raise
             if type(error).__name__ == "UsageError":
-                point_to_model(error)
+                suggest_model(error)
                 raise
             where = plugins.place_in(error)
             if where is None:
                 raise
-            raise refusal(f"{where}: {type(error).__name__}: {error}", "--plugin") from error
+            raise usage_error(f"{where}: {type(error).__name__}: {error}", "--plugin") from error
 
 
 # Plain text: errors and help stay readable, and searchable, in logs and pipes.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adasdca.backends.stored import check_limit
 from adasdca.cli.output import note
-from adasdca.cli.refusals import blame, refusal
+from adasdca.cli.usage import usage_error, usage_errors
 from adasdca.files import Table, open_packed, pack
 from adasdca.files.packed import HEADER
 from adasdca.files.reading import guess_format
@@ -44,9 +44,9 @@ def is_packed(data: str) -> bool:
 def limit_for(data: str, kind: str | None, asked: str | None) -> int | None:
     """Return the memory limit of a solve in blocks, None where the data fit into memory.
 
-    Unless a limit is asked for, it is the memory that is free.
+    The default limit is the free memory.
     """
-    with blame("--memory-limit"):
+    with usage_errors("--memory-limit"):
         most = None if asked is None else check_limit(asked)
     free = free_memory() if most is None else most
     if is_packed(data):
@@ -80,7 +80,7 @@ def packed_table(
             data, folder, format=kind, target=target, n_features=features, zero_based=zero_based
         )
     if found.X.n_stored >= MOST and not found.X.dense:
-        raise refusal(
+        raise usage_error(
             f"{data} has {found.X.n_stored} stored values; from {MOST} on use adasdca.solve with "
             "the rows of adasdca.files.open_packed.",
             "DATA",
@@ -93,7 +93,7 @@ def refuse_others(**given: object) -> None:
     """Refuse options that need all rows in memory; they are given by name."""
     for option, value in given.items():
         if value:
-            raise refusal(
+            raise usage_error(
                 "is for data in memory, and these are read in blocks: leave it out, or give more "
                 "memory with --memory-limit.",
                 "--" + option.replace("_", "-"),

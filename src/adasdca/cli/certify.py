@@ -20,7 +20,7 @@ from adasdca.cli.output import (
     note,
     plain,
 )
-from adasdca.cli.refusals import above_0, blame, refusal
+from adasdca.cli.usage import check_positive, usage_error, usage_errors
 from adasdca.models import Model
 
 
@@ -59,14 +59,14 @@ def certify(
 ) -> None:
     """Certify a model on data: how far it can be from the best one.
 
-    Tells its objective, a lower bound on the best one, and the gap between them; the radius bounds
+    Prints its objective, a lower bound on the best one, and the gap between them; the radius bounds
     the distance of the coefficients from the best ones. The model may be one of `adasdca fit` or of
-    LIBLINEAR; of the latter give --C, which its file does not tell.
+    LIBLINEAR. A file of LIBLINEAR does not store its C: give it with --C.
     """
     if lam is not None and C is not None:
-        raise refusal("lam = 1/(C N), so give one of --lam and --C.", "--lam")
+        raise usage_error("lam = 1/(C N), so give one of --lam and --C.", "--lam")
     for option, value in (("--lam", lam), ("--C", C)):
-        above_0(option, value)
+        check_positive(option, value)
     fitted = rows.read_model(model, data)
     how = inputs.Reading(file_format, target, None, zero_based)
     source = rows.read_rows(data, how, fitted, ignore_extra)
@@ -77,11 +77,11 @@ def certify(
     if lam is not None:
         fitted = dataclasses.replace(fitted, lam=lam)
     if fitted.lam is None:
-        raise refusal(
+        raise usage_error(
             "models of LIBLINEAR do not tell their C; give the one they were trained with.", "--C"
         )
     X = rows.fitting_rows(source.table, fitted, ignore_extra)
-    with blame("DATA"), busy("Certifying"):
+    with usage_errors("DATA"), busy("Certifying"):
         points = models.certify(fitted, X, y, epochs=epochs)
     names = [None] if len(points) == 1 else [plain(k) for k in fitted.classes]  # type: ignore[union-attr]
     found = [certificate(point, name) for point, name in zip(points, names, strict=True)]

@@ -14,10 +14,9 @@ import adasdca
 from adasdca import plotting
 from adasdca.ascent.sampling import registered
 from adasdca.cli import inputs, options
-from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import described, emit, emit_json, finite, plain, print_rows
-from adasdca.cli.progress import Progress
-from adasdca.cli.refusals import above_0, check_picture, only_finite
+from adasdca.cli.progress import Progress, stops_on_ctrl_c
+from adasdca.cli.usage import check_finite, check_picture, check_positive
 from adasdca.duality.theory import epoch_cost
 from adasdca.methods import (
     REGISTERED,
@@ -65,7 +64,7 @@ def compare(
     tol: options.Tol = 1e-6,
     max_epochs: Annotated[int, typer.Option(help="Most epochs of a method.", min=0)] = 200,
     max_time: Annotated[
-        float, typer.Option(help="Most seconds of a method.", min=0.0, callback=only_finite)
+        float, typer.Option(help="Most seconds of a method.", min=0.0, callback=check_finite)
     ] = 5.0,
     seed: options.Seed = 0,
     output: Annotated[
@@ -92,7 +91,7 @@ def compare(
     code is 0 whatever gap they reach.
     """
     check_picture(output, "--output")
-    above_0("--lam", lam)
+    check_positive("--lam", lam)
     chosen = inputs.chosen_loss(loss, gamma=gamma, epsilon=epsilon, delta=delta, quantile=quantile)
     how = inputs.Reading(file_format, target, features, zero_based, columns, drop, one_hot, missing)
     table = inputs.read_data(inputs.chosen_data(data), how).table
@@ -110,7 +109,7 @@ def compare(
     methods = METHODS | {name: get_method(name) for name in (*registered(), *REGISTERED)}
     left_out = {k: why for k, m in methods.items() if (why := reason_against(m, chosen, n, nnz))}
     runs: dict[str, Solution] = {}
-    with stoppable() as around:
+    with stops_on_ctrl_c() as around:
         with Progress(tol) as progress:
             for name in (name for name in methods if name not in left_out):
                 try:

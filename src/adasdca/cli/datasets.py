@@ -13,7 +13,7 @@ import typer
 from adasdca import datasets
 from adasdca.cli import options
 from adasdca.cli.output import bars, emit, emit_json, print_rows
-from adasdca.cli.refusals import blame, only_finite, refusal
+from adasdca.cli.usage import check_finite, usage_error, usage_errors
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -64,7 +64,7 @@ def info(
     plugin: options.PluginFiles = None,
 ) -> None:
     """Tell what is known of a data set: origin, size, licence."""
-    with blame("NAME"):
+    with usage_errors("NAME"):
         facts = datasets.info(name)
     if as_json:
         emit_json(facts)
@@ -88,12 +88,12 @@ def fetch(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Fetch even what is there.")] = False,
     timeout: Annotated[
-        float, typer.Option(min=0.001, help="Seconds to wait for a byte.", callback=only_finite)
+        float, typer.Option(min=0.001, help="Seconds to wait for a byte.", callback=check_finite)
     ] = 30.0,
     attempts: Annotated[int, typer.Option(min=1, help="Attempts for each address.")] = 5,
     wait: Annotated[
         float,
-        typer.Option(min=0.0, help="Seconds before the second one.", callback=only_finite),
+        typer.Option(min=0.0, help="Seconds before the second one.", callback=check_finite),
     ] = 1.0,
     as_json: options.Json = False,
     plugin: options.PluginFiles = None,
@@ -102,9 +102,9 @@ def fetch(
     wanted = [*(names or []), *(datasets.NAMES if everything else ())]
     if not wanted:
         known = ", ".join(datasets.names())
-        raise refusal(f"no data set is named; choose of {known}, or pass --all.", "NAMES")
+        raise usage_error(f"no data set is named; choose of {known}, or pass --all.", "NAMES")
     done = []
-    with blame("NAMES"):
+    with usage_errors("NAMES"):
         for name in wanted:
             datasets.info(name)  # an unknown name is told before anything is fetched
         for name in dict.fromkeys(wanted):

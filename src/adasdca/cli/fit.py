@@ -17,21 +17,20 @@ import typer
 import adasdca
 from adasdca import models
 from adasdca.cli import blocks, inputs, options, search
-from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
-    Kept,
+    Saved,
     certificate_lines,
-    complain,
     described,
     emit,
     emit_json,
-    keep,
     note,
     plain,
+    print_error,
+    save_somewhere,
 )
-from adasdca.cli.progress import Progress
+from adasdca.cli.progress import Progress, stops_on_ctrl_c
 from adasdca.cli.quality import in_words, quality, remarks
-from adasdca.cli.refusals import blame, check_output, check_picture, refusal
+from adasdca.cli.usage import check_output, check_picture, usage_error, usage_errors
 from adasdca.errors import counted
 from adasdca.methods import get_method
 from adasdca.solution import Status
@@ -170,15 +169,15 @@ def fit(
         recipe = _in_blocks(recipe, cv=cv, search=search_wanted, report=report, bias=bias)
     y = inputs.labels(table, chosen)
     if weight and chosen.kind == "regression":
-        raise refusal("there are no classes in regression.", "--weight")
+        raise usage_error("there are no classes in regression.", "--weight")
     weights = class_weights(weight or [], y)
     classes = None if chosen.kind == "regression" else np.unique(y)
     if model_format == "liblinear":
-        with blame("--model-format"):
+        with usage_errors("--model-format"):
             models.check_liblinear(chosen, classes)
     validation = search.chosen_search(search_wanted, cv, grid, ratios, len(y))
     facts = source.describe()
-    with stoppable():
+    with stops_on_ctrl_c():
         kind = "regression" if classes is None else counted(len(classes), "class")
         size = f"{counted(facts['n'], 'row')}, {counted(facts['d'], 'feature')}"
         note(f"{table.source}: {size}, {kind}")
@@ -193,16 +192,16 @@ def fit(
             feature_names=table.names,
             columns=None if table.columns is None else dataclasses.asdict(table.columns),
         )
-        kept = None if model is None else keep(FORMATS[model_format](fitted), model)
+        saved = None if model is None else save_somewhere(FORMATS[model_format](fitted), model)
         result = quality(fitted, fitted.predict(table.X), y)
         if search_wanted and not as_json:
             search.print_search(done.estimator)
         if as_json:
-            document = _document(facts, recipe, done, fitted, result, kept)
+            document = _document(facts, recipe, done, fitted, result, saved)
             if validation is not None:
                 document["cross_validation"] = search.as_dict(done.estimator)
             emit_json(document)
-        for line in _summary(recipe, done, fitted, kept):
+        for line in _summary(recipe, done, fitted, saved):
             note(line)
         if validation is not None:
             # Asked for, so that it is said even with --quiet.
@@ -223,10 +222,10 @@ def fit(
                 command=fitted.provenance["command"],
             )
             note(f"report: {report}")
-        if kept is not None and kept.trouble:
-            complain(f"Error: {kept.trouble}")
-            if kept.path is None and not as_json:
-                emit(kept.text)
+        if saved is not None and saved.trouble:
+            print_error(f"Error: {saved.trouble}")
+            if saved.path is None and not as_json:
+                emit(saved.text)
             raise typer.Exit(3)
         if done.status is not Status.CONVERGED:
             note(_advice(done.status, recipe))
@@ -248,14 +247,16 @@ def _check_outputs(
 ) -> None:
     """Refuse what cannot be written before anything is computed."""
     if model_format not in FORMATS:
-        raise refusal(
+        raise usage_error(
             f"{model_format!r} is unknown; choose one of {', '.join(FORMATS)}.", "--model-format"
         )
     if path is not None:
         check_output(path, "--model")
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
-            raise refusal(f"{report} is to be a page in HTML; choose a name in .html.", "--report")
+            raise usage_error(
+                f"{report} must be a page in HTML; choose a name in .html.", "--report"
+            )
         check_output(report, "--report")
     if picture is not None:
         check_picture(picture, "--picture")
@@ -286,7 +287,7 @@ def _document(
     done: Any,
     fitted: Any,
     result: dict[str, Any],
-    kept: Kept | None,
+    saved: Saved | None,
 ) -> dict[str, Any]:
     problem = dataclasses.asdict(recipe) | {
         "loss": described(recipe.loss),
@@ -306,16 +307,16 @@ def _document(
         "certificates": fitted.certificates,
         "training": result,
         "nonzeros": int(np.count_nonzero(fitted.coef)),
-        "model": None if kept is None or kept.path is None else str(kept.path),
-        **({"model_base64": kept.text} if kept is not None and kept.path is None else {}),
+        "model": None if saved is None or saved.path is None else str(saved.path),
+        **({"model_base64": saved.text} if saved is not None and saved.path is None else {}),
     }
 
 
-def _summary(recipe: Any, done: Any, fitted: Any, kept: Kept | None) -> list[str]:
+def _summary(recipe: Any, done: Any, fitted: Any, saved: Saved | None) -> list[str]:
     how = f"{done.status.value}, {counted(done.epochs, 'epoch')}, {done.seconds:.2f} s"
     where = "no model written; name a file with --model"
-    if kept is not None:
-        where = "no model written" if kept.path is None else f"model: {kept.path}"
+    if saved is not None:
+        where = "no model written" if saved.path is None else f"model: {saved.path}"
     return [
         f"{recipe.loss.name}, C = {done.C:g} (lam = {fitted.lam:g}): {how}",
         *certificate_lines(fitted.certificates),

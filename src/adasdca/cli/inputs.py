@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from adasdca import datasets
 from adasdca.cli import blocks
 from adasdca.cli.output import busy, note, plain
-from adasdca.cli.refusals import blame, refusal
+from adasdca.cli.usage import usage_error, usage_errors
 from adasdca.files import FORMATS, Table, read
 from adasdca.files.columns import Columns
 from adasdca.problem.losses import LOSSES, Loss, get_loss
@@ -28,17 +28,17 @@ AUTO = "auto"
 def chosen_loss(name: str, **parameters: float | None) -> Loss:
     """Return the loss of that name with the parameters that were given."""
     given = {k: v for k, v in parameters.items() if v is not None}
-    with blame("--loss"):
+    with usage_errors("--loss"):
         loss = get_loss(name)
     for option in given:
         if option not in _parameters(type(loss)):
             others = [other for other, cls in LOSSES.items() if option in _parameters(cls)]
-            raise refusal(
+            raise usage_error(
                 f"the loss {name} has no {option}; leave it out, or choose a loss that has one: "
                 f"{', '.join(others)}.",
                 f"--{option}",
             )
-    with blame(" ".join(f"--{option}" for option in given)):
+    with usage_errors(" ".join(f"--{option}" for option in given)):
         return get_loss(name, **given)
 
 
@@ -123,19 +123,19 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
     With a limit, even if it is "auto", rows that would not fit into memory stay on the disk.
     """
     if how.file_format is not None and how.file_format not in FORMATS:
-        raise refusal(
+        raise usage_error(
             f"{how.file_format!r} is unknown; choose one of {', '.join(FORMATS)}.", "--format"
         )
     piped = data == "-"
     data = "/dev/stdin" if piped else data
     is_file = os.path.exists(data)
     if not is_file and data not in datasets.names():
-        raise refusal(
+        raise usage_error(
             f"{data} is neither a file nor a data set; check the name, or choose one of "
             f"{', '.join(datasets.names())}.",
             "DATA",
         )
-    with blame("DATA"), busy(f"Reading {data}"):
+    with usage_errors("DATA"), busy(f"Reading {data}"):
         limit = None
         if is_file and not piped and memory_limit is not None:
             asked = None if memory_limit == AUTO else memory_limit
@@ -157,7 +157,7 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
                 _tell_odd_categories(table)
             return Source(table, _digest(table))
         if how != Reading():
-            raise refusal(
+            raise usage_error(
                 f"{data} is a data set; --format, --target, --features, --zero-based, --columns, "
                 "--drop, --one-hot and --missing are for files.",
                 "DATA",
@@ -193,7 +193,7 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
     """Return the targets, of a kind that fits the loss; `hint` is what else could be chosen."""
     y = table.y
     if y is None:
-        raise refusal(
+        raise usage_error(
             f"{table.source} has no target; name its column with --target, or choose data with "
             "labels.",
             "DATA",
@@ -202,7 +202,7 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
     other = "a loss" if hint == "--loss" else "a model"
     if loss.kind == "regression":
         if text:
-            raise refusal(
+            raise usage_error(
                 f"the target of {table.source} holds text such as {str(y[0])!r}, but {loss.name!r} "
                 f"is a loss for regression; choose another --target, or {other} for "
                 "classification.",
@@ -212,7 +212,7 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
     y = y.astype(str) if text else y
     odd = [] if text else y[y != np.floor(y)]
     if len(odd):
-        raise refusal(
+        raise usage_error(
             f"the target of {table.source} holds {odd[0]:g}, which is no label, but {loss.name!r} "
             f"is a loss for classification; choose another --target, or {other} for regression"
             f"{' such as squared' if hint == '--loss' else ''}.",
@@ -220,7 +220,7 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
         )
     found, counts = np.unique(y, return_counts=True)
     if len(found) < 2:
-        raise refusal(
+        raise usage_error(
             f"all labels of {table.source} are {plain(found[0])}; two classes are needed.", "DATA"
         )
     # Quantities have tails of values that occur once; of a class of one row nothing can be learned.
@@ -237,11 +237,11 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
 def positives(table: Table, y: NDArray[Any], loss: Loss, label: str | None) -> list[Any]:
     """Return the classes that are +1 in the problems of these targets, [None] for regression.
 
-    Of two classes it is the larger, of more each against the rest, or the one that was asked for.
+    Of two classes the larger, of more each against the rest, or the class of `label`.
     """
     if loss.kind == "regression":
         if label is not None:
-            raise refusal("there are no classes in regression.", "--class")
+            raise usage_error("there are no classes in regression.", "--class")
         return [None]
     classes: list[Any] = np.unique(y).tolist()
     if label is None:
@@ -249,7 +249,7 @@ def positives(table: Table, y: NDArray[Any], loss: Loss, label: str | None) -> l
     found = [k for k in classes if str(plain(k)) == label.strip()]
     if not found:
         names = ", ".join(str(plain(k)) for k in classes)
-        raise refusal(f"{label!r} is none of the classes {names} of {table.source}.", "--class")
+        raise usage_error(f"{label!r} is none of the classes {names} of {table.source}.", "--class")
     return found
 
 

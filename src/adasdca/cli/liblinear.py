@@ -11,10 +11,9 @@ import typer
 
 from adasdca import models
 from adasdca.cli import inputs, search
-from adasdca.cli.interrupt import stoppable
-from adasdca.cli.output import certificate_lines, complain, emit, hush, keep, note
-from adasdca.cli.progress import Progress
-from adasdca.cli.refusals import blame, check_output, refusal
+from adasdca.cli.output import certificate_lines, emit, note, print_error, save_somewhere, set_quiet
+from adasdca.cli.progress import Progress, stops_on_ctrl_c
+from adasdca.cli.usage import check_output, usage_error, usage_errors
 from adasdca.models._liblinear import SOLVERS
 from adasdca.solution import Status
 
@@ -74,7 +73,7 @@ def train(
     from adasdca.cli.training import train as run
 
     command = parse(arguments)
-    hush(command.quiet)
+    set_quiet(command.quiet)
     data, path = command.names[0], _model_path(command.names)
     _, kind, lasso = SOLVERS[command.solver]
     regression = kind.kind == "regression"
@@ -94,7 +93,7 @@ def train(
     source = inputs.read_data(data, inputs.Reading())
     y = inputs.labels(source.table, loss, "-s")
     classes = None if regression else np.unique(y)
-    with blame("DATA"):
+    with usage_errors("DATA"):
         models.check_liblinear(loss, classes)
     weights = class_weights(command.weights, y, lambda name: f"-w{name}")
     if weights is not None and classes is not None and len(classes) > 2:
@@ -107,7 +106,7 @@ def train(
         grid = GRID if command.find_c else [command.C]
         scoring = "neg_mean_squared_error" if regression else None
         validation = search.Search(min(command.folds or FOLDS, len(y)), grid, scoring=scoring)
-    with stoppable():
+    with stops_on_ctrl_c():
         with Progress(command.tol) as progress:
             done = run(source.table.X, y, recipe, weights, progress.follow("train"), validation)
         if command.find_c:
@@ -120,13 +119,13 @@ def train(
             score = _score(float(done.estimator.scores_.mean()), regression)
             emit(f"Cross Validation {name} = {score}")
             return
-        kept = keep(models.liblinear_bytes(done.model), path)
+        saved = save_somewhere(models.liblinear_bytes(done.model), path)
         for line in certificate_lines(done.model.certificates):
             note(line)
-        if kept.trouble:
-            complain(f"Error: {kept.trouble}")
+        if saved.trouble:
+            print_error(f"Error: {saved.trouble}")
             raise typer.Exit(3)
-        note(f"model: {kept.path}")
+        note(f"model: {saved.path}")
         if done.status is not Status.CONVERGED:
             note(f"The relative gap asked for, {command.tol:g}, was not reached; raise -e.")
             raise typer.Exit(130 if done.status is Status.INTERRUPTED else 1)
@@ -144,7 +143,7 @@ def parse(arguments: list[str]) -> Command:
         if not word.startswith("-") or word == "-":
             command.names.append(word)
             if words and words[0].startswith("-") and words[0] != "-":
-                raise refusal(
+                raise usage_error(
                     f"{words[0]} comes after {word}; options come before the names of files.",
                     words[0],
                 )
@@ -155,9 +154,9 @@ def parse(arguments: list[str]) -> Command:
             continue
         weight = word.startswith("-w") and len(word) > 2
         if not weight and word not in ("-s", "-v", *_NUMBERS):
-            raise refusal(_ELSEWHERE.get(word, _UNKNOWN), word)
+            raise usage_error(_ELSEWHERE.get(word, _UNKNOWN), word)
         if not words:
-            raise refusal("its value is missing.", word)
+            raise usage_error("its value is missing.", word)
         value = words.pop(0)
         if weight:
             _number(word, value)
@@ -167,18 +166,18 @@ def parse(arguments: list[str]) -> Command:
         elif word == "-v":
             command.folds = int(_number(word, value))
             if command.folds < 2:
-                raise refusal(f"{value} folds are none; choose 2 or more.", word)
+                raise usage_error(f"{value} folds are none; choose 2 or more.", word)
         else:
             setattr(command, _NUMBERS[word], _number(word, value))
     if not 1 <= len(command.names) <= 2:
-        raise refusal("name DATA, and after it MODEL if you like.", "DATA")
+        raise usage_error("name DATA, and after it MODEL if you like.", "DATA")
     for option, number in (("-c", command.C), ("-e", command.tol)):
         if not number > 0:
-            raise refusal(f"{number:g} is not allowed; choose a number above 0.", option)
+            raise usage_error(f"{number:g} is not allowed; choose a number above 0.", option)
     if command.free and command.bias != 1:
-        raise refusal("LIBLINEAR wants -B 1 with it.", "-R")
+        raise usage_error("LIBLINEAR wants -B 1 with it.", "-R")
     if command.bias == 0:
-        raise refusal("a constant feature of 0 is none; choose a number above 0, or -1.", "-B")
+        raise usage_error("a constant feature of 0 is none; choose a number above 0, or -1.", "-B")
     return command
 
 
@@ -203,16 +202,16 @@ def _number(option: str, text: str) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise refusal(f"{text!r} is not a finite number.", option)
+        raise usage_error(f"{text!r} is not a finite number.", option)
     return value
 
 
 def _solver(text: str) -> int:
     number = int(_number("-s", text))
     if number in OTHERS:
-        raise refusal(f"{number}: {OTHERS[number]}.", "-s")
+        raise usage_error(f"{number}: {OTHERS[number]}.", "-s")
     if number not in SOLVERS:
-        raise refusal(f"{text} is unknown; choose one of {', '.join(map(str, SOLVERS))}.", "-s")
+        raise usage_error(f"{text} is unknown; choose one of {', '.join(map(str, SOLVERS))}.", "-s")
     return number
 
 

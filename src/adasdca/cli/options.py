@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from adasdca import datasets, plugins
-from adasdca.cli.output import hush
-from adasdca.cli.refusals import blame, only_finite
+from adasdca.cli.output import set_quiet
+from adasdca.cli.usage import check_finite, usage_errors
 from adasdca.files import FORMATS
 from adasdca.files.columns import MISSING
 from adasdca.methods import METHODS
@@ -76,7 +76,7 @@ L1Ratio = Annotated[
         help="Share of the L1 term; 1 is the lasso.",
         min=0.0,
         max=1.0,
-        callback=only_finite,
+        callback=check_finite,
     ),
 ]
 Positive = Annotated[bool, typer.Option("--positive", help="Keep the coefficients non-negative.")]
@@ -99,12 +99,12 @@ MethodName = Annotated[
     ),
 ]
 Tol = Annotated[
-    float, typer.Option(help="Relative duality gap to reach.", min=0.0, callback=only_finite)
+    float, typer.Option(help="Relative duality gap to reach.", min=0.0, callback=check_finite)
 ]
 MaxEpochs = Annotated[int, typer.Option(help="Most epochs.", min=1)]
 MaxTime = Annotated[
     float | None,
-    typer.Option(help="Most seconds.", min=0.0, show_default="no limit", callback=only_finite),
+    typer.Option(help="Most seconds.", min=0.0, show_default="no limit", callback=check_finite),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the sampling.", min=0)]
 Target = Annotated[
@@ -151,7 +151,7 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout.
 
 
 def _load_plugins(paths: list[Path] | None) -> list[Path]:
-    with blame("--plugin"):
+    with usage_errors("--plugin"):
         plugins.load_all(paths or [])
     return paths or []
 
@@ -169,6 +169,10 @@ PluginFiles = Annotated[
 Quiet = Annotated[
     bool,
     typer.Option(
-        "--quiet", "-q", help="Say nothing but results and errors.", callback=hush, is_eager=True
+        "--quiet",
+        "-q",
+        help="Print results and errors only.",
+        callback=set_quiet,
+        is_eager=True,
     ),
 ]

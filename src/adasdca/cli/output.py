@@ -32,29 +32,29 @@ WIDE = 1000
 
 
 class _Voice:
-    """Whether people are told things."""
+    """Whether messages are printed."""
 
     quiet = False
 
 
-def hush(wanted: bool) -> bool:
-    """Say nothing to people from now on, if that is wanted: a callback of --quiet."""
+def set_quiet(wanted: bool) -> bool:
+    """Print no messages from now on if --quiet is given: its callback."""
     _Voice.quiet = wanted
     return wanted
 
 
 def note(text: str) -> None:
-    """Tell people something, unless they want none of it."""
+    """Print a message on stderr, unless --quiet was given."""
     if not _Voice.quiet:
-        complain(text)
+        print_error(text)
 
 
-def complain(text: str) -> None:
-    """Tell people of an error; if nobody listens any more, the work goes on."""
+def print_error(text: str) -> None:
+    """Print a message on stderr; a closed pipe there ends nothing."""
     try:
         typer.echo(text, err=True)
     except BrokenPipeError:
-        silence(sys.stderr)
+        discard(sys.stderr)
 
 
 def emit(text: str) -> None:
@@ -63,7 +63,7 @@ def emit(text: str) -> None:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        silence(sys.stdout)
+        discard(sys.stdout)
         raise typer.Exit(0) from None
 
 
@@ -72,7 +72,7 @@ def is_quiet() -> bool:
     return _Voice.quiet
 
 
-def silence(stream: TextIO) -> None:
+def discard(stream: TextIO) -> None:
     """Point a stream to nowhere, so that Python's last flush has no pipe to break."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -145,7 +145,7 @@ def certificate_lines(certificates: list[dict[str, Any]], most: int = 6) -> list
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class Saved:
     """Where a result was written, after some trouble perhaps; nowhere, and then `text` has it."""
 
     path: Path | None
@@ -153,19 +153,19 @@ class Kept:
     text: str = ""
 
 
-def keep(contents: bytes, path: Path) -> Kept:
+def save_somewhere(contents: bytes, path: Path) -> Saved:
     """Write what took long to compute; where that fails, to another place, or into text."""
     try:
         write_whole(path, contents)
-        return Kept(path)
+        return Saved(path)
     except OSError as error:
         trouble = f"{path} could not be written ({error.strerror or error})"
     for find in (tempfile.gettempdir, Path.home, lambda: "/dev/shm"):
         with contextlib.suppress(OSError, RuntimeError):
             place = Path(find(), f"adasdca-{secrets.token_hex(8)}-{path.name}")
             write_whole(place, contents)
-            return Kept(place, f"{trouble}; the model is in {place}: move it from there.")
-    return Kept(
+            return Saved(place, f"{trouble}; the model is in {place}: move it from there.")
+    return Saved(
         None,
         f"{trouble}, nor could any other place; its bytes are on stdout as base64: make room, and "
         f"give them to `base64 -d > {path}`.",

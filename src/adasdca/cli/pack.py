@@ -9,7 +9,7 @@ import typer
 
 from adasdca.cli import options
 from adasdca.cli.output import emit, note
-from adasdca.cli.refusals import blame, refusal
+from adasdca.cli.usage import usage_error, usage_errors
 from adasdca.errors import counted
 from adasdca.files import open_packed
 from adasdca.files import pack as pack_file
@@ -45,13 +45,13 @@ def pack(
     """
     if verify is not None:
         if source is not None:
-            raise refusal(f"{source} cannot be packed and verified at once; leave one out.")
-        with blame("--verify"):
+            raise usage_error(f"{source} cannot be packed and verified at once; leave one out.")
+        with usage_errors("--verify"):
             emit(f"{open_packed(verify, verify=True)}\nAll checksums are right.")
         return
     if source is None or folder is None:
-        raise refusal("SOURCE and FOLDER are needed, or --verify FOLDER.")
-    with blame("SOURCE"):
+        raise usage_error("SOURCE and FOLDER are needed, or --verify FOLDER.")
+    with usage_errors("SOURCE"):
         found = pack_file(
             source,
             folder,

@@ -11,7 +11,6 @@ import typer
 import adasdca
 from adasdca import paths, plotting
 from adasdca.cli import inputs, options, search
-from adasdca.cli.interrupt import stoppable
 from adasdca.cli.output import (
     certificate,
     described,
@@ -21,8 +20,8 @@ from adasdca.cli.output import (
     plain,
     print_rows,
 )
-from adasdca.cli.progress import Progress
-from adasdca.cli.refusals import check_picture, only_finite
+from adasdca.cli.progress import Progress, stops_on_ctrl_c
+from adasdca.cli.usage import check_finite, check_picture
 from adasdca.methods import get_method
 from adasdca.solution import Solution, Status
 
@@ -57,7 +56,7 @@ def path(
     max_time: Annotated[
         float | None,
         typer.Option(
-            help="Most seconds for each C.", min=0.0, show_default="no limit", callback=only_finite
+            help="Most seconds for each C.", min=0.0, show_default="no limit", callback=check_finite
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -97,7 +96,7 @@ def path(
     y = inputs.labels(table, chosen)
     classes = inputs.positives(table, y, chosen, label)
     results: list[tuple[Any, paths.Path]] = []
-    with stoppable() as around:
+    with stops_on_ctrl_c() as around:
         with Progress(tol) as progress:
             for positive in classes:
                 if around.wished and results:

@@ -14,7 +14,7 @@ import adasdca
 from adasdca.cli import inputs, options, rows
 from adasdca.cli.output import emit, is_quiet, note, plain
 from adasdca.cli.quality import in_words, quality, squared_correlation
-from adasdca.cli.refusals import blame, check_output, refusal
+from adasdca.cli.usage import check_output, usage_error, usage_errors
 from adasdca.models import Model
 from adasdca.storage import write_whole
 
@@ -69,20 +69,22 @@ def predict(
     order = "the model comes first"
     if theirs := liblinear_output is not None:
         if output is not None:
-            raise refusal("OUTPUT is named already; give one of them.", "--output")
+            raise usage_error("OUTPUT is named already; give one of them.", "--output")
         model, data, output = data, model, liblinear_output
         order = "three names are in LIBLINEAR's order, DATA MODEL OUTPUT; ours is MODEL DATA -o OUT"
         liblinear = ignore_extra = True  # as LIBLINEAR does
     proba = proba or bool(b)
     if proba and scores:
-        raise refusal("--proba and --scores are for the same place in a line; give one.", "--proba")
+        raise usage_error(
+            "--proba and --scores take the same place in a line; give one.", "--proba"
+        )
     fitted = rows.read_model(Path(model), data, order)
     if output is not None:
         check_output(output, "--output")
     how = inputs.Reading(file_format, target, None, zero_based)
     table = rows.read_rows(data, how, fitted, ignore_extra).table
     X = rows.fitting_rows(table, fitted, ignore_extra)
-    with blame("DATA"):
+    with usage_errors("DATA"):
         decision = fitted.decision(X)
     predictions = fitted.predicted(decision)
     probabilities = rows.probabilities(fitted, X) if proba else None

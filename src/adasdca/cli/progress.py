@@ -1,21 +1,23 @@
-"""Progress on a terminal: how many of the digits asked for are there."""
+"""Progress on a terminal, in digits of the accuracy asked for; Ctrl-C that loses nothing."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 
 import rich.console
 import rich.progress
 
-from adasdca.cli.output import bars
+from adasdca.cli.output import bars, note
 from adasdca.duality.certificate import digits_done, relative_gap
+from adasdca.engine.interruption import Interruption, interruption
 from adasdca.solution import Record
 
 
 class Progress:
-    """A bar for each solve, full when the gap asked for is reached; silent unless on a terminal.
+    """A bar for each solve, full when the gap reaches tol; silent unless on a terminal.
 
     Its length is the share of the digits that are there.
     """
@@ -72,3 +74,16 @@ class Progress:
             self._bars.update(task, completed=1.0)
         self._bars.stop_task(task)
         self._bars.refresh()
+
+
+def stops_on_ctrl_c() -> AbstractContextManager[Interruption]:
+    """Let the first Ctrl-C stop the solve, with a message, and the second one stop at once.
+
+    Solves end with what they have certified, and what is made of that is not disturbed.
+    """
+    return interruption(tell=_tell)
+
+
+def _tell() -> None:
+    with suppress(RuntimeError):  # in the middle of another line, which cannot be interrupted
+        note("Stopping with what is certified; Ctrl-C again to stop at once.")

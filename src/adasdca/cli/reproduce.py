@@ -10,7 +10,7 @@ import typer
 
 from adasdca import datasets
 from adasdca.cli.output import bars, emit, emit_json, note
-from adasdca.cli.refusals import blame, only_finite
+from adasdca.cli.usage import check_finite, usage_errors
 from adasdca.plugins import load_all
 
 if TYPE_CHECKING:
@@ -38,13 +38,6 @@ def reproduce(
     figures_only: Annotated[
         bool, typer.Option("--figures-only", help="Draw from stored results; run nothing.")
     ] = False,
-    add: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Take over the runs of another --output, made elsewhere; may repeat.",
-        ),
-    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Skip runs that are stored already.")
     ] = True,
@@ -58,7 +51,7 @@ def reproduce(
             min=0.01,
             help="Most seconds of a run.",
             show_default="by data set",
-            callback=only_finite,
+            callback=check_finite,
         ),
     ] = None,
     plugin: Annotated[
@@ -75,19 +68,19 @@ def reproduce(
 
     Results are JSON lines in DIR/runs.jsonl, written run by run: after an interruption the same
     command continues. The page is DIR/index.html, and DIR/index.md with DIR/figures.
-    Parts can be run on other machines (--only) and put together (--add, --figures-only). Seconds
-    are compared within an experiment: run each on one machine.
+    Runs of other machines (--only) are put together by joining their files of lines, and drawn with
+    --figures-only. Seconds are compared within an experiment: run each on one machine.
     """
     from adasdca_reproduce import grid, page, runner
     from adasdca_reproduce.results import Results
     from adasdca_reproduce.store import Store
 
     store = Store(output)
-    with blame("--only"):
+    with usage_errors("--only"):
         for name in only or ():
             if name not in EXPERIMENTS:
                 raise ValueError(f"{name!r} is unknown; choose one of {', '.join(EXPERIMENTS)}.")
-    with blame("--plugin"):
+    with usage_errors("--plugin"):
         plugins = load_all(plugin or ())
     scope = grid.Scope(
         only=tuple(dict.fromkeys(only or ())),
@@ -101,11 +94,7 @@ def reproduce(
         more_losses=tuple(name for p in plugins for name in p.losses),
         more_data=tuple(name for p in plugins for name in p.datasets),
     )
-    with blame("--add"):
-        taken = sum(store.take(Store(folder)) for folder in add or ())
-    if add:
-        note(f"{taken} run{'s' * (taken != 1)} taken over.")
-    with blame("--output"):
+    with usage_errors("--output"):
         records, cut = store.read()
         if figures_only and not store.exists():
             raise ValueError(f"{store.path} does not exist; run without --figures-only first.")
@@ -123,7 +112,7 @@ def reproduce(
             except runner.Interrupted:
                 interrupted = True
         made = progress.failed
-    with blame("--output"):
+    with usage_errors("--output"):
         results = Results(store.read()[0])
     files_written: list[Path] = []
     if results.records and not interrupted:

@@ -13,7 +13,7 @@ import typer
 from adasdca import models
 from adasdca.cli.inputs import Reading, Source, read_data
 from adasdca.cli.output import busy
-from adasdca.cli.refusals import blame, refusal
+from adasdca.cli.usage import usage_error, usage_errors
 from adasdca.errors import counted
 from adasdca.files import Table
 from adasdca.files.columns import Columns
@@ -30,10 +30,10 @@ IgnoreExtra = Annotated[
 def read_model(path: Path, data: str, order: str = "the model comes first") -> Model:
     """Read a model of ours or of LIBLINEAR, and say so if it is the data's name that has one."""
     if not path.exists():
-        raise refusal(f"{path} does not exist; check the name.", "MODEL")
+        raise usage_error(f"{path} does not exist; check the name.", "MODEL")
     if path.is_dir():
-        raise refusal(f"{path} is a folder; name a file in it.", "MODEL")
-    with blame("MODEL"), busy(f"Reading {path}"):
+        raise usage_error(f"{path} is a folder; name a file in it.", "MODEL")
+    with usage_errors("MODEL"), busy(f"Reading {path}"):
         try:
             return models.load(path)
         except models.ModelError:
@@ -63,13 +63,13 @@ def fitting_rows(table: Table, model: Model, ignore_extra: bool) -> Any:
     found = X.shape[1]
     width = counted(found, "feature")
     if found > d and not ignore_extra:
-        raise refusal(
+        raise usage_error(
             f"{table.source} has {width}, the model {d}; pass rows of the features that "
             "it was fitted on, or --ignore-extra to leave the others out, as LIBLINEAR does.",
             "DATA",
         )
     if found < d and not sp.issparse(X):
-        raise refusal(
+        raise usage_error(
             f"{table.source} has {width}, the model {d}: some columns are missing; pass "
             "rows of the features that the model was fitted on.",
             "DATA",
@@ -84,13 +84,13 @@ def probabilities(model: Model, X: Any) -> Any:
     from adasdca.estimators import AdaSDCAClassifier  # slow to import
 
     if model.classes is None:
-        raise refusal("a model of regression has no classes, so no probabilities.", "--proba")
+        raise usage_error("a model of regression has no classes, so no probabilities.", "--proba")
     estimator = AdaSDCAClassifier(loss=model.loss)
     estimator.coef_, estimator.intercept_ = model.coef, model.intercept
     estimator.classes_, estimator._joint = model.classes, model.multinomial
     estimator.n_features_in_ = model.n_features
     if not hasattr(estimator, "predict_proba"):
-        raise refusal(
+        raise usage_error(
             f"a model of the loss {model.loss.name!r} gives no probabilities; fit with --loss "
             "logistic or modified_huber.",
             "--proba",

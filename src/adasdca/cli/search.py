@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from adasdca.cli.output import finite, print_rows
-from adasdca.cli.refusals import option_named, refusal
+from adasdca.cli.usage import option_named, usage_error
 
 #: Values of C that --search tries.
 GRID = [float(f"1e{k}") for k in range(-4, 5)]
@@ -31,7 +31,7 @@ def check(wanted: bool, **others: object) -> None:
     """Refuse options that a search alone has a use for."""
     given = [option for option, value in others.items() if value is not None]
     if given and not wanted:
-        raise refusal("this is for a search; ask for one with --search.", option_named(given[0]))
+        raise usage_error("this needs a search; ask for one with --search.", option_named(given[0]))
 
 
 def chosen_search(
@@ -42,7 +42,7 @@ def chosen_search(
         return None
     folds = FOLDS if folds is None else folds
     if folds > n:
-        raise refusal(f"{folds} folds of {n} rows leave some empty; choose fewer.", "--cv")
+        raise usage_error(f"{folds} folds of {n} rows leave some empty; choose fewer.", "--cv")
     return Search(folds, (Cs or GRID) if wanted else None, l1_ratios)
 
 
@@ -53,11 +53,11 @@ def numbers(text: str | None, option: str, low: float, high: float) -> list[floa
     try:
         values = [float(word) for word in text.split(",")]
     except ValueError:
-        raise refusal(f"{text!r} is not a list of numbers such as 0.1,1,10.", option) from None
+        raise usage_error(f"{text!r} is not a list of numbers such as 0.1,1,10.", option) from None
     bad = [value for value in values if not low <= value <= high or value == np.inf]
     if bad or (high == np.inf and 0 in values):
         limits = "finite numbers above 0" if high == np.inf else "numbers from 0 to 1"
-        raise refusal(f"{(bad or [0])[0]:g} is not allowed; choose {limits}.", option)
+        raise usage_error(f"{(bad or [0])[0]:g} is not allowed; choose {limits}.", option)
     return values
 
 

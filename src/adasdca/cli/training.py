@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from adasdca.cli.output import certificate, plain
-from adasdca.cli.refusals import above_0, refusal
 from adasdca.cli.search import Search
+from adasdca.cli.usage import check_positive, usage_error
 from adasdca.duality.certificate import Certificate
 from adasdca.estimators import (
     AdaSDCAClassifier,
@@ -58,26 +58,26 @@ class Recipe:
     def check(self) -> None:
         """Refuse options that contradict each other."""
         if self.lam is not None and self.C is not None:
-            raise refusal("lam = 1/(C N), so give one of --lam and --C.", "--lam")
+            raise usage_error("lam = 1/(C N), so give one of --lam and --C.", "--lam")
         if self.bias is not None and self.intercept:
-            raise refusal(
+            raise usage_error(
                 "--bias is a penalised constant feature, --intercept is not penalised; give one.",
                 "--bias",
             )
         if self.multi_class not in MULTI_CLASS:
-            raise refusal(
+            raise usage_error(
                 f"{self.multi_class!r} is unknown; choose one of {', '.join(MULTI_CLASS)}.",
                 "--multi-class",
             )
         joint = self.loss.joins_classes and self.l1_ratio == 0 and not self.positive
         if self.multi_class == "multinomial" and not joint:
-            raise refusal(
+            raise usage_error(
                 "a multinomial model has the loss logistic, --l1-ratio 0 and no --positive; choose "
                 "ovr for these.",
                 "--multi-class",
             )
         for option, value in (("--lam", self.lam), ("--C", self.C), ("--bias", self.bias)):
-            above_0(option, value)
+            check_positive(option, value)
 
     def estimator(
         self, C: float, weights: dict[Any, float] | None, callback: Any, search: Search | None
@@ -131,7 +131,7 @@ def class_weights(
 ) -> dict[Any, float] | None:
     """Return the weights CLASS=W by class, 1 where none is given; None for none at all.
 
-    `option` says how a weight is asked for, by the name of the class.
+    `option` names the option of a weight, by the name of the class.
     """
     if not given:
         return None
@@ -144,11 +144,11 @@ def class_weights(
         except ValueError:
             weight = np.nan
         if not name or np.isnan(weight):
-            raise refusal(f"{text!r} is not of the form CLASS=W, W a number.", option(name))
+            raise usage_error(f"{text!r} is not of the form CLASS=W, W a number.", option(name))
         label = names.get(name, names.get(_as_number(name)))
         if label is None:
-            raise refusal(f"{name!r} is none of the classes {', '.join(names)}.", option(name))
-        above_0(option(name), weight)
+            raise usage_error(f"{name!r} is none of the classes {', '.join(names)}.", option(name))
+        check_positive(option(name), weight)
         weights[label] = weight
     return weights
 

@@ -37,7 +37,7 @@ class Blocks:
         return cls(found[0], found[1], found[2] if weight is not None else None, names)
 
     def groups(self, count: int) -> list[range]:
-        """Return runs of neighbouring blocks, as many as asked for if there are enough."""
+        """Return runs of neighbouring blocks, `count` of them if there are enough blocks."""
         n = len(self.X)
         count = max(1, min(count, n))
         return [range(k * n // count, (k + 1) * n // count) for k in range(count)]

@@ -17,7 +17,7 @@ from adasdca.duality.error_bounds import Region
 from adasdca.errors import InputError
 from adasdca.estimators import _classifier, _regressor
 from adasdca.estimators._labels import class_factors
-from adasdca.estimators._progress import watched
+from adasdca.estimators._progress import monitored
 from adasdca.estimators._scores import _gives_probabilities
 from adasdca.multinomial.part import ClassTask
 from adasdca.multinomial.parts import PartedMultinomial
@@ -69,7 +69,7 @@ class _OnWorkers:
         model: Any = self
         start = time.perf_counter()
         solutions = []
-        with watched(model, names, None, None) as monitor:
+        with monitored(model, names, None, None) as monitor:
             for k, task in enumerate(tasks):
                 left = None
                 if model.max_time is not None:
@@ -109,9 +109,9 @@ class _OnWorkers:
         return make_task(
             rows,
             loss=model._loss(),
-            lam=1.0 / (model.C * rows.total(more.get("factors"))),
+            lam=model._lam(rows.total(more.get("factors"))),
             l1_ratio=model.l1_ratio,
-            bounds=(0, None) if model.positive else None,
+            bounds=model._bounds(),
             penalty_factors=model.penalty_factors,
             fit_intercept=model.fit_intercept,
             **more,
@@ -165,7 +165,7 @@ class AdaSDCAClassifier(_OnWorkers, _classifier.AdaSDCAClassifier):
                 team, rows.d, len(labels), task.lam, task.whole, task.fit_intercept
             )
 
-        with watched(model, [""], None, None) as monitor:
+        with monitored(model, [""], None, None) as monitor:
             solution = solve_posed(
                 posed,
                 shape,

@@ -86,7 +86,7 @@ def waited(future: Any, hopeful: Callable[[], bool] = lambda: True) -> Any:
 
 
 class DaskTeam:
-    """Parts on the workers of a cluster; unless told, one for each worker."""
+    """Parts on the workers of a cluster, by default one for each worker."""
 
     def __init__(
         self, client: Client, blocks: Blocks, parts: int | None = None, threads: int = 1
@@ -304,7 +304,7 @@ class DaskTeam:
             self._copies, self._journal, self._copied = copies, [], time.perf_counter()
 
     def telling(self, callback: Callback | None) -> Callback:
-        """Return a callback that tells the scheduler, too; its dashboard shows such events."""
+        """Return a callback that also logs to the scheduler, whose dashboard shows such events."""
 
         def tell(record: Record) -> Any:
             figures = {name: float(value) for name, value in record._asdict().items()}
@@ -314,7 +314,7 @@ class DaskTeam:
         return tell
 
     def checksums(self) -> list[tuple[int, Any]]:
-        """Return what tells each block from others, by number."""
+        """Return a checksum of each block, by its number."""
         found: dict[int, Any] = {}
         for k in self.kept:
             found |= waited(self._actors[k].checksums())

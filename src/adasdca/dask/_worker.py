@@ -97,7 +97,7 @@ class WorkerPart:
         return Summary(n, d, str(self._rows.values.dtype), labels, total, self._widths)
 
     def checksums(self) -> dict[int, list[int | None]]:
-        """Return what tells the rows, targets and weights of each block from others."""
+        """Return a checksum of the rows, targets and weights of each block."""
         found, end = {}, 0
         for number, height in self._heights.items():
             begin, end = end, end + height

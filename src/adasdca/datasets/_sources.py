@@ -91,7 +91,7 @@ class Source:
 
     @property
     def filename(self) -> str:
-        """Name of the original file, whose suffix tells its compression."""
+        """Name of the original file; its suffix is that of its compression."""
         return f"{self.name}.original{''.join(Path(urlsplit(self.urls[0]).path).suffixes[-1:])}"
 
 

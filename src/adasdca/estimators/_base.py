@@ -28,12 +28,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from adasdca.duality.error_bounds import Region
 from adasdca.errors import InputError
-from adasdca.estimators._convergence import convergence_warning, reached
+from adasdca.estimators._convergence import adopt, convergence_warning, reached, starts_of
 from adasdca.estimators._device import products_with, rows_to_solve
-from adasdca.estimators._input import FLOATS, CheckedInput, naming_text
-from adasdca.estimators._progress import CallbackSupportMixin, Monitor, watched
+from adasdca.estimators._input import FLOATS, CheckedInput, explaining_text
+from adasdca.estimators._progress import CallbackSupportMixin, Monitor, monitored
 from adasdca.estimators._registered import packed, unpack
-from adasdca.estimators._solves import bounded, solve_all
+from adasdca.estimators._solves import region_or_unknown, solve_all
 from adasdca.methods import METHODS, Custom
 from adasdca.problem.device_rows import is_on_device
 from adasdca.problem.losses import LOSSES, Loss, get_loss
@@ -105,6 +105,11 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         "device": [StrOptions({"cuda"}), None],
     }
 
+    def _keep(self, arguments: dict[str, Any]) -> None:
+        """Set the arguments of `__init__`, given as its `locals()`, under their own names."""
+        own = {k: v for k, v in arguments.items() if k not in ("self", "__class__")}
+        self.__dict__.update(own)
+
     @classmethod
     @cache
     def _defaults(cls) -> dict[str, Any]:
@@ -163,15 +168,14 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         own = [f.name for f in fields(loss) if hasattr(self, f.name)]  # type: ignore[arg-type]
         return type(loss)(**{name: getattr(self, name) for name in own})
 
-    def _lam(self, X: Any, weight: Array | None) -> float:
-        """Return lam = 1/(C·N), N the sum of the weights."""
+    def _lam(self, total: float) -> float:
+        """Return lam = 1/(C·N), N = `total` the sum of the weights."""
         C = as_double(self.C)
         if math.isinf(C):
             raise InputError(
                 "C = inf asks for no penalty at all, and then nothing bounds how far the optimum "
                 "is; choose a large number, e.g. C = 1e6."
             )
-        total = X.shape[0] if weight is None else math.fsum(weight)
         return float(1.0 / (C * total))
 
     def _bounds(self) -> Any:
@@ -205,8 +209,8 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         `began` is when the fit began, on the clock of `time.perf_counter`.
         """
         loss, constant = self._loss(), self._constant(X)
-        starts, rows = self._starts(len(targets), X.shape[0]), rows_to_solve(self, X)
-        with watched(self, names, X, y) as monitor:
+        starts, rows = starts_of(self, len(targets), X.shape[0]), rows_to_solve(self, X)
+        with monitored(self, names, X, y) as monitor:
             solutions = solve_all(self, X, rows, loss, targets, weight, monitor, starts, began)
             radius = np.array([s.radius for s in solutions])
             unknown = Region(radius, np.full_like(radius, np.inf))
@@ -215,7 +219,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
             elif not self.fit_intercept or constant:
                 self._region = Region(radius, np.zeros_like(radius), None, constant)
             else:
-                self._region = bounded(
+                self._region = region_or_unknown(
                     lambda: Region.of_models(solutions, products_with(rows), targets, weight, loss),
                     unknown,
                 )
@@ -224,32 +228,18 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
             self._adopt(solutions, [s.state for s in solutions])
         self._conclude(solutions, names, monitor)
 
-    def _starts(self, count: int, n: int) -> list[Any]:
-        """Return the states of the last fit if they fit this one: as many, and no more rows."""
-        states = getattr(self, "_states", None) if self.warm_start else None
-        if states is None or len(states) != count or any(len(s.beta) > n for s in states):
-            return [None] * count
-        return list(states)
-
     def _adopt(self, solutions: list[Any], states: Any) -> None:
         """Turn solutions into attributes, and keep where to go on from if that is wanted."""
         self.__dict__.pop("dual_coef_", None)
         self._duals = [s.dual_coef for s in solutions]
-        self.dual_gap_ = np.array([s.gap for s in solutions])
-        self.radius_ = np.array([s.radius for s in solutions])
-        self.history_ = [s.history for s in solutions]
-        self.certificate_ = [s.certificate for s in solutions]
         self._ends = [s.status.value for s in solutions]
-        if len(solutions) == 1:
-            self.dual_gap_, self.radius_ = float(self.dual_gap_[0]), float(self.radius_[0])
-            self.history_, self.certificate_ = self.history_[0], self.certificate_[0]
-        self.converged_ = all(reached(s, self.tol) for s in solutions)
+        adopt(self, solutions, self.tol)
         self.n_iter_ = max(len(s.history) - 1 for s in solutions)
         self._states = states if self.warm_start else None
 
     @cached_property
     def dual_coef_(self) -> Array:
-        """Dual variables; those of many rows and classes are put together when they are asked for.
+        """Dual variables; those of many rows and classes are joined at the first access.
 
         After a fit that ends for its time, that would take longer than what is left of the fit.
         """
@@ -291,7 +281,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
     ) -> str:
         """Return a page in HTML about the fit, to be forwarded; needs matplotlib.
 
-        It tells what was fitted on what, the certificate in words and numbers, how the solve
+        It shows what was fitted on what, the certificate in words and numbers, how the solve
         converged, the largest coefficients and whether their signs are certain, calibration or
         residuals, and how many predictions are certified.
 
@@ -323,7 +313,7 @@ class LinearModel(CheckedInput, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if path is not None:
             check_writable(path)
-        with naming_text(X):
+        with explaining_text(X):
             shape = validate_data(
                 self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
             ).shape

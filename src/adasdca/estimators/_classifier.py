@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -21,11 +22,10 @@ from adasdca.estimators._device import (
     read_at_once,
     rows_to_solve,
 )
-from adasdca.estimators._guard import guarded
 from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
-from adasdca.estimators._progress import watched, with_callbacks
+from adasdca.estimators._progress import monitored, with_callbacks
 from adasdca.estimators._scores import LinearScores
-from adasdca.estimators._solves import bounded, threads_of
+from adasdca.estimators._solves import all_or_nothing, region_or_unknown, threads_of
 from adasdca.methods import Auto, Method, get_method
 from adasdca.multinomial.solver import solve_multinomial
 from adasdca.problem.data import CheckedRows, check_rows
@@ -122,7 +122,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     status_ : Status or list of Status
         How the solve ended.
     converged_ : bool
-        Whether the gap asked for was reached.
+        Whether the gap reached tol.
     n_iter_ : int
         Epochs (and Newton steps) done, the most over the classes.
     history_ : History or list of History
@@ -130,7 +130,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : (n_features_in_,) array
-        Names of the features, where X had such.
+        Names of the features, if X had names.
 
     See Also
     --------
@@ -185,31 +185,11 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         gamma: float = 1.0,
         device: str | None = None,
     ) -> None:
-        self.loss = loss
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.positive = positive
-        self.bounds = bounds
-        self.penalty_factors = penalty_factors
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-        self.gamma = gamma
-        self.device = device
+        self._keep(locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCAClassifier:
         """Fit the model.
 
@@ -247,8 +227,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
     def _multinomial(self) -> bool:
         """Whether more than two classes make one multinomial model."""
         logistic = isinstance(self._loss(), Logistic)
-        bounded = self.positive or self.bounds is not None
-        plain = self.l1_ratio == 0 and not bounded and self.penalty_factors is None
+        limited = self.positive or self.bounds is not None
+        plain = self.l1_ratio == 0 and not limited and self.penalty_factors is None
         possible = logistic and plain
         if self.multi_class == "multinomial" and not possible:
             raise InputError(
@@ -281,12 +261,12 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         start = getattr(self, "_states", None) if self.warm_start else None
         if start is not None and start[0].shape[1] != X.shape[1] + bool(constant):
             start = None
-        with watched(self, [""], X, codes) as monitor:
+        with monitored(self, [""], X, codes) as monitor:
             solution = solve_multinomial(
                 rows,
                 codes,
                 n_classes=len(self.classes_),
-                lam=self._lam(X, weight),
+                lam=self._lam(len(codes) if weight is None else math.fsum(weight)),
                 sample_weight=weight,
                 fit_intercept=free,
                 tol=self.tol,
@@ -301,7 +281,7 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
             if constant:
                 self.coef_, self.intercept_ = solution.coef[:, :-1], constant * solution.coef[:, -1]
             unknown = np.full(len(solution.coef), np.inf)
-            self._region = bounded(
+            self._region = region_or_unknown(
                 lambda: Region.of_multinomial(solution, products_with(rows), free, constant),
                 Region(unknown, unknown),
             )

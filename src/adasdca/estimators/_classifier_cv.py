@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.estimators._classifier import AdaSDCAClassifier
 from adasdca.estimators._cv import Search, constraints_of
-from adasdca.estimators._labels import encoded, naming_kinds
+from adasdca.estimators._labels import encoded, explaining_kinds
 from adasdca.methods import Method
 from adasdca.models._certify import balance
 from adasdca.problem.losses import Loss
@@ -35,19 +35,11 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
         The folds; None: 5 folds, stratified.
     scoring : str or callable, default=None
         The score; None: the accuracy. Sample weights are passed on to scores that take them.
-    loss : str or Loss, default="logistic"
-        The loss, as in `AdaSDCAClassifier`.
-    positive, bounds, penalty_factors, fit_intercept, intercept_scaling, multi_class, class_weight,
-    method
+    loss, positive, bounds, penalty_factors, fit_intercept, intercept_scaling, multi_class, \
+            class_weight, method, tol, max_iter, random_state, gamma
         As in `AdaSDCAClassifier`.
-    tol : float, default=1e-4
-        Stop when the duality gap is at most tol times the objective.
-    max_iter : int, default=1000
-        Largest number of epochs of a solve.
     max_time : float, default=None
         Time limit in seconds for the solves of one fit; a fold has a fit for each C.
-    random_state : int, RandomState or None, default=None
-        Seed of the order of the rows.
     n_jobs : int, default=None
         Folds that are worked on at the same time, in threads.
     callback : callable, default=None
@@ -55,8 +47,6 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
     verbose : int, default=0
         1: a line a survey of the final fit, and a line a fold and C, through the logger
         ``adasdca``; 2: progress bars for the final fit (needs rich).
-    gamma : float, default=1.0
-        Length over which ``"smoothed_hinge"`` rounds the corner.
     device : {"cuda"} or None, default=None
         ``"cuda"``: all solves are made on a CUDA device, to which X is copied once, one fold after
         the other.
@@ -128,7 +118,7 @@ class AdaSDCAClassifierCV(Search, AdaSDCAClassifier):
 
     def _to_split(self, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = self._checked(X, y)
-        with naming_kinds(y):
+        with explaining_kinds(y):
             check_classification_targets(y)
         return X, y
 

@@ -21,8 +21,28 @@ ENDS = {
 
 
 def reached(solution: Any, tol: float) -> bool:
-    """Whether a fit did what was asked: with tol = 0, going on to the limits of precision."""
+    """Whether a solve reached tol; with tol = 0, the limits of double precision."""
     return solution.status is Status.CONVERGED or (tol == 0 and solution.status is Status.STALLED)
+
+
+def adopt(model: Any, solutions: list[Any], tol: float) -> None:
+    """Set what a fit says of its solves: of several a list, or an array of numbers."""
+    one = len(solutions) == 1
+    gaps, radii = ([getattr(s, name) for s in solutions] for name in ("gap", "radius"))
+    model.dual_gap_, model.radius_ = (
+        (float(gaps[0]), float(radii[0])) if one else (np.array(gaps), np.array(radii))
+    )
+    model.history_ = solutions[0].history if one else [s.history for s in solutions]
+    model.certificate_ = solutions[0].certificate if one else [s.certificate for s in solutions]
+    model.converged_ = all(reached(s, tol) for s in solutions)
+
+
+def starts_of(model: Any, count: int, n: int) -> list[Any]:
+    """Return the states of the last fit if they fit this one: as many, and no more rows."""
+    states = getattr(model, "_states", None) if getattr(model, "warm_start", False) else None
+    if states is None or len(states) != count or any(len(s.beta) > n for s in states):
+        return [None] * count
+    return list(states)
 
 
 def epochs_to_go(history: History, tol: float) -> int | None:

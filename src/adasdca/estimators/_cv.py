@@ -24,8 +24,8 @@ from sklearn.utils.metadata_routing import _routing_enabled as routing_enabled
 from adasdca.engine.interruption import interruption
 from adasdca.errors import InputError
 from adasdca.estimators._device import adopt_kind, device_of, rows_to_split, stand_in, taken
-from adasdca.estimators._guard import guarded
 from adasdca.estimators._progress import logger, with_callbacks
+from adasdca.estimators._solves import all_or_nothing
 from adasdca.methods import get_method
 from adasdca.paths import check_grid
 from adasdca.predictor import POWERS, Forecast, Track
@@ -41,11 +41,11 @@ TIE = 1e-10
 
 
 class Fold:
-    """The rows of a fold, copied and checked once for all walks on it, and left after the last."""
+    """The rows of a fold, copied and checked once, and dropped after the last path."""
 
-    def __init__(self, fold: tuple[Any, Any], walks: int) -> None:
+    def __init__(self, fold: tuple[Any, Any], paths: int) -> None:
         self.train, self.test = fold
-        self._left, self._lock = walks, Lock()
+        self._left, self._lock = paths, Lock()
         self._parts: tuple[Any, Any, CheckedRows | None] | None = None
 
     def rows(self, X: Any) -> tuple[Any, Any, CheckedRows | None]:
@@ -62,8 +62,8 @@ class Fold:
 
 
 @dataclass(frozen=True)
-class Walk:
-    """One walk along C on the training rows of one fold; `short` are gaps not as asked for."""
+class FoldPath:
+    """The fits along C on the training rows of one fold; `short` has gaps above the tolerance."""
 
     scores: list[float]
     coefs: list[Array]
@@ -99,14 +99,9 @@ class Search:
     _weights: Any
     _init_callback_context: Any
 
-    def _keep(self, arguments: dict[str, Any]) -> None:
-        """Set the arguments of `__init__`, given as its `locals()`, under their own names."""
-        own = {k: v for k, v in arguments.items() if k not in ("self", "__class__")}
-        vars(self).update(own)
-
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
+    @all_or_nothing
     def fit(self: S, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> S:
         """Choose C and l1_ratio, then fit all rows.
 
@@ -157,7 +152,7 @@ class Search:
         return self._model(**{**shared, **changes})
 
     def get_metadata_routing(self) -> Any:
-        """Return where metadata of `fit` go: weights to the fits, and what else is asked for.
+        """Return the routing of metadata: weights to the fits, the rest to splitter and scorer.
 
         Returns
         -------
@@ -205,13 +200,13 @@ class Search:
             )
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
-        def walk_of(k: int) -> Walk | None:
-            """Walk along C; None if Ctrl-C came before the end."""
+        def path_of(k: int) -> FoldPath | None:
+            """Fit along C; None if Ctrl-C came before the end."""
             fold, ratio = jobs[k]
             try:
                 around.check()
                 with around.joined():
-                    return self._walk(X, y, sample_weight, fold, ratio, cs, k, context, changes)
+                    return self._fit_path(X, y, sample_weight, fold, ratio, cs, k, context, changes)
             except KeyboardInterrupt:
                 around.wish()
                 return None
@@ -219,15 +214,15 @@ class Search:
         with interruption() as around:
             # Threads share X, and the wish to stop; the kernels run without the GIL.
             workers = Parallel(self.n_jobs if device is None else 1, require="sharedmem")
-            found = list(workers(delayed(walk_of)(k) for k in range(len(jobs))))
+            found = list(workers(delayed(path_of)(k) for k in range(len(jobs))))
             around.check()
-        walks = [walk for walk in found if walk is not None]
+        paths = [one for one in found if one is not None]
         shape = (len(folds), len(ratios), len(cs))
         self.Cs_, self.l1_ratios_ = cs, ratios
-        self.scores_ = np.array([walk.scores for walk in walks]).reshape(shape)
-        same = {c.shape for walk in walks for c in walk.coefs}
+        self.scores_ = np.array([one.scores for one in paths]).reshape(shape)
+        same = {c.shape for one in paths for c in one.coefs}
         if len(same) == 1:  # a fold may lack a class
-            self.coefs_paths_ = np.array([w.coefs for w in walks]).reshape(*shape, *same.pop())
+            self.coefs_paths_ = np.array([w.coefs for w in paths]).reshape(*shape, *same.pop())
         mean = self.scores_.mean(axis=0)
         best = mean.max()
         ratio_index, c_index = np.nonzero(mean >= best - TIE * max(1.0, abs(best)))
@@ -235,7 +230,7 @@ class Search:
         self.C_ = float(cs[c_index[pick]])
         self.l1_ratio_ = float(ratios[ratio_index[pick]])
         self.best_score_ = float(mean[ratio_index[pick], c_index[pick]])
-        self._warn_of_unfinished([gap for walk in walks for gap in walk.short], len(jobs) * len(cs))
+        self._warn_of_unfinished([gap for one in paths for gap in one.short], len(jobs) * len(cs))
         final = self._candidate(**changes, C=self.C_, l1_ratio=self.l1_ratio_)
         try:
             _fit_under(context, len(jobs), "refit", self, final, X, y, sample_weight)
@@ -254,7 +249,7 @@ class Search:
                 reconstruction_attributes={"coef_": self.coef_, "intercept_": self.intercept_},
             )
 
-    def _walk(
+    def _fit_path(
         self,
         X: Any,
         y: Any,
@@ -265,7 +260,7 @@ class Search:
         k: int,
         context: Any,
         changes: dict[str, Any],
-    ) -> Walk:
+    ) -> FoldPath:
         """Fit a fold's training rows for each C, from the last solution; score its test rows."""
         train, test = fold.train, fold.test
         X_train, X_test, checked = fold.rows(X)
@@ -286,7 +281,7 @@ class Search:
         if context is not None:
             context = context.subcontext(task_name="fold", task_id=k, max_subtasks=len(cs))
             context.call_on_fit_task_begin(estimator=self)
-        outlook = Outlook(model)
+        outlook = WarmStarts(model)
         for c in cs.tolist():
             model.C = c
             outlook.prepare(c)
@@ -308,7 +303,7 @@ class Search:
                 )
         if context is not None:
             context.call_on_fit_task_end(estimator=self)
-        return Walk(scores, coefs, short)
+        return FoldPath(scores, coefs, short)
 
     def _warn_of_unfinished(self, short: list[float], total: int) -> None:
         if short:
@@ -322,8 +317,8 @@ class Search:
             )
 
 
-class Outlook:
-    """Foretells where the fits of a walk along C are to begin.
+class WarmStarts:
+    """Predicts where the fits along C begin.
 
     Parameters
     ----------
@@ -408,7 +403,7 @@ def determination(y: Any, found: Any, weight: Array | None) -> float:
 
 
 def own_score(estimator: Any) -> str:
-    """Name the score that is taken where none is asked for.
+    """Return the name of the default score.
 
     R² asks for means: it would choose the model of a quantile that is nearest to the mean.
     """

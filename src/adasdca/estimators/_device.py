@@ -118,8 +118,8 @@ def products_with(rows: Any) -> Any:
     return ProductsHere.of(inner) if isinstance(inner, DeviceRows) else RowProducts(inner.matrix)
 
 
-def told_in_kind(array: Any, X: Any) -> Any:
-    """Return an array of NumPy as one of the kind of X, where that is asked for."""
+def in_kind_of(array: Any, X: Any) -> Any:
+    """Return an array of NumPy as one of X's library, if array API dispatch is on."""
     if not dispatches() or np.asarray(array).dtype.kind not in "biuf":
         return array
     foreign = is_on_device(X) or hasattr(X, "__dlpack_device__")
@@ -127,10 +127,10 @@ def told_in_kind(array: Any, X: Any) -> Any:
 
 
 def adopt_kind(model: Any, X: Any) -> None:
-    """Make what was fitted of the kind of X, where that is asked for."""
+    """Convert the fitted arrays to X's library, if array API dispatch is on."""
     if not dispatches():
         return
     for name in OF_ITS_KIND:
         found = getattr(model, name, None)
         if isinstance(found, np.ndarray):
-            setattr(model, name, told_in_kind(found, X))
+            setattr(model, name, in_kind_of(found, X))

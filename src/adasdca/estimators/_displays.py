@@ -38,7 +38,7 @@ class ConvergenceDisplay:
     names : list of str
         Their names in the legend.
     tol : float, optional
-        The gap that was asked for, drawn as a line.
+        The tolerance, drawn as a line.
 
     Attributes
     ----------

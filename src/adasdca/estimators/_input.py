@@ -62,7 +62,7 @@ def _columns_of(X: Any, odd: Callable[[Any], bool]) -> str:
 
 
 @contextmanager
-def naming_text(X: Any, y: Any = None) -> Iterator[None]:
+def explaining_text(X: Any, y: Any = None) -> Iterator[None]:
     """Say of text or dates among numbers where they are, or what is wrong with the targets."""
     if hasattr(X, "collect"):
         raise InputError(f"X is a {type(X).__name__}, not read yet; pass X.collect().").about("X")
@@ -120,7 +120,7 @@ class CheckedInput:
             return plain, y
         refuse_masked(X, "X")
         refuse_masked(y, "y")
-        with naming_text(X, y), interruption() as around, around.opened():
+        with explaining_text(X, y), interruption() as around, around.opened():
             found = validate_data(
                 self,
                 X,
@@ -156,7 +156,7 @@ class CheckedInput:
         if plain is not None and np.isfinite(plain.data if sp.issparse(plain) else plain).all():
             return RowProducts(plain)
         refuse_masked(X, "X")
-        with naming_text(X):
+        with explaining_text(X):
             rows = validate_data(
                 self, X, accept_sparse="csr", accept_large_sparse=True, dtype=FLOATS, reset=False
             )

@@ -21,7 +21,7 @@ RANGE = 1 << 16
 
 
 @contextmanager
-def naming_kinds(y: Any) -> Iterator[None]:
+def explaining_kinds(y: Any) -> Iterator[None]:
     """Say of labels that cannot be sorted of which kinds they are."""
     try:
         yield
@@ -38,7 +38,7 @@ def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
     kind = y.dtype.kind
     if kind not in "iub":  # integers are labels, whatever their values and their type
         if kind != "f" or not (y == np.trunc(y)).all():
-            with naming_kinds(y):
+            with explaining_kinds(y):
                 check_classification_targets(y)
     elif kind != "u" or y.dtype.itemsize < 8:
         low, high = int(y.min()), int(y.max())
@@ -58,14 +58,14 @@ def encoded(y: Any) -> tuple[Any, NDArray[np.intp]]:
 
 
 class OneAgainstOthers(Sequence[Array]):
-    """Targets +1 for one class and −1 for all others, made when they are asked for.
+    """Targets +1 for one class and −1 for all others, made at each access.
 
     Parameters
     ----------
     codes : (n,) array
         The place of each label among the classes.
     positives : range
-        Classes that are to be told from the others.
+        The classes that become +1, one after the other.
     """
 
     def __init__(self, codes: NDArray[np.intp], positives: range) -> None:

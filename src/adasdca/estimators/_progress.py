@@ -22,7 +22,7 @@ except ImportError:
         return method
 
 
-__all__ = ["CallbackSupportMixin", "Monitor", "watched", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Monitor", "monitored", "with_callbacks"]
 
 logger = logging.getLogger("adasdca")
 
@@ -35,7 +35,7 @@ class Monitor:
     Attributes
     ----------
     stopped : bool
-        Whether a listener asked to stop: that ends all solves of the fit.
+        Whether a listener has returned True, which ends all solves of the fit.
     """
 
     def __init__(self, listeners: dict[int, list[Listener]]) -> None:
@@ -43,7 +43,7 @@ class Monitor:
         self.stopped = False
 
     def of(self, k: int) -> Listener | None:
-        """Return the callback of solve number k, None if nobody listens."""
+        """Return the callback of solve number k, None if it has no listeners."""
         listeners = self._listeners[k]
         if not listeners:
             return None
@@ -58,7 +58,7 @@ class Monitor:
 
 
 @contextmanager
-def watched(estimator: Any, names: list[str], X: Any, y: Any) -> Iterator[Monitor]:
+def monitored(estimator: Any, names: list[str], X: Any, y: Any) -> Iterator[Monitor]:
     """Yield the monitor of a fit, which makes a solve for each name."""
     listeners: dict[int, list[Listener]] = {k: [] for k in range(len(names))}
     closers: list[Callable[[], None]] = []
@@ -102,7 +102,7 @@ class _Log:
 
 
 def _shown() -> Callable[[], None]:
-    """See to it that INFO lines are shown, unless the application has its own mind about them."""
+    """Show INFO lines, unless the application has configured logging."""
     if logger.hasHandlers() or logger.level != logging.NOTSET:
         return lambda: None
     handler = logging.StreamHandler()

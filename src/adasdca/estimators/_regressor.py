@@ -14,10 +14,10 @@ from sklearn.linear_model._base import SparseCoefMixin
 from sklearn.utils._param_validation import Interval
 
 from adasdca.estimators._base import LinearModel
-from adasdca.estimators._device import adopt_kind, read_at_once, told_in_kind
-from adasdca.estimators._guard import guarded
-from adasdca.estimators._input import naming_text
+from adasdca.estimators._device import adopt_kind, in_kind_of, read_at_once
+from adasdca.estimators._input import explaining_text
 from adasdca.estimators._progress import with_callbacks
+from adasdca.estimators._solves import all_or_nothing
 from adasdca.methods import Method
 from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import Loss
@@ -109,7 +109,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     status_ : Status or list of Status
         How the solve ended.
     converged_ : bool
-        Whether the gap asked for was reached.
+        Whether the gap reached tol.
     n_iter_ : int
         Epochs (and Newton steps) done, the most over the targets.
     history_ : History or list of History
@@ -117,7 +117,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
     n_features_in_ : int
         Number of features.
     feature_names_in_ : (n_features_in_,) array
-        Names of the features, where X had such.
+        Names of the features, if X had names.
 
     See Also
     --------
@@ -170,32 +170,11 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         delta: float = 1.35,
         device: str | None = None,
     ) -> None:
-        self.loss = loss
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.positive = positive
-        self.bounds = bounds
-        self.penalty_factors = penalty_factors
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.method = method
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.quantile = quantile
-        self.delta = delta
-        self.device = device
+        self._keep(locals())
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaSDCARegressor:
         """Fit the model.
 
@@ -214,7 +193,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         """
         began, given = time.perf_counter(), X
         X, y = self._checked(X, y, not read_at_once(self), multi_output=True, y_numeric=True)
-        with naming_text(None, y):
+        with explaining_text(None, y):
             columns = np.ascontiguousarray(np.atleast_2d(np.asarray(y, dtype=np.float64).T))
         names = [f" target {k}" for k in range(len(columns))] if y.ndim > 1 else [""]
         weight = self._weights(sample_weight, X)
@@ -238,7 +217,7 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         (n_samples,) or (n_samples, n_targets) array
         """
         scores = self._scored(X)
-        return told_in_kind(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores, X)
+        return in_kind_of(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores, X)
 
     def certified_error(self, X: Any) -> Any:
         """Return a bound on the difference between each prediction and the exact optimum's.
@@ -254,4 +233,4 @@ class AdaSDCARegressor(MultiOutputMixin, RegressorMixin, SparseCoefMixin, Linear
         """
         b = np.atleast_1d(to_numpy(self.intercept_))
         errors = self._region.errors(self._rows_to_predict(X), self._dense_coef(), b)
-        return told_in_kind(errors[:, 0] if np.ndim(self.intercept_) == 0 else errors, X)
+        return in_kind_of(errors[:, 0] if np.ndim(self.intercept_) == 0 else errors, X)

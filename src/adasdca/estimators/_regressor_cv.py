@@ -33,18 +33,11 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
     scoring : str or callable, default=None
         The score; None: R², and for quantiles D² of their loss (scikit-learn's d2_pinball_score).
         Sample weights are passed on to scores that take them.
-    loss : str or Loss, default="squared"
-        The loss, as in `AdaSDCARegressor`.
-    positive, bounds, penalty_factors, fit_intercept, intercept_scaling, method
+    loss, positive, bounds, penalty_factors, fit_intercept, intercept_scaling, method, tol, \
+            max_iter, random_state, gamma, epsilon, quantile, delta
         As in `AdaSDCARegressor`.
-    tol : float, default=1e-4
-        Stop when the duality gap is at most tol times the objective.
-    max_iter : int, default=1000
-        Largest number of epochs of a solve.
     max_time : float, default=None
         Time limit in seconds for the solves of one fit; a fold has a fit for each C.
-    random_state : int, RandomState or None, default=None
-        Seed of the order of the rows.
     n_jobs : int, default=None
         Folds that are worked on at the same time, in threads.
     callback : callable, default=None
@@ -52,8 +45,6 @@ class AdaSDCARegressorCV(Search, AdaSDCARegressor):
     verbose : int, default=0
         1: a line a survey of the final fit, and a line a fold and C, through the logger
         ``adasdca``; 2: progress bars for the final fit (needs rich).
-    gamma, epsilon, quantile, delta : float
-        Parameters of the losses, as in `AdaSDCARegressor`.
     device : {"cuda"} or None, default=None
         ``"cuda"``: all solves are made on a CUDA device, to which X is copied once, one fold after
         the other.

@@ -293,20 +293,9 @@ def _certified(model: Any, X: Any) -> str:
 
 def _repeat(model: Any, command: str | None) -> str:
     line = command or f"{model!r}.fit(X, y)"
-    versions = ", ".join(
-        f"{name} {metadata.version(name)}"
-        for name in ("adasdca", "scikit-learn", "numpy")
-        if _installed(name)
-    )
+    packages = ("adasdca", "scikit-learn", "numpy")
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
     return (
         f"<h2>To repeat it</h2><p class='box'><code>{html.escape(line)}</code></p>"
         f"<p class='soft'>{html.escape(versions)}</p>"
     )
-
-
-def _installed(name: str) -> bool:
-    try:
-        metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True

@@ -11,7 +11,7 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.metaestimators import available_if
 
 from adasdca.duality.error_bounds import Region
-from adasdca.estimators._device import told_in_kind
+from adasdca.estimators._device import in_kind_of
 from adasdca.problem.device_rows import to_numpy
 from adasdca.problem.losses import Logistic, ModifiedHuber
 
@@ -52,7 +52,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
             With two classes, above 0 means ``classes_[1]``.
         """
         scores = self._scored(X)
-        return told_in_kind(scores.ravel() if scores.shape[1] == 1 else scores, X)
+        return in_kind_of(scores.ravel() if scores.shape[1] == 1 else scores, X)
 
     def predict(self, X: Any) -> Any:
         """Return the labels: those of the largest scores.
@@ -69,7 +69,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         scores = self._scored(X)
         one = scores.shape[1] == 1
         codes = (scores[:, 0] > 0).astype(np.intp) if one else scores.argmax(axis=1)
-        return told_in_kind(self.classes_[codes], X)
+        return in_kind_of(self.classes_[codes], X)
 
     @available_if(_gives_probabilities)
     @np.errstate(under="ignore")  # a probability too small for doubles is 0
@@ -88,7 +88,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         -------
         (n_samples, n_classes) array
         """
-        return told_in_kind(self._chances(X), X)
+        return in_kind_of(self._chances(X), X)
 
     def _chances(self, X: Any) -> Array:
         scores = self._scored(X)
@@ -116,7 +116,7 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         (n_samples, n_classes) array
         """
         with np.errstate(divide="ignore", under="ignore"):  # log 0 = −∞ is the answer
-            return told_in_kind(np.log(self._chances(X)), X)
+            return in_kind_of(np.log(self._chances(X)), X)
 
     def certified_margin(self, X: Any) -> Any:
         """Return how safe each prediction is: above 0, the exact optimum predicts the same.
@@ -138,9 +138,9 @@ class LinearScores(LinearClassifierMixin, SparseCoefMixin):
         scores = products.times(coef) + b
         errors = self._region.errors(products, coef, b)
         if scores.shape[1] == 1:
-            return told_in_kind(np.abs(scores[:, 0]) - errors[:, 0], X)
+            return in_kind_of(np.abs(scores[:, 0]) - errors[:, 0], X)
         rows, best = np.arange(len(scores)), scores.argmax(axis=1)
         low = scores[rows, best] - errors[rows, best]
         rivals = scores + errors
         rivals[rows, best] = -np.inf
-        return told_in_kind(low - rivals.max(axis=1), X)
+        return in_kind_of(low - rivals.max(axis=1), X)

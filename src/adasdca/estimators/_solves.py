@@ -1,4 +1,4 @@
-"""The solves of one fit: one for each vector of targets, and what is left out at an early end."""
+"""The solves of one fit, one for each vector of targets; fits that end early, or not at all."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import wraps
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -27,13 +28,14 @@ from adasdca.solution import History, Record, Solution, Status
 from adasdca.solver import solve, unsolved
 
 Array = NDArray[np.float64]
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Seconds past the limit of a fit for the first certificate of a solve.
 GRACE = 0.05
 #: Seconds after Ctrl-C for the passes that bound the errors of intercepts.
 HURRY = 0.1
 
 
-def bounded(make: Callable[[], Region], unknown: Region) -> Region:
+def region_or_unknown(make: Callable[[], Region], unknown: Region) -> Region:
     """Return the region within which the optimum is; the unknown one if Ctrl-C leaves no time."""
     with interruption() as around:
         with suppress(KeyboardInterrupt), around.heeded():
@@ -53,7 +55,7 @@ def _next_to_0(bounds: Any, d: int) -> Array:
 
 
 def threads_of(model: Any, jobs: int = 1) -> int:
-    """Return the threads of a solve, where so many of a fit, and fits, run side by side."""
+    """Return the threads of a solve, when `jobs` solves of a fit run at the same time."""
     return max(1, available_threads() // (jobs * getattr(model, "_beside", 1)))
 
 
@@ -68,7 +70,7 @@ def solve_all(
     starts: list[Any],
     began: float,
 ) -> list[Any]:
-    """Solve for each vector of targets, in parallel if asked, all on the same rows.
+    """Solve for each vector of targets, on the same rows, `n_jobs` at a time.
 
     `rows` are those of X, on the device if the solves are made there. A solve that was not begun
     when the fit ended early gets the model 0 and its certificate, or the model within the bounds
@@ -84,7 +86,8 @@ def solve_all(
     if not isinstance(seed, Integral):
         seed = int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
-    problem = {"loss": loss, "lam": model._lam(X, weight), "l1_ratio": model.l1_ratio}
+    total = X.shape[0] if weight is None else math.fsum(weight)
+    problem = {"loss": loss, "lam": model._lam(total), "l1_ratio": model.l1_ratio}
     more = {
         "bounds": model._bounds(),
         "penalty_factors": model.penalty_factors,
@@ -159,3 +162,27 @@ def solve_all(
         if not any(found):
             raise KeyboardInterrupt
         return [s or left_out(k, Status.INTERRUPTED) for k, s in enumerate(found)]
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Let a fit that raises leave the estimator as it was, and Ctrl-C leave a fitted one.
+
+    Ctrl-C ends the solves with what they have certified, the estimator is fitted with that, and
+    KeyboardInterrupt goes on: a grid search around this fit must not go on as if nothing had
+    happened. Before the first certificate there is nothing to fit with.
+    """
+
+    @wraps(fit)
+    def whole_fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with interruption() as around:
+            before = dict(vars(self))
+            try:
+                fit(self, *args, **kwargs)
+            except BaseException:
+                vars(self).clear()
+                vars(self).update(before)
+                raise
+        around.check()
+        return self
+
+    return whole_fit  # type: ignore[return-value]

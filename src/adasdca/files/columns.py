@@ -56,7 +56,7 @@ class Columns:
 
     @classmethod
     def of(cls, given: Any) -> Columns:
-        """Return the columns that a model's file tells of, checked."""
+        """Return the columns stored in a model's file, checked."""
         valid = isinstance(given, dict) and given.keys() <= {
             "target",
             "names",
@@ -88,7 +88,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is wanted of the columns of a table."""
+    """The options of `read` for the columns of a table."""
 
     target: Any = None  #: As in `adasdca.files.read`.
     #: The columns to use, or those to leave out.

@@ -49,7 +49,7 @@ class Model:
     coef : (k, d) array
         Coefficients: one row for regression and for two classes, else a row for each class.
     intercept : (k,) array
-        Intercepts, in units of the score whatever `bias` is.
+        Intercepts, in units of the score for any `bias`.
     classes : (K,) array or None
         The labels, numbers or text; None for regression. Of two classes the second is the one of
         the positive scores.
@@ -73,7 +73,7 @@ class Model:
     provenance : dict
         Where the model comes from: versions, data, command, date.
     feature_names : list of str or None
-        Names of the features, where the data had such.
+        Names of the features, if the data had names.
     multinomial : bool
         Whether the rows of `coef` make one multinomial model, and not one for each class against
         the rest.

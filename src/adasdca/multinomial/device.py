@@ -97,7 +97,7 @@ class DeviceRows:
     def sums(self, values: Any) -> Array:
         return np.array(self._products.sums(lambda *each: each, *values))
 
-    def lined_up(self, p: Any, real: Any) -> Any:
+    def as_block(self, p: Any, real: Any) -> Any:
         """Return probabilities as they are."""
         return p
 

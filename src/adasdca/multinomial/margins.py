@@ -238,7 +238,7 @@ class RowLosses:
         Here z_i are the rows less their centre.
         """
         problem, rows, xp = self.problem, self.problem.rows, self.problem.rows.xp
-        p, offset = rows.lined_up(self.at.p, real), xp.asarray(rows.offset.astype(real))
+        p, offset = rows.as_block(self.at.p, real), xp.asarray(rows.offset.astype(real))
         if not rows.offset.any():
             return lambda v, shift: rows.curve(v, shift, p, problem.codes, problem.weight)
 
@@ -360,11 +360,11 @@ class DualPoint:
         sizes = xp.sqrt((self.alpha**2).sum(axis=0))
         mass, reach = float(sizes @ problem.lengths), float(sizes @ error)
         square = error**2
-        bent = problem.sum(square * bend(xp, losses.at.short, error))
+        bent = problem.sum(square * curvature_bound(xp, losses.at.short, error))
         return Rounding(problem.sum(square), bent, mass, reach)
 
 
-def bend(xp: Any, short: Any, error: Any) -> Any:
+def curvature_bound(xp: Any, short: Any, error: Any) -> Any:
     """Bound the curvature of losses in directions of length ½, as far as the errors of scores go.
 
     sᵀ(diag p − ppᵀ)s is at most ½‖s‖², and 2(1 − p)‖s‖² with p of the own class. A change by e

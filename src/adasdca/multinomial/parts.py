@@ -189,7 +189,7 @@ class PartedDual:
         return math.fsum(self.problem.parts.ask("reach", self._kept.number, travel))
 
     def gather(self) -> Array:
-        """Return α in this process, if that is wanted."""
+        """Return α in this process, if `gathers`."""
         if not self.problem.gathers:
             return np.empty((self.problem.n_classes, 0))
         return np.concatenate(self.problem.parts.ask("gather", self._kept.number), axis=1)

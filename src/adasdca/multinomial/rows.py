@@ -62,8 +62,8 @@ class ClassRows(Protocol):
     def sums(self, values: Any) -> Array:
         """Return Σ_i v_i, a number for each class."""
 
-    def lined_up(self, p: Any, real: Any) -> Any:
-        """Return probabilities as `curve` wants them."""
+    def as_block(self, p: Any, real: Any) -> Any:
+        """Return probabilities in the form that `curve` takes."""
 
     def curve(self, v: Block, shift: Block, p: Any, codes: Any, weight: Any) -> tuple[Block, Block]:
         """Return Σ_i z_iᵀ A_i s_i and Σ_i A_i s_i, s_i = z_i v + shift, z = x + offset − centre."""
@@ -176,7 +176,7 @@ class LocalRows(RowProducts):
     def sums(self, values: Array) -> Array:
         return np.asarray(values.sum(axis=1))
 
-    def lined_up(self, p: Array, real: Any) -> Block:
+    def as_block(self, p: Array, real: Any) -> Block:
         """Return probabilities as a block."""
         return self._in_blocks.block(p, real)
 

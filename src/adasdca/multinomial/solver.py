@@ -97,7 +97,7 @@ def solve_multinomial(
     warm_start : (coef, intercept), optional
         Where to begin.
     sample_weight, fit_intercept, tol, max_epochs, max_time, callback, n_threads, backend
-        As in `solve`; epochs are Newton steps, and a backend of one's own makes `ClassRows` of the
+        As in `solve`; epochs are Newton steps, and a user-defined backend makes `ClassRows` of the
         checked rows and K.
     """
     start = time.perf_counter()

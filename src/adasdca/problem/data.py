@@ -63,15 +63,15 @@ class DenseRows:
         return self.values.itemsize
 
     def lengths(self, every: int = 1) -> NDArray[np.int64]:
-        """Return the number of entries of every so manyth row, one where all are alike."""
+        """Return the number of entries of every `every`-th row; one number if all are equal."""
         return np.array([self.values.shape[1]])
 
     def occurrences(self, most: int) -> tuple[NDArray[np.int64], int]:
-        """Return how often features occur in about so many rows, and in how many it was."""
+        """Return how often features occur in about `most` rows, and the number of these rows."""
         return np.full(self.values.shape[1], most), most
 
     def bounds(self, most: int) -> list[int]:
-        """Return where parts of at most so many entries begin, and the end of the last."""
+        """Return where parts of at most `most` entries begin, and the end of the last."""
         n, d = self.shape
         return [*range(0, n, max(1, most // d)), n]
 
@@ -153,12 +153,12 @@ class CsrRows:
         return self.values.itemsize + self.columns.itemsize
 
     def lengths(self, every: int = 1) -> NDArray[np.int64]:
-        """Return the number of entries of every so manyth row."""
+        """Return the number of entries of every `every`-th row."""
         some = np.arange(0, self.shape[0], every)
         return self.start[some + 1] - self.start[some]
 
     def occurrences(self, most: int) -> tuple[NDArray[np.int64], int]:
-        """Return how often features occur in about so many rows, and in how many it was."""
+        """Return how often features occur in about `most` rows, and the number of these rows."""
         n = self.shape[0]
         if n <= most:
             return np.bincount(self.columns[: self.n_stored], minlength=1), n
@@ -170,7 +170,7 @@ class CsrRows:
         return np.bincount(np.concatenate(parts), minlength=1), int((ends - begins).sum())
 
     def bounds(self, most: int) -> list[int]:
-        """Return where parts of at most so many entries begin, and the end of the last."""
+        """Return where parts of at most `most` entries begin, and the end of the last."""
         n, bounds = self.shape[0], [0]
         while bounds[-1] < n:
             end = self.start[bounds[-1]] + most

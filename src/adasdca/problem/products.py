@@ -87,7 +87,7 @@ class RowProducts:
         return RowProducts(self._X[chosen])
 
     def mean_of_some(self, count: int) -> Array:
-        """Return the mean of so many rows at most, which are equally far from each other."""
+        """Return the mean of at most `count` rows, equally spaced."""
         every = -(-self.shape[0] // count)
         some = self._X[::every] if every > 1 else self._X
         if self._sparse:  # (in a tenth of the time that the sum of a matrix takes)

@@ -1,4 +1,4 @@
-"""The classes: scikit-learn's, each with a `fit` of its own."""
+"""The classes: scikit-learn's, each with what is its own of a fit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import sklearn.linear_model as linear
 import sklearn.svm as svm
-from sklearn.base import _fit_context
 from sklearn.preprocessing import LabelBinarizer
 
-from adasdca.estimators._guard import guarded
 from adasdca.sklearn._fits import CertifiedFit
 
 
@@ -27,14 +25,10 @@ class LogisticRegression(CertifiedFit, linear.LogisticRegression):
     `n_jobs` and `verbose` change nothing. C=inf is the limit of no penalty, see `lam_`.
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
-        """Fit the model; see scikit-learn's."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._keeps_single = self.solver != "liblinear"  # as there
         solutions = self._fit_labels(X, y, sample_weight)
         self.n_iter_ = np.array([_steps(solutions)], dtype=np.int32)
-        return self
 
 
 class LinearSVC(CertifiedFit, svm.LinearSVC):
@@ -46,14 +40,10 @@ class LinearSVC(CertifiedFit, svm.LinearSVC):
 
     _keeps_single = False
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
-        """Fit the model; see scikit-learn's."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self.n_iter_ = _steps(self._fit_labels(X, y, sample_weight))
         if not self.fit_intercept:
             self.intercept_ = 0.0
-        return self
 
 
 class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
@@ -65,10 +55,7 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
 
     _direct = True
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
-        """Fit the model; see scikit-learn's."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._fit_labels(X, y, sample_weight)
         if len(self.coef_) == 1:
             self.coef_ = self.coef_[0]
@@ -78,7 +65,6 @@ class RidgeClassifier(CertifiedFit, linear.RidgeClassifier):
             vars(self)["classes_"]
         )
         self.n_iter_, self.solver_ = None, "adasdca"
-        return self
 
 
 class Ridge(CertifiedFit, linear.Ridge):
@@ -90,16 +76,12 @@ class Ridge(CertifiedFit, linear.Ridge):
 
     _direct = True
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
-        """Fit the model; see scikit-learn's."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y, weight = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         _check_alphas(self.alpha, y)
         solutions = self._fit_numbers(X, y, weight)
         _take(self, solutions, y)
         self.n_iter_, self.solver_ = None, "adasdca"
-        return self
 
 
 class ElasticNet(CertifiedFit, linear.ElasticNet):
@@ -109,18 +91,19 @@ class ElasticNet(CertifiedFit, linear.ElasticNet):
     `copy_X` and `selection` change nothing. alpha=0 is the limit of no penalty, see `lam_`.
     """
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True
     ) -> ElasticNet:
         """Fit the model; see scikit-learn's."""
+        super().fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y, weight = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         solutions = self._fit_numbers(X, y, weight)
         _take(self, solutions, y)
         steps = [s.n_epochs for s in solutions]
         self.n_iter_ = steps[0] if y.ndim == 1 or y.shape[1] == 1 else steps
-        return self
 
 
 class Lasso(ElasticNet, linear.Lasso):
@@ -143,16 +126,12 @@ class LinearSVR(CertifiedFit, svm.LinearSVR):
 
     _keeps_single = False
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
-        """Fit the model; see scikit-learn's."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y, weight = self._read(X, y, sample_weight, y_numeric=True)
         solutions = self._fit_numbers(X, y, weight)
         self.coef_ = solutions[0].coef
         self.intercept_ = np.array([solutions[0].intercept]) if self.fit_intercept else 0.0
         self.n_iter_ = _steps(solutions)
-        return self
 
 
 class QuantileRegressor(CertifiedFit, linear.QuantileRegressor):
@@ -164,15 +143,11 @@ class QuantileRegressor(CertifiedFit, linear.QuantileRegressor):
 
     _keeps_single = False
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    @guarded
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> QuantileRegressor:
-        """Fit the model; see scikit-learn's."""
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y, weight = self._read(X, y, sample_weight, y_numeric=True)
         solutions = self._fit_numbers(X, y, weight)
         self.coef_, self.intercept_ = solutions[0].coef, solutions[0].intercept
         self.n_iter_ = _steps(solutions)
-        return self
 
 
 def _check_alphas(alpha: Any, y: Any) -> None:

@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from adasdca.engine.interruption import interruption
-from adasdca.estimators._convergence import convergence_warning, reached
-from adasdca.estimators._input import naming_text
+from adasdca.estimators._convergence import adopt, convergence_warning, starts_of
+from adasdca.estimators._input import explaining_text
 from adasdca.estimators._labels import check_mass
+from adasdca.estimators._solves import all_or_nothing
 from adasdca.models._certify import split_classes
 from adasdca.models._objectives import Objective, objective_of
 from adasdca.multinomial.solver import solve_multinomial
@@ -56,7 +58,7 @@ class CertifiedFit:
     status_ : Status or list of Status
         How the solve ended.
     converged_ : bool
-        Whether the gap asked for was reached.
+        Whether the gap reached the square of tol.
     history_ : History or list of History
         The surveys of the solve.
     lam_ : float or array
@@ -68,11 +70,19 @@ class CertifiedFit:
     coef_: Any
     intercept_: Any
     n_iter_: Any
+    _fit: Any
     #: Whether scikit-learn solves it directly, to the last digits, whatever `tol`.
     _direct = False
     #: Whether rows in single precision get coefficients of that precision.
     _keeps_single = True
     _single: bool
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model; see scikit-learn's."""
+        self._fit(X, y, sample_weight)
+        return self
 
     def _gap(self) -> float:
         """Return the relative gap that `tol` stands for."""
@@ -85,7 +95,7 @@ class CertifiedFit:
 
     def _read(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> Any:
         """Return rows, targets and weights, checked."""
-        with naming_text(X, y):
+        with explaining_text(X, y):
             X, y = validate_data(
                 self,
                 X,
@@ -134,7 +144,7 @@ class CertifiedFit:
         targets: list[NDArray[Any]],
         weights: list[Array | None],
     ) -> list[Any]:
-        starts = self._starts(len(targets), X.shape[0])
+        starts = starts_of(self, len(targets), X.shape[0])
         solutions: list[Any] = []
         lams = []
         with interruption() as around:
@@ -215,25 +225,13 @@ class CertifiedFit:
             return int(seed)
         return int(check_random_state(seed).randint(np.iinfo(np.int32).max))
 
-    def _starts(self, count: int, n: int) -> list[Any]:
-        states = getattr(self, "_states", None) if getattr(self, "warm_start", False) else None
-        if states is None or len(states) != count or any(len(s.beta) > n for s in states):
-            return [None] * count
-        return list(states)
-
     def _adopt(self, solutions: list[Any], lams: list[float]) -> None:
         """Keep the certificates, and warn of a tolerance that was not reached."""
         several = len(solutions) > 1
         self.lam_ = np.array(lams) if several else lams[0]
-        certificates = [s.certificate for s in solutions]
-        self.certificate_ = certificates if several else certificates[0]
-        gaps, radii = ([getattr(s, name) for s in solutions] for name in ("gap", "radius"))
-        self.dual_gap_ = np.array(gaps) if several else gaps[0]
-        self.radius_ = np.array(radii) if several else radii[0]
         self.status_ = [s.status for s in solutions] if several else solutions[0].status
-        self.history_ = [s.history for s in solutions] if several else solutions[0].history
         gap = self._gap()
-        self.converged_ = all(reached(s, gap) for s in solutions)
+        adopt(self, solutions, gap)
         if hasattr(self, "warm_start"):
             self._states = [s.state for s in solutions if hasattr(s, "state")]
         # A stalled solve is as exact as its data allow: scikit-learn's tolerance is met.
@@ -242,7 +240,7 @@ class CertifiedFit:
             warnings.warn(
                 convergence_warning(type(self).__name__, solutions, names, gap, self._epochs()),
                 ConvergenceWarning,
-                stacklevel=6,
+                stacklevel=8,
             )
 
 

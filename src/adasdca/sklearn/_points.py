@@ -52,7 +52,7 @@ def weakest(X: Any, y: Array, loss: Loss) -> float:
 def as_expected(
     solution: Any, X: Any, y: Any, tol: float, single: bool, objective: dict[str, Any]
 ) -> Any:
-    """Return the solution with zeros where they are meant, in single precision if asked.
+    """Return the solution with exact zeros, and in single precision if `single`.
 
     The certificate is then that of the new coefficients. Zeros stay only if the gap allows them.
     """
@@ -83,7 +83,7 @@ def _moved(
 def as_expected_of_classes(
     solution: Any, X: Any, codes: Any, single: bool, objective: dict[str, Any]
 ) -> Any:
-    """Return a multinomial solution with coefficients that sum to 0, in single precision if asked.
+    """Return a multinomial solution whose coefficients sum to 0, rounded to single if `single`.
 
     What is the same for all classes changes no probability, and the penalty wants none of it.
     """
