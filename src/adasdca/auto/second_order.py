@@ -18,7 +18,7 @@ from adasdca.auto.equations import MORE, EquationChoice
 from adasdca.auto.jump import CLOSE, Jump, Start, equations_at
 from adasdca.auto.policy import Policy
 from adasdca.backends.abilities import EquationIterator, able
-from adasdca.backends.base import Backend, Facts, Gram, to_host
+from adasdca.backends.base import Backend, Facts, Gram
 from adasdca.backends.blas import GAINING, LONG, THREADED, one_thread
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Solve, solve_formed
@@ -27,7 +27,7 @@ from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
-from adasdca.newton.separable import Model
+from adasdca.newton.proximal import GramModels, ProximalObjective
 from adasdca.newton.working_set import FeatureSets
 from adasdca.problem.problem import Problem
 
@@ -36,12 +36,8 @@ Array = NDArray[np.float64]
 #: What steps may leave to gain, in units of the gap asked for. The duals may have the other half.
 LEFT = 0.5
 #: A squared loss with a penalty that is not quadratic is minimised by its Gram matrix where the
-#: features are at most so many. That is done at most AGAIN times, of which the first ROUGH have a
-#: matrix in single precision. Coordinate descent ends where a sweep gains less than the share FOUND
-#: of the goal: more than a gain is not known.
-TOGETHER, AGAIN, ROUGH, FOUND = 1000, 4, 2, 1e-3
-#: No step gains more than the whole objective, which is 0 or more; with 1 % for rounding.
-MOST_GAIN = 1.01
+#: features are at most so many.
+TOGETHER = 1000
 
 
 @dataclass(frozen=True)
@@ -284,39 +280,20 @@ class SecondOrder:
         return True
 
     def _separately(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> bool:
-        """Minimise a squared loss and a separable penalty, by the matrix of the features.
+        """Take proximal steps by the matrix of the features.
 
         False if it was done before: what is left is rounding.
         """
         if survey.gap > 0.1 * self._whole_gap:
             return False
         self._whole_gap = survey.gap
-        problem, g = self.problem, self.problem.regularizer
-        term, wrong = backend.term(), False
-        w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
-        most, settled = MOST_GAIN * value, False
-        for attempt in range(AGAIN):
-            found = term.place(w, b)
-            # Where the penalty is weak, rounding of the step may leave infeasible duals.
-            if settled and g.feasible_share(to_host(found.u)) > 1.0 - tol:
-                break
-            model = Model.of_squares(problem, term, deadline, attempt < ROUGH and not wrong)
-            if model is None:
-                return False
-            at = problem.mu * to_host(found.u), found.balance
-            step = model.step(problem, w, at, FOUND * tol * value, deadline)
-            if step is None:
-                return False
-            if not step.gained <= most:  # rounding has left the matrix no minimum
-                if not model.rough:
-                    return False
-                wrong = True
-                continue
-            w, b, value = step.w, b + step.db, max(value - step.gained, 0.0)
-            settled = not model.rough or step.gained <= LEFT * tol * value
-            if settled and g.eta > 0:
-                break
-        backend.place(None, w, b)
+        problem = self.problem
+        start = survey.coef, survey.intercept, survey.primal * problem.total
+        steps = ProximalObjective(problem, backend.term(), GramModels(), start, share=LEFT * tol)
+        ending, taken = steps.run(deadline)
+        if not (taken or ending is Ending.REACHED):
+            return False
+        backend.place(None, steps.w, steps.b)
         self.exhausted = False
         return True
 
