@@ -82,8 +82,9 @@ class SecondOrder:
         self.quadratic = problem.loss.is_quadratic and self.plain
         facts = costs.facts
         few = facts.d <= min(facts.n, TOGETHER) and facts.batch == 1
-        #: Whether the problem is minimised by its Gram matrix, by coordinate descent.
-        self.separable = problem.loss.is_quadratic and not self.plain and few
+        #: Whether proximal steps are taken by the matrix of the features, and whether one is enough.
+        self.separable = self.smooth and not self.plain and few
+        self.one_step = problem.loss.is_quadratic and (self.plain or few)
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
         #: The Gram matrix of a squared loss, once it is known.
