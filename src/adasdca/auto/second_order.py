@@ -166,7 +166,7 @@ class SecondOrder:
                 solve.iterations.share = LEFT * plan.tol
             jumps = self.quadratic and not (plan.last or self.exact)
             separate = self.separable and not self.exact
-            found = separate and self._separately(backend, survey, plan.goal, deadline)
+            found = separate and self._separately(backend, survey, plan.goal, deadline, budget)
             if not (found or (jumps and self._jump(backend, plan, deadline, solve))):
                 start = self._newton(backend, plan, deadline, solve) if newton else survey
                 self._factor = solve.factor
@@ -280,17 +280,20 @@ class SecondOrder:
         self.exhausted = False
         return True
 
-    def _separately(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> bool:
+    def _separately(
+        self, backend: Backend, survey: Survey, tol: float, deadline: float, budget: Budget
+    ) -> bool:
         """Take proximal steps by the matrix of the features.
 
         False if it was done before: what is left is rounding.
         """
-        if survey.gap > 0.1 * self._whole_gap:
+        if survey.gap > 0.1 * self._whole_gap and not self.cut:
             return False
         self._whole_gap = survey.gap
         problem = self.problem
         start = survey.coef, survey.intercept, survey.primal * problem.total
-        steps = ProximalObjective(problem, backend.term(), GramModels(), start, share=LEFT * tol)
+        models = GramModels(budget, self.costs.model)
+        steps = ProximalObjective(problem, backend.term(), models, start, share=LEFT * tol)
         ending, taken = steps.run(deadline)
         if not (taken or ending is Ending.REACHED):
             return False
@@ -353,9 +356,10 @@ class SecondOrder:
             active = survey.moved or n
         if self.smooth and self.plain:
             return self.costs.newton(steps, active)
+        if self.separable:
+            return self.costs.survey + steps * self.costs.model
         if self.smooth:
-            rounds = 1.0 if self.separable else self.policy.rounds
-            return rounds * self.costs.newton(steps, active)
+            return self.policy.rounds * self.costs.newton(steps, active)
         hard = self._rounds_are_hard(survey)
         return self._cost_of_path() if hard else self._cost_of_rounds(survey, relative)
 

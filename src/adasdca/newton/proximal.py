@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.backends.abilities import ColumnRows
 from adasdca.backends.base import FOREVER, Derivatives, Gram, RowTerm, to_host
+from adasdca.newton.budget import Budget
 from adasdca.newton.line import Slope, step_length
 from adasdca.newton.linear import HIDDEN
 from adasdca.newton.moreau import ElasticBox
@@ -301,10 +302,17 @@ class Model(NamedTuple):
 
 
 class GramModels:
-    """Models by the matrix of the features, which may be of an earlier point, or another μ."""
+    """Models by the matrix of the features, which may be of an earlier point, or another μ.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    budget, price : Budget, float
+        What steps may cost, and the price of one by a matrix of its own.
+    """
+
+    def __init__(self, budget: Budget | None = None, price: float = 0.0) -> None:
         self.model: Model | None = None
+        self._budget, self._price = budget or Budget(), price
         #: The problem of the last step, where it began, the slope there, and its accuracy.
         self._at: tuple[Problem, Array, Array, float] | None = None
         self._left, self._last = 0, math.inf
@@ -336,6 +344,9 @@ class GramModels:
         problem, term, model = at.problem, at.term, self.model
         known = model is not None and len(model.matrix) == len(at.w)
         if not known or slow or (self._left <= 0 and not at.exact):
+            if self._budget.over:
+                return None
+            self._budget.pay(self._price)
             if at.exact:
                 self.model = Model.of_squares(problem, term, deadline, not known)
             else:
