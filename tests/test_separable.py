@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import adasdca
 from adasdca import _core
 from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.multipliers import Multipliers
 from adasdca.newton.newton import Ending
 from adasdca.newton.proximal import ColumnModels, ProximalObjective
 from adasdca.newton.working_set import FeatureSets
@@ -261,6 +262,50 @@ def test_one_phase_is_enough(form, l1_ratio, intercept, monkeypatch):
     assert all(each.converged for each in found)
     assert found[0].phases[0].rounds == 1
     np.testing.assert_allclose(found[0].coef, found[1].coef, atol=1e-4)
+
+
+#: Those that have curvature where all scores are 0; of others rounds come first.
+CURVED = [
+    name for name, loss in LOSSES.items() if loss().smoothness > 0 and loss().curvature(0.0, 1.0)
+]
+
+
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+@pytest.mark.parametrize("loss", CURVED)
+def test_models_alone_solve_a_single_fit(loss, l1_ratio, monkeypatch):
+    """Of every smooth loss: no rounds are taken, and others come to the same value."""
+    X, y = table("dense")
+    y = np.where(y > y.mean(), 1.0, -1.0) if LOSSES[loss].kind == "classification" else y - y.mean()
+    options = {
+        "loss": loss,
+        "lam": 1e-3,
+        "l1_ratio": l1_ratio,
+        "fit_intercept": True,
+        "penalty_factors": np.linspace(0.5, 2.0, X.shape[1]),
+        "bounds": (-0.5, 0.4),
+        "sample_weight": np.linspace(0.0, 2.0, len(y)),
+        "tol": 1e-8,
+        "random_state": 0,
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr("adasdca.auto.second_order.TOGETHER", 0)
+        other = adasdca.solve(X, y, **options)
+    monkeypatch.setattr(Multipliers, "run", None)
+    found = adasdca.solve(X, y, **options)
+    assert found.converged
+    assert other.converged
+    assert abs(found.primal - other.primal) <= found.gap + other.gap
+
+
+def test_a_model_without_curvature_leads_nowhere():
+    """Where next to all rows are on straight pieces, the minimum of a model is beyond doubles."""
+    X, y = adasdca.datasets.load_mushrooms()
+    some = np.random.default_rng(1).permutation(len(y))[:1500]
+    X, y = X[some].toarray(), y[some]
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
+    options = {"loss": "modified_huber", "lam": 1e-8 / len(y), "l1_ratio": 0.5}
+    found = adasdca.solve(X, y, **options, fit_intercept=True, random_state=0)
+    assert found.converged
 
 
 def test_a_path_sums_the_matrix_once(monkeypatch):

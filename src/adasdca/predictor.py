@@ -292,6 +292,7 @@ class Correction:
     tol: float
     chord: Chord
     label: str = "Newton"
+    found: None = None  #: The survey after it certifies where it has led.
 
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""

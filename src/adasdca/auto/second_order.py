@@ -35,8 +35,9 @@ Array = NDArray[np.float64]
 
 #: What steps may leave to gain, in units of the gap asked for. The duals may have the other half.
 LEFT = 0.5
-#: A squared loss with a penalty that is not quadratic is minimised by its Gram matrix where the
-#: features are at most so many.
+#: A smooth loss with a penalty that is not quadratic is minimised by proximal steps with a matrix
+#: of the features where these are at most so many (72 lassos and elastic nets of three losses on
+#: six data sets of 8 to 500 features: 0.37 of the time of rounds; up to 900: 0.2 to 1.2).
 TOGETHER = 1000
 
 
@@ -67,7 +68,7 @@ class SecondOrderPlan:
 
 
 class SecondOrder:
-    """Newton steps for smooth problems, the proximal method of multipliers for the others."""
+    """Newton steps for smooth problems, proximal ones for smooth losses, rounds for the others."""
 
     def __init__(
         self, problem: Problem, costs: Costs, threads: int, tol: float, policy: Policy
@@ -82,7 +83,7 @@ class SecondOrder:
         self.quadratic = problem.loss.is_quadratic and self.plain
         facts = costs.facts
         few = facts.d <= min(facts.n, TOGETHER) and facts.batch == 1
-        #: Whether proximal steps are taken by the matrix of the features, and whether one is enough.
+        #: Whether proximal steps are taken by the matrix of the features, and if one is enough.
         self.separable = self.smooth and not self.plain and few
         self.one_step = problem.loss.is_quadratic and (self.plain or few)
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small

@@ -67,7 +67,9 @@ class ColumnTerm(CpuTerm):
 
     def _derivatives(self) -> Derivatives:
         self._sums = self._derive()
-        return self._with_others(self._matrix.T @ (self._weight * self.beta) / self.mu, self._sums[0])
+        return self._with_others(
+            self._matrix.T @ (self._weight * self.beta) / self.mu, self._sums[0]
+        )
 
     def aim(self, dv: Array, db: float) -> None:
         """Choose the line."""

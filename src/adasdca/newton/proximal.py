@@ -15,6 +15,7 @@ have more curvature on the way than where a step began. (J. D. Lee, Y. Sun and M
 from __future__ import annotations
 
 import math
+import sys
 import time
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, cast
@@ -44,7 +45,7 @@ MOST_STEPS = 40
 #: rounding.
 MOST_GAIN = 1.01
 #: The gain of a step that seems to gain nothing.
-TINY = float(np.finfo(np.float64).tiny)
+TINY = sys.float_info.min
 #: A matrix serves so many steps at first. A step that leaves more than a share SLOW asks for a
 #: matrix of its own, which serves two.
 SERVES, SLOW = 3, 0.3
@@ -162,7 +163,7 @@ class ProximalObjective:
     def search(self) -> tuple[float, bool]:
         """Return how far to go, at most 1: beyond it features would leave kinks and bounds."""
         length, sharp = 1.0, True
-        if not self.exact and self._along(1.0).value > 0:
+        if not (self.exact or self._along(1.0).value <= 0):
             length, sharp = step_length(self._along, self._slope)
         return length, sharp and -length * self._slope > HIDDEN * self.value
 
@@ -329,31 +330,30 @@ class GramModels:
     def step(self, at: ProximalObjective, deadline: float) -> ModelStep | None:
         """Minimise a model, formed anew where the last one was slow, or has lost its minimum."""
         problem, left = at.problem, at.lost()
-        slow, self._last = left > SLOW * self._last, left
-        model = self._model(at, slow, deadline)
-        while model is not None:
+        slow, self._last = left > SLOW * self._last or not at.whole, left
+        known = self.model is not None and len(self.model.matrix) == len(at.w)
+        if not known or slow or (self._left <= 0 and not at.exact):
+            self.model = self._formed(at, not (known and at.exact), deadline)
+        self._left -= 1
+        while self.model is not None:
             slope, enough = (problem.mu * to_host(at.found.u), at.found.balance), at.enough()
-            self._at = problem, at.w, model.alone(*slope), enough
-            step = model.step(problem, at.w, slope, enough, deadline)
-            if step is None or not at.exact or step.gained <= MOST_GAIN * at.value:
+            self._at = problem, at.w, self.model.alone(*slope), enough
+            step = self.model.step(problem, at.w, slope, enough, deadline)
+            most = MOST_GAIN * at.value if at.exact else sys.float_info.max
+            if step is None or step.gained <= most:
                 return step
-            model = self._model(at, True, deadline) if model.rough else None
+            self.model = self._formed(at, False, deadline) if self.model.rough else None
         return None
 
-    def _model(self, at: ProximalObjective, slow: bool, deadline: float) -> Model | None:
-        problem, term, model = at.problem, at.term, self.model
-        known = model is not None and len(model.matrix) == len(at.w)
-        if not known or slow or (self._left <= 0 and not at.exact):
-            if self._budget.over:
-                return None
-            self._budget.pay(self._price)
-            if at.exact:
-                self.model = Model.of_squares(problem, term, deadline, not known)
-            else:
-                self.model = Model.formed_at(term, problem.fit_intercept, deadline, True)
-            self._left = 2
-        self._left -= 1
-        return self.model
+    def _formed(self, at: ProximalObjective, rough: bool, deadline: float) -> Model | None:
+        """Return the model where the objective is; None if time or the budget ran out."""
+        self._left = 2
+        if self._budget.over:
+            return None
+        self._budget.pay(self._price)
+        if at.exact:
+            return Model.of_squares(at.problem, at.term, deadline, rough)
+        return Model.formed_at(at.term, at.problem.fit_intercept, deadline, rough)
 
     def solved(self, mu: float, w: Array, b: float) -> tuple[Array, float] | None:
         """Return the solution for another μ, after a step, where the curvature is the same."""
