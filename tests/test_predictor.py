@@ -11,7 +11,7 @@ from adasdca import AdaSDCAClassifierCV, AdaSDCARegressorCV
 from adasdca.backends.base import FOREVER
 from adasdca.backends.cpu import LocalBackend
 from adasdca.methods import Auto, get_method
-from adasdca.newton.separable import Model, left_to_gain, reach
+from adasdca.newton.proximal import GramModels, ProximalObjective, left_to_gain
 from adasdca.predictor import POWERS, AutoWithCorrector, Forecast, Track, Ways
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
@@ -181,17 +181,17 @@ def test_a_step_of_a_model_ends_where_the_slope_does():
     term = LocalBackend(problem).term()
     w, total = np.zeros(X.shape[1]), problem.total
     found = term.place(w, 3.0)  # half of the rows have no loss there
-    model = Model.formed_at(term, True, FOREVER, False)
-    step = model.step(problem, w, (problem.mu * found.u, found.balance), 0.0)
 
     def value(length):
-        at = adasdca.certify(
-            X, 2.0 * y - 1.0, length * step.w, intercept=3.0 + length * step.db, **options
-        )
+        dw, db = (length * steps.w, length * (steps.b - 3.0)) if length else (w, 0.0)
+        at = adasdca.certify(X, 2.0 * y - 1.0, dw, intercept=3.0 + db, **options)
         return at.primal * total
 
-    term.aim(step.w - w, step.db)
-    length = reach(problem, term, w, step.w - w)
+    steps = ProximalObjective(problem, term, GramModels(), (w, 3.0, value(0.0)))
+    assert steps.aim(FOREVER) < 0
+    length, sharp = steps.search()
+    assert sharp
+    steps.move(1.0)
     assert 0.0 < length < 1.0
     assert value(length) < min(value(0.0), value(1.0))
     around = [value(length + off) for off in (-0.07, 0.1)]

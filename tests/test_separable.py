@@ -9,6 +9,9 @@ import scipy.sparse as sp
 import adasdca
 from adasdca import _core
 from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.multipliers import Multipliers
+from adasdca.newton.newton import Ending
+from adasdca.newton.proximal import ColumnModels, ProximalObjective
 from adasdca.newton.working_set import FeatureSets
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
@@ -136,6 +139,20 @@ def test_columns_far_from_0(seed, empty):
     assert found.converged
 
 
+def minimised_by_columns(backend, least):
+    """Return w, b and −φ' where steps from 0 by all columns have ended."""
+    problem, d = backend.problem, backend.facts.d
+    w, (b, beta) = np.zeros(d), backend.slope_point(np.zeros(d), 0.0)
+    value = backend.certify(w, b, beta).primal * problem.total
+    rows = backend.columns(np.arange(d))
+    models = ColumnModels(rows, 1e9)
+    steps = ProximalObjective(rows.problem, rows, models, (w, b, value), least=least)
+    ending, _ = steps.run(time.perf_counter() + FOREVER)
+    assert ending is Ending.REACHED
+    assert models.work > 0
+    return steps.w, *backend.slope_point(steps.w, steps.b - float(rows.middle @ steps.w))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
 def test_columns_know_the_scale_of_the_loss(gamma, weighted):
@@ -148,10 +165,7 @@ def test_columns_know_the_scale_of_the_loss(gamma, weighted):
         X, y, loss=loss, lam=0.1, l1_ratio=0.5, fit_intercept=True, sample_weight=weight
     )
     backend = LocalBackend(checked)
-    b, beta = backend.slope_point(np.zeros(8), 0.0)
-    limits = 1e-14, 1e9, time.perf_counter() + FOREVER
-    (w, b, beta), done, _ = backend.descend_columns(np.arange(8), (np.zeros(8), b, beta), *limits)
-    assert done
+    w, b, beta = minimised_by_columns(backend, 1e-14)
     np.testing.assert_allclose(beta, (y - X @ w - b) / gamma, rtol=0, atol=1e-12)
     assert backend.certify(w, b, beta).relative_gap <= 1e-12
 
@@ -172,10 +186,7 @@ def test_proximal_steps_of_a_smooth_loss(loss, penalty, form):
         given, y, loss=loss, lam=0.02, fit_intercept=True, sample_weight=weight, **penalty
     )
     backend = LocalBackend(checked)
-    at = (np.zeros(12), *backend.slope_point(np.zeros(12), 0.0))
-    limits = 1e-11, 1e9, time.perf_counter() + FOREVER
-    (w, b, beta), done, _ = backend.descend_columns(np.arange(12), at, *limits)
-    assert done
+    w, b, beta = minimised_by_columns(backend, 1e-11)
     np.testing.assert_allclose(beta, -checked.loss.slope(X @ w + b, y), rtol=0, atol=1e-12)
     assert backend.certify(w, b, beta).relative_gap <= 1e-8
 
@@ -183,7 +194,7 @@ def test_proximal_steps_of_a_smooth_loss(loss, penalty, form):
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_a_set_goes_on_by_columns_where_models_are_cut_short(loss, monkeypatch):
     """Rounds of this problem would factorise matrices of all its features, again and again."""
-    monkeypatch.setattr("adasdca.backends.columns.VISITS", 100.0)
+    monkeypatch.setattr("adasdca.newton.proximal.VISITS", 100.0)
     monkeypatch.setattr(FeatureSets, "_by_rounds", None)
     rng = np.random.default_rng(9)
     counts = rng.poisson(0.02 + 0.3 * (rng.random(900) < 0.05), size=(400, 900))
@@ -197,7 +208,7 @@ def test_a_set_goes_on_by_columns_where_models_are_cut_short(loss, monkeypatch):
 @pytest.mark.parametrize("visits", [3000.0, 10.0])
 def test_a_wide_lasso_is_sparse(form, visits, monkeypatch):
     """No more features are used than there are rows; where columns are slow, rounds go on."""
-    monkeypatch.setattr("adasdca.backends.columns.VISITS", visits)
+    monkeypatch.setattr("adasdca.newton.proximal.VISITS", visits)
     rng = np.random.default_rng(8)
     X = rng.normal(size=(60, 900))
     y = X[:, :9].sum(axis=1) + rng.normal(size=60)
@@ -251,6 +262,50 @@ def test_one_phase_is_enough(form, l1_ratio, intercept, monkeypatch):
     assert all(each.converged for each in found)
     assert found[0].phases[0].rounds == 1
     np.testing.assert_allclose(found[0].coef, found[1].coef, atol=1e-4)
+
+
+#: Those that have curvature where all scores are 0; of others rounds come first.
+CURVED = [
+    name for name, loss in LOSSES.items() if loss().smoothness > 0 and loss().curvature(0.0, 1.0)
+]
+
+
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+@pytest.mark.parametrize("loss", CURVED)
+def test_models_alone_solve_a_single_fit(loss, l1_ratio, monkeypatch):
+    """Of every smooth loss: no rounds are taken, and others come to the same value."""
+    X, y = table("dense")
+    y = np.where(y > y.mean(), 1.0, -1.0) if LOSSES[loss].kind == "classification" else y - y.mean()
+    options = {
+        "loss": loss,
+        "lam": 1e-3,
+        "l1_ratio": l1_ratio,
+        "fit_intercept": True,
+        "penalty_factors": np.linspace(0.5, 2.0, X.shape[1]),
+        "bounds": (-0.5, 0.4),
+        "sample_weight": np.linspace(0.0, 2.0, len(y)),
+        "tol": 1e-8,
+        "random_state": 0,
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr("adasdca.auto.second_order.TOGETHER", 0)
+        other = adasdca.solve(X, y, **options)
+    monkeypatch.setattr(Multipliers, "run", None)
+    found = adasdca.solve(X, y, **options)
+    assert found.converged
+    assert other.converged
+    assert abs(found.primal - other.primal) <= found.gap + other.gap
+
+
+def test_a_model_without_curvature_leads_nowhere():
+    """Where next to all rows are on straight pieces, the minimum of a model is beyond doubles."""
+    X, y = adasdca.datasets.load_mushrooms()
+    some = np.random.default_rng(1).permutation(len(y))[:1500]
+    X, y = X[some].toarray(), y[some]
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
+    options = {"loss": "modified_huber", "lam": 1e-8 / len(y), "l1_ratio": 0.5}
+    found = adasdca.solve(X, y, **options, fit_intercept=True, random_state=0)
+    assert found.converged
 
 
 def test_a_path_sums_the_matrix_once(monkeypatch):

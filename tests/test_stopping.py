@@ -17,6 +17,7 @@ from adasdca import AdaSDCAPlus, Status, _core, certify, solve
 from adasdca.auto.schedule import AutoSchedule
 from adasdca.backends.cpu import LocalBackend
 from adasdca.duality.certificate import Certificate, CertificateError
+from adasdca.engine.loop import Loop
 from adasdca.methods import METHODS
 from adasdca.newton.multipliers import Multipliers
 from cases import LOSSES, SMOOTH, make_data
@@ -347,3 +348,24 @@ def test_what_rounds_have_certified_is_not_lost(left_by, monkeypatch):
         loss="hinge", lam=1e-3, fit_intercept=True,
     )  # fmt: skip
     assert again.gap <= 1.01 * found.gap + again.rounding
+
+
+def test_a_survey_has_its_time_after_a_plan(monkeypatch):
+    """What a plan does in the last seconds would be lost where no survey sees it."""
+    X, y, options = problem("logistic")
+    told, look, ascend = [], Loop._look, LocalBackend.ascend
+
+    def slow(loop, seconds):
+        seen = look(loop, seconds)
+        loop._duration = 700.0
+        return seen
+
+    def ascended(backend, plan, seconds):
+        told.append(seconds)
+        return ascend(backend, plan, seconds)
+
+    monkeypatch.setattr(Loop, "_look", slow)
+    monkeypatch.setattr(LocalBackend, "ascend", ascended)
+    solve(X, y, method="sdca", max_time=1000.0, max_epochs=3, tol=0.0, **options)
+    assert len(told) == 3
+    assert max(told) <= 300.0

@@ -31,6 +31,15 @@ struct SeparablePenalty {
     bool rests(std::int64_t j, double w, double own) const {
         return w == lower[j] || w == upper[j] || (w == 0 && kink[j] > 0) || !(own + ridge[j] > 0);
     }
+    // Where along a step w_j comes to its kink, if it does.
+    double kink_at(double w, double step, std::int64_t j) const {
+        return kink[j] > 0 && w * step < 0 ? -w / step : INFINITY;
+    }
+    // Where w_j is after so much of a step, at its kink or bound where that is its end.
+    double across(double w, double step, double length, std::int64_t j) const {
+        if (kink_at(w, step, j) == length) return 0.0;
+        return std::min(std::max(w + length * step, lower[j]), upper[j]);
+    }
     // How far along a step w_j can go before it comes to a kink or a bound, at most 1.
     double room(double w, double step, std::int64_t j) const {
         double end = step > 0 ? upper[j] : lower[j];
@@ -45,6 +54,36 @@ struct SeparablePenalty {
         return kink[j] > 0 && w * step < 0 && bound * step >= 0 ? 0.0 : bound;
     }
 };
+
+struct KinkOnLine {
+    double at, rise;  // where on the line, and by how much the slope rises there
+};
+
+// Where a step to the minimum of a quadratic function of the free features leads lowest: beyond
+// kinks at 0 as long as the function falls, and no farther than the first bound. 1 where it crosses
+// none. The slope at its beginning is that of the quadratic function, right . step.
+inline double lowest(const SeparablePenalty& f, const double* w,
+                     const std::vector<std::int64_t>& free, const std::vector<double>& step,
+                     const std::vector<double>& right, std::vector<KinkOnLine>& kinks) {
+    double most = 1, curve = 0;
+    kinks.clear();
+    for (std::size_t a = 0; a < free.size(); ++a) {
+        const std::int64_t j = free[a];
+        if (step[a] == 0) continue;
+        curve += right[a] * step[a];
+        most = std::min(most, ((step[a] > 0 ? f.upper[j] : f.lower[j]) - w[j]) / step[a]);
+        if (const double at = f.kink_at(w[j], step[a], j); at < 1)
+            kinks.push_back({at, 2 * f.kink[j] * std::abs(step[a])});
+    }
+    std::sort(kinks.begin(), kinks.end(), [](auto& a, auto& b) { return a.at < b.at; });
+    double slope = -curve;  // where the line begins, were the kinks behind a point everywhere
+    for (const KinkOnLine& each : kinks) {
+        if (each.at >= most || slope + each.at * curve >= 0) break;
+        slope += each.rise;
+        if (slope + each.at * curve >= 0) return each.at;
+    }
+    return curve > 0 ? std::min(most, -slope / curve) : most;
+}
 
 // Sets at most, of which no problem has been seen to need a tenth, and steps from one to the next.
 // Where columns add up to others, features come to rest one by one (a9a, lasso: with 3 steps 158
@@ -74,6 +113,7 @@ inline void minimise_separable(std::int64_t d, const double* matrix, const Separ
     };
     std::vector<std::int64_t> free;
     std::vector<double> part, factor, right, stiff, step;
+    std::vector<KinkOnLine> kinks;
     bool whole = false;
     for (int set = 0; set < most_sets && !token.stop(); ++set) {
         const double swept = sweep(true);
@@ -105,13 +145,11 @@ inline void minimise_separable(std::int64_t d, const double* matrix, const Separ
                 stiff[a] = f.ridge[j];
             }
             damped_solve(part, stiff.data(), right, factor, step.data());
-            double length = 1;
-            for (std::size_t a = 0; a < size; ++a)
-                if (step[a] != 0) length = std::min(length, f.room(w[free[a]], step[a], free[a]));
+            const double length = lowest(f, w, free, step, right, kinks);
             whole = length == 1.0;
             for (std::size_t a = 0; a < size; ++a) {
                 const std::int64_t j = free[a];
-                const double to = step[a] != 0 ? f.along(w[j], step[a], length, j) : w[j];
+                const double to = step[a] != 0 ? f.across(w[j], step[a], length, j) : w[j];
                 if (to != w[j]) move(j, to);
             }
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.auto.method import Auto
 from adasdca.backends.backend import Backend
-from adasdca.backends.base import Derivatives, Gram
+from adasdca.backends.base import Gram
 from adasdca.backends.facts import Facts
 from adasdca.backends.term import RowTerm
 from adasdca.methods import Method
@@ -26,8 +26,7 @@ from adasdca.newton.equations import Equations, Step, solve_formed
 from adasdca.newton.linear import LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.newton import minimise
-from adasdca.newton.separable import Model, ModelStep, left_to_gain, reach
-from adasdca.problem.device_rows import to_host
+from adasdca.newton.proximal import SERVES, GramModels, ProximalObjective
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem
 from adasdca.solution import Guess, State
@@ -43,16 +42,8 @@ POWERS = (1.0, 0.5, 0.0)
 NEAR = 0.3
 #: Features up to which curvature is kept as a matrix.
 MOST_FEATURES = 600
-#: Steps with one matrix at one lam.
-SERVES = 3
 #: Most steps of a correction, and the share of the gap asked for that they may leave.
 STEPS, LEFT = 8, 0.02
-#: The same for steps by models, which come from farther away.
-MODEL_STEPS = 20
-#: A step that leaves more than this share asks for a matrix of its own.
-SLOW = 0.3
-#: A model is minimised until sweeps gain less than this share of what is asked for.
-FOUND = 1e-3
 
 
 class Forecast:
@@ -171,7 +162,8 @@ class Track:
         assert isinstance(self.method, AutoWithCorrector)
         chord = self.method.chord
         if self._curvature is None:
-            return chord.solved(mu, coef, intercept)
+            found = chord.models.solved(mu, coef, intercept)
+            return None if found is None else Guess(*found)
         assert chord.formed is not None
         stiff = mu * self._curvature
         right = (before - mu) * self._curvature * coef
@@ -183,7 +175,7 @@ class Track:
         if not (self._straight and isinstance(self.method, AutoWithCorrector)):
             return False
         chord = self.method.chord
-        known = chord.formed if self._curvature is not None else chord.stepped
+        known = chord.formed if self._curvature is not None else chord.models.stepped
         return known is not None and len(known.matrix) == d
 
     def learn(self, mu: float, coef: Array, intercept: float, state: State) -> None:
@@ -202,14 +194,13 @@ class Chord:
     """The chord method: steps with the matrix of an earlier point, formed anew after a few."""
 
     formed: Gram | None = None
-    model: Model | None = None  #: The same for penalties with kinks.
-    #: The problem of the last step by a model, where it began, the slope there, and its accuracy.
-    _at: tuple[Problem, Array, Array, float] | None = None
+    models: GramModels = field(default_factory=GramModels)  #: The same for penalties with kinks.
     _left: int = 0
 
     def begin(self, quadratic: bool) -> None:
         """Begin with the next lam."""
         self._left = STEPS if quadratic else SERVES
+        self.models.begin()
 
     def __call__(self, term: RowTerm, equations: Equations, deadline: float) -> Step | None:
         """Solve the equations; None if time ran out."""
@@ -221,43 +212,6 @@ class Chord:
             return None
         self._left -= 1
         return solve_formed(self.formed, equations)
-
-    def learn(self, problem: Problem, term: RowTerm, slow: bool, deadline: float) -> bool:
-        """Form the model at the term, if there is none or it is slow; False if time ran out."""
-        d = problem.rows.shape[1]
-        known = self.model is not None and len(self.model.matrix) == d
-        if problem.loss.is_quadratic:
-            if not known or slow:
-                self.model = Model.of_squares(problem, term, deadline, not known)
-        elif not known or slow or self._left <= 0:
-            self.model = Model.formed_at(term, problem.fit_intercept, deadline, True)
-            self._left = 2
-        self._left -= 1
-        return self.model is not None
-
-    def step(
-        self, problem: Problem, w: Array, found: Derivatives, enough: float, deadline: float
-    ) -> ModelStep | None:
-        """Take a step by the model."""
-        assert self.model is not None
-        slope = problem.mu * to_host(found.u), found.balance
-        self._at = problem, w, self.model.alone(*slope), enough
-        return self.model.step(problem, w, slope, enough, deadline)
-
-    @property
-    def stepped(self) -> Model | None:
-        """The model, if a step was taken by it."""
-        return None if self._at is None else self.model
-
-    def solved(self, mu: float, w: Array, b: float) -> Guess | None:
-        """Return the solution for another μ, after a step, where the curvature is the same."""
-        assert self._at is not None
-        assert self.model is not None
-        problem, before, slope, enough = self._at
-        there = replace(problem, lam=mu / problem.total)
-        slope = slope - self.model.matrix @ (w - before)
-        step = self.model.step(there, w, (slope, 0.0), enough)
-        return None if step is None else Guess(step.w, b + step.db)
 
 
 class Ways:
@@ -341,6 +295,7 @@ class Correction:
     tol: float
     chord: Chord
     label: str = "Newton"
+    found: None = None  #: The survey after it certifies where it has led.
 
     def run(self, backend: Backend, seconds: float) -> None:
         """Take the steps for at most that many seconds."""
@@ -368,29 +323,9 @@ class Correction:
 
     def _model_steps(self, backend: Backend, deadline: float) -> tuple[Array, float]:
         """Return where steps of a penalty with kinks lead."""
-        problem, survey, term = self.problem, self.survey, backend.term()
-        w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
-        best, least, last = (w, b), math.inf, math.inf
-        found = term.place(w, b)
-        for _ in range(MODEL_STEPS):
-            left = left_to_gain(problem, w, found, value)
-            if left < least:
-                best, least = (w, b), left
-            slow, last = left > SLOW * last, left
-            if left <= LEFT * self.tol * value or not self.chord.learn(
-                problem, term, slow, deadline
-            ):
-                break
-            step = self.chord.step(problem, w, found, FOUND * self.tol * value, deadline)
-            if step is None:
-                break
-            dw = step.w - w
-            term.aim(dw, step.db)
-            length = reach(problem, term, w, dw)
-            w = step.w if length == 1.0 else w + length * dw
-            b += length * step.db
-            found = term.move(length)
-        else:
-            if left_to_gain(problem, w, found, value) < least:
-                best = w, b
-        return best
+        problem, survey = self.problem, self.survey
+        start = survey.coef, survey.intercept, survey.primal * problem.total
+        models, share = self.chord.models, LEFT * self.tol
+        steps = ProximalObjective(problem, backend.term(), models, start, share=share)
+        steps.run(deadline)
+        return steps.w, steps.b

@@ -1,5 +1,7 @@
 """What an epoch is to do, as data: a backend draws the rows, where they live, and visits them.
 
+Plans of steps that are no epochs carry themselves out (`Steps`).
+
 Probabilities are an array of n weights, or the name of those that a backend knows by itself:
 "uniform"; "importance", γ + q_i of eq. (pstar); "adaptive", those of the last survey.
 """
@@ -7,7 +9,7 @@ Probabilities are an array of n weights, or the name of those that a backend kno
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +89,21 @@ class AdaptiveSteps:
 
 
 Epoch = Permutations | Draws | ThinnedDraws | Visits | AveragedDraws | AdaptiveSteps
+
+
+class Steps(Protocol):
+    """A plan that carries itself out on a backend."""
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+
+    @property
+    def found(self) -> Any:
+        """The best point that it has certified, for those who leave it in its middle, or None."""
+
+    def run(self, backend: Any, seconds: float) -> None:
+        """Take the steps for at most that many seconds."""
 
 
 @dataclass(frozen=True)

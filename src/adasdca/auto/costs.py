@@ -169,16 +169,27 @@ class Costs:
 
     def by_features(self, active: int, steps: float = 1.0, rough: bool = True) -> float:
         """Price the equations of steps by features, with so many rows of curvature."""
-        facts = self.facts
-        rows = self._share * min(active, self.sample or active)
-        price = rows * self.gram_row + self.factor(facts.d)
-        price += self._command + self._number * facts.d**2
+        facts, price = self.facts, self._matrix(min(active, self.sample or active))
         if not (rough and self.rough and facts.dense and facts.batch == 1 and facts.d > FEW):
             return steps * price
         if self.sample is not None:
             return steps * (SINGLE * price + REFINING * self.iteration)
         later = (steps - 1.0) * (STALE + FEWER * facts.d / facts.n)
         return SINGLE * price + (REFINING + later) * self.iteration
+
+    def _matrix(self, active: int) -> float:
+        """Price the matrix of the features, of so many rows with curvature, and its factor."""
+        d = self.facts.d
+        price = self._share * active * self.gram_row + self.factor(d)
+        return price + self._command + self._number * d**2
+
+    @cached_property
+    def model(self) -> float:
+        """A proximal step by a matrix of its own."""
+        facts = self.facts
+        single = facts.dense and facts.batch == 1 and facts.d > FEW
+        matrix = (SINGLE if single else 1.0) * self._matrix(facts.n)
+        return self.between + self._step + matrix
 
     def step(self, active: int) -> float:
         """Price a Newton step beside its equations, on a set of rows with so many of curvature.

@@ -71,7 +71,7 @@ class AutoSchedule:
 
     def _one_step_pays(self, n: int) -> bool:
         """Whether the one step of a quadratic function costs less than its epochs."""
-        if not (self._second.quadratic or self._second.separable):
+        if not self._second.one_step:
             return False
         if self._dense:
             return True
@@ -263,7 +263,7 @@ class AutoSchedule:
 
     def _steps(self, survey: Survey, relative: float) -> float:
         """Return the Newton steps predicted from a relative gap."""
-        if self._second.quadratic or self._second.separable:
+        if self._second.one_step:
             return 1.0
         flat = self._second.flat and not survey.moved
         return self._policy.steps(relative, self._digits, self._strain, flat)

@@ -29,22 +29,18 @@ from adasdca.newton.linear import Best, LinearObjective
 from adasdca.newton.moreau import Ridge
 from adasdca.newton.multipliers import HARD, Multipliers, best_point
 from adasdca.newton.newton import MOST_STEPS, Ending, Share, minimise
-from adasdca.newton.separable import Model
+from adasdca.newton.proximal import GramModels, ProximalObjective
 from adasdca.newton.working_set import FeatureSets
-from adasdca.problem.device_rows import to_host
 from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
 #: What steps may leave to gain, in units of the gap asked for. The duals may have the other half.
 LEFT = 0.5
-#: A squared loss with a penalty that is not quadratic is minimised by its Gram matrix where the
-#: features are at most so many. That is done at most AGAIN times, of which the first ROUGH have a
-#: matrix in single precision. Coordinate descent ends where a sweep gains less than the share FOUND
-#: of the goal: more than a gain is not known.
-TOGETHER, AGAIN, ROUGH, FOUND = 1000, 4, 2, 1e-3
-#: No step gains more than the whole objective, which is 0 or more; with 1 % for rounding.
-MOST_GAIN = 1.01
+#: A smooth loss with a penalty that is not quadratic is minimised by proximal steps with a matrix
+#: of the features where these are at most so many (72 lassos and elastic nets of three losses on
+#: six data sets of 8 to 500 features: 0.37 of the time of rounds; up to 900: 0.2 to 1.2).
+TOGETHER = 1000
 
 
 @dataclass(frozen=True)
@@ -74,7 +70,7 @@ class SecondOrderPlan:
 
 
 class SecondOrder:
-    """Newton steps for smooth problems, the proximal method of multipliers for the others."""
+    """Newton steps for smooth problems, proximal ones for smooth losses, rounds for the others."""
 
     def __init__(
         self, problem: Problem, costs: Costs, threads: int, tol: float, policy: Policy
@@ -89,8 +85,9 @@ class SecondOrder:
         self.quadratic = problem.loss.is_quadratic and self.plain
         facts = costs.facts
         few = facts.d <= min(facts.n, TOGETHER) and facts.batch == 1
-        #: Whether the problem is minimised by its Gram matrix, by coordinate descent.
-        self.separable = problem.loss.is_quadratic and not self.plain and few
+        #: Whether proximal steps are taken by the matrix of the features, and if one is enough.
+        self.separable = self.smooth and not self.plain and few
+        self.one_step = problem.loss.is_quadratic and (self.plain or few)
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
         #: The Gram matrix of a squared loss, once it is known.
@@ -172,7 +169,7 @@ class SecondOrder:
                 solve.iterations.share = LEFT * plan.tol
             jumps = self.quadratic and not (plan.last or self.exact)
             separate = self.separable and not self.exact
-            found = separate and self._separately(backend, survey, plan.goal, deadline)
+            found = separate and self._separately(backend, survey, plan.goal, deadline, budget)
             if not (found or (jumps and self._jump(backend, plan, deadline, solve))):
                 start = self._newton(backend, plan, deadline, solve) if newton else survey
                 self._factor = solve.factor
@@ -286,40 +283,24 @@ class SecondOrder:
         self.exhausted = False
         return True
 
-    def _separately(self, backend: Backend, survey: Survey, tol: float, deadline: float) -> bool:
-        """Minimise a squared loss and a separable penalty, by the matrix of the features.
+    def _separately(
+        self, backend: Backend, survey: Survey, tol: float, deadline: float, budget: Budget
+    ) -> bool:
+        """Take proximal steps by the matrix of the features.
 
         False if it was done before: what is left is rounding.
         """
-        if survey.gap > 0.1 * self._whole_gap:
+        if survey.gap > 0.1 * self._whole_gap and not self.cut:
             return False
         self._whole_gap = survey.gap
-        problem, g = self.problem, self.problem.regularizer
-        term, wrong = backend.term(), False
-        w, b, value = survey.coef, survey.intercept, survey.primal * problem.total
-        most, settled = MOST_GAIN * value, False
-        for attempt in range(AGAIN):
-            found = term.place(w, b)
-            # Where the penalty is weak, rounding of the step may leave infeasible duals.
-            if settled and g.feasible_share(to_host(found.u)) > 1.0 - tol:
-                break
-            model = Model.of_squares(problem, term, deadline, attempt < ROUGH and not wrong)
-            if model is None:
-                return False
-            at = problem.mu * to_host(found.u), found.balance
-            step = model.step(problem, w, at, FOUND * tol * value, deadline)
-            if step is None:
-                return False
-            if not step.gained <= most:  # rounding has left the matrix no minimum
-                if not model.rough:
-                    return False
-                wrong = True
-                continue
-            w, b, value = step.w, b + step.db, max(value - step.gained, 0.0)
-            settled = not model.rough or step.gained <= LEFT * tol * value
-            if settled and g.eta > 0:
-                break
-        backend.place(None, w, b)
+        problem = self.problem
+        start = survey.coef, survey.intercept, survey.primal * problem.total
+        models = GramModels(budget, self.costs.model)
+        steps = ProximalObjective(problem, backend.term(), models, start, share=LEFT * tol)
+        ending, taken = steps.run(deadline)
+        if not (taken or ending is Ending.REACHED):
+            return False
+        backend.place(None, steps.w, steps.b)
         self.exhausted = False
         return True
 
@@ -378,9 +359,10 @@ class SecondOrder:
             active = survey.moved or n
         if self.smooth and self.plain:
             return self.costs.newton(steps, active)
+        if self.separable:
+            return self.costs.survey + steps * self.costs.model
         if self.smooth:
-            rounds = 1.0 if self.separable else self.policy.rounds
-            return rounds * self.costs.newton(steps, active)
+            return self.policy.rounds * self.costs.newton(steps, active)
         hard = self._rounds_are_hard(survey)
         return self._cost_of_path() if hard else self._cost_of_rounds(survey, relative)
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from adasdca.backends.base import Derivatives
 from adasdca.backends.contract import RowVector
+from adasdca.backends.term import RowTerm
+from adasdca.problem.problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -169,35 +171,50 @@ class RowIterations(Protocol):
         """Return them, with the diagonal D and the right-hand side r."""
 
 
-class ColumnDescender(Protocol):
-    """A backend that minimises a smooth loss on some of its features, by their columns."""
+class ColumnStep(NamedTuple):
+    """The step to the minimum of a model."""
+
+    w: Array
+    db: float  #: What the intercept changes by.
+    gained: float  #: By how much the model falls.
+    done: bool  #: Whether that is as good as asked for.
+    work: float  #: Entries of columns that were visited.
+
+
+class ColumnRows(RowTerm):
+    """A term of some features, whose columns are less their middle where they are far from 0."""
+
+    problem: Problem  #: The problem on these features.
+    middle: Array  #: The intercept is larger by what this has of the coefficients.
+    entries: int  #: Number of entries.
+
+    def minimise_model(
+        self,
+        w: Array,
+        penalty: tuple[Array, Array, Array, Array],
+        limits: tuple[float, float, float],
+    ) -> ColumnStep | None:
+        """Minimise the quadratic model of the rows at w, where the term is, and a penalty.
+
+        None if rounding leads it astray.
+
+        Parameters
+        ----------
+        penalty : (curvature, kink, lower, upper)
+            Numbers of each feature.
+        limits : (enough, most, seconds)
+            What may be left of N times the gap, about, the most entries to visit, and the time.
+        """
+
+
+class ColumnKeeper(Protocol):
+    """A backend that has the columns of its features, for a smooth loss."""
 
     def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
         """Return the best intercept for w, begun at b, and −φ' there."""
 
-    def descend_columns(
-        self,
-        features: NDArray[np.intp],
-        at: tuple[Array, float, Array],
-        enough: float,
-        most: float,
-        deadline: float,
-    ) -> tuple[tuple[Array, float, Array], bool, float]:
-        """Return a better point, whether it is as good as asked for, and the entries visited.
-
-        Parameters
-        ----------
-        features : array of int
-            The features that may move.
-        at : (w, b, beta)
-            The point, and −φ' there.
-        enough : float
-            What may be left of N times the gap, about.
-        most : float
-            The most entries of columns to visit.
-        deadline : float
-            When to stop, on the clock of `time.perf_counter`.
-        """
+    def columns(self, features: NDArray[np.intp]) -> ColumnRows:
+        """Return the rows of some of the features."""
 
 
 class EquationIterator(Protocol):

@@ -14,7 +14,7 @@ from adasdca.ascent.plans import Epoch
 from adasdca.ascent.survey import Survey
 from adasdca.backends.backend import Backend
 from adasdca.backends.base import FOREVER
-from adasdca.backends.columns import descend_columns
+from adasdca.backends.columns import ColumnTerm
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.digits import FinerDuals
 from adasdca.backends.epochs import CpuEpochs, RowFigures
@@ -100,17 +100,10 @@ class LocalBackend(Backend):
         part = self.problem.restrict(features)
         return LocalBackend(part, self._threads, pack=False)
 
-    def descend_columns(
-        self,
-        features: NDArray[np.intp],
-        at: tuple[Array, float, Array],
-        enough: float,
-        most: float,
-        deadline: float,
-    ) -> tuple[tuple[Array, float, Array], bool, float]:
-        """Minimise a smooth loss on some of the features."""
-        (w, b), done, work = descend_columns(self.problem, features, at[:2], enough, most, deadline)
-        return (w, *self.slope_point(w, b)), done, work
+    def columns(self, features: NDArray[np.intp]) -> ColumnTerm:
+        """Return the rows of some of the features, by columns."""
+        part = self.problem.restrict(features)
+        return ColumnTerm(part, self.workspace, self._threads, self.kernel)
 
     def slope_point(self, w: Array, b: float) -> tuple[float, Array]:
         scores = np.empty(self.workspace.n)

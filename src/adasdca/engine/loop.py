@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from adasdca import _core
-from adasdca.ascent.plans import Epoch, Leave
+from adasdca.ascent.plans import Epoch, Leave, Steps
 from adasdca.ascent.schedules import Schedule
 from adasdca.ascent.survey import Survey
 from adasdca.backends.backend import Backend
@@ -68,7 +67,7 @@ class Loop:
         self._first = self._epoch = epoch
         self._updates = 0
         self._label = "start"
-        self._plan: Any = None  # that of the last epoch
+        self._plan: Epoch | Steps | None = None  # the last one
         self._best: tuple[Survey, float, int]  # of the least gap, with its multiplier and epoch
         self._trail: list[tuple[Record, str]] = []  # with what was done before each
         self._timings = {
@@ -135,10 +134,12 @@ class Loop:
             self._plan, self._label = plan, plan.label
             self._epoch += 1
             self._seen = False
+            # What no survey sees any more is lost.
+            seconds = stop.seconds_left() - self._duration
             if isinstance(plan, Epoch):
-                self._updates += self._backend.ascend(plan, stop.seconds_left())
+                self._updates += self._backend.ascend(plan, seconds)
             else:
-                plan.run(self._backend, stop.seconds_left())
+                plan.run(self._backend, seconds)
             clock = "ascent" if isinstance(plan, Epoch) else "second order"
             self._timings["plan"] += planned - began
             self._timings[clock] += time.perf_counter() - planned
@@ -163,7 +164,7 @@ class Loop:
 
     def _look_back(self) -> None:
         """See what a plan did that was left in its middle: what it has certified, or a survey."""
-        found = getattr(self._plan, "found", None)
+        found = None if self._plan is None or isinstance(self._plan, Epoch) else self._plan.found
         if found is not None and found.certificate.gap < self._best[0].gap:
             point = {"coef": found.w, "intercept": found.b, "beta": found.duals}
             certified = {"certificate": found.certificate, "certified": found.duals}
