@@ -187,3 +187,15 @@ def test_last_digits_of_coefficients_are_moved():
     assert (moved >= 0).all()
     assert not moved[w == 0].any()
     assert abs(moved - w).max() < 1e-12
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_digits_are_not_moved_where_bounds_of_rounding_are_left(fit_intercept, monkeypatch):
+    moves = []
+    monkeypatch.setattr(LocalBackend, "interpolate", lambda *at: moves.append(at))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 10))
+    y = np.sign(X @ rng.standard_normal(10) + rng.standard_normal(100))
+    found = solve(X, y, loss="hinge", lam=0.01, fit_intercept=fit_intercept)
+    assert found.gap <= 2 * found.certificate.rounding
+    assert not moves

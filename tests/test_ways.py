@@ -12,6 +12,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.equations import EquationChoice
 from adasdca.backends.blas import _controller, one_thread
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.facts import RowFacts
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Equations
@@ -159,3 +160,29 @@ def test_few_rows_of_many_large_features_are_solved_by_rows(monkeypatch, interce
     assert solution.converged
     assert (True, "rows", True) in ways
     assert not any(way == "features" for _, way, _ in ways)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_no_single_precision_where_the_least_eigenvalue_is_below_its_rounding(
+    intercept, monkeypatch
+):
+    """The matrix of more features than rows has μ for that."""
+    rough = []
+    gram = CpuTerm.gram
+
+    def spy(self, *args, **kwargs):
+        rough.append(kwargs.get("rough", False))
+        return gram(self, *args, **kwargs)
+
+    monkeypatch.setattr(CpuTerm, "gram", spy)
+    rng = np.random.default_rng(0)
+    X = 0.3 * rng.standard_normal((100, 150))
+    X += rng.standard_normal((100, 5)) @ rng.standard_normal((5, 150))
+    y = X[:, 0] + rng.standard_normal(100)
+    found = {}
+    for C in (1e-6, 1e6):
+        rough.clear()
+        sol = adasdca.solve(X, y, loss="squared", lam=1 / (C * 100), fit_intercept=intercept)
+        assert sol.converged
+        found[C] = any(rough)
+    assert found == {1e-6: True, 1e6: False}

@@ -174,10 +174,6 @@ inline Survey survey_at_zero(Iterate& it, const SurveyArrays& out, StopToken& to
     return result;
 }
 
-// Without an intercept, dense rows of at most so many features are quickly read twice (n x 8: about
-// 30 -> 26 ns a row, n x 16: as before, n x 32: 36 -> 39).
-inline constexpr std::int64_t short_row = 16;
-
 // Without an L2 term duals have to be scaled before they certify anything: sums in twice the digits
 // of those that are not are for nothing (20,000 x 100, lasso: 2.2 of 2.8 ms).
 inline bool is_curved(const Problem& problem) {
@@ -185,12 +181,11 @@ inline bool is_curved(const Problem& problem) {
 }
 
 // Whether a survey of slopes has all scores and duals at hand before rows are read for their sum.
+// Without an intercept, dense rows of few features are quickly read twice.
 inline bool surveyed_at_once(const Iterate& it) {
     const Problem& problem = *it.problem;
     if (!it.placed || !it.follow || !is_smooth(problem.loss)) return false;
-    return problem.fit_intercept || (problem.d <= short_row && with_rows(it, [](const auto& rows) {
-                                         return !requires { rows[0].columns; };
-                                     }));
+    return problem.fit_intercept || (problem.d <= TurnedRows::longest && is_dense(it));
 }
 
 // After `place_primal` of a smooth problem: beta becomes -phi' at w and its best intercept. Scores
@@ -224,7 +219,7 @@ inline Survey survey_slopes(Iterate& it, const SurveyArrays& out, double enough,
             if (out.residue) std::copy_n(block.residue, block.count, out.residue + begin);
             if (out.share) std::copy_n(block.share, block.count, out.share + begin);
         },
-        true);
+        true, out.weight != nullptr);
     if (token.stopped()) return result;
     with_rows(it, [&](const auto& rows) {
         for (std::int64_t i = 0; i < problem.n; ++i) {

@@ -205,23 +205,27 @@ struct DensePart {
     // Rows at a time, and the distance of columns: one that is no power of 2 spreads over the
     // cache.
     static constexpr std::int64_t rows = 128, stride = rows + 8;
-    // Sums of so many columns with so many others stay in registers.
-    static constexpr std::int64_t high = 2, wide = 4, block = high * wide * lanes;
+    // Sums of so many columns with so many others stay in registers. With 32 of these, sums of
+    // twice as many columns read a panel that the cache closest by does not hold half as often; of
+    // few columns, larger blocks waste more at their ends.
+    static constexpr std::int64_t wide = 4, highest = lanes == 8 ? 4 : 2, few = 16;
 
     std::int64_t d, all;   // features, and with factors
+    std::int64_t high;     // those that meet `wide` others
     std::int64_t columns;  // in whole blocks
     Buffer<double> panel, sums;
 
     DensePart(std::int64_t features, std::int64_t factors)
         : d(features),
           all(features + factors),
+          high(all > few ? highest : 2),
           columns((all + wide - 1) / wide * wide),
           panel(static_cast<std::size_t>(columns * stride)) {
         // The others are written.
         std::fill(panel.begin() + all * stride, panel.end(), 0.0);
         std::int64_t blocks = 0;
         each_block([&](std::int64_t, std::int64_t) { ++blocks; });
-        sums.assign(static_cast<std::size_t>(blocks * block), 0.0);
+        sums.assign(static_cast<std::size_t>(blocks * high * wide * lanes), 0.0);
     }
 
     // f(first of the columns, first of the others) for the blocks of the lower triangle; factors
@@ -232,12 +236,14 @@ struct DensePart {
             for (std::int64_t b = 0; b <= std::min(a, d - 1); b += wide) f(a, b);
     }
 
+    template <std::int64_t lines>
     static void add_products(const double* a, const double* b, std::int64_t count, double* out) {
-        double sum[high][wide][lanes];
+        constexpr std::int64_t block = lines * wide * lanes;
+        double sum[lines][wide][lanes];
         std::copy_n(out, block, &sum[0][0][0]);
         for (std::int64_t r = 0; r < count; r += lanes) {
             ADASDCA_UNROLL(8)
-            for (std::int64_t i = 0; i < high; ++i) ADASDCA_UNROLL(8)
+            for (std::int64_t i = 0; i < lines; ++i) ADASDCA_UNROLL(8)
             for (std::int64_t k = 0; k < wide; ++k)
 #pragma omp simd
                 for (std::int64_t l = 0; l < lanes; ++l)
@@ -252,10 +258,17 @@ struct DensePart {
         for (std::int64_t j = 0; j < columns; ++j)
             std::fill(panel.data() + j * stride + filled, panel.data() + j * stride + whole, 0.0);
         double* to = sums.data();
-        each_block([&](std::int64_t a, std::int64_t b) {
-            add_products(panel.data() + a * stride, panel.data() + b * stride, whole, to);
-            to += block;
-        });
+        auto add_all = [&](auto lines) {
+            each_block([&](std::int64_t a, std::int64_t b) {
+                add_products<decltype(lines)::value>(panel.data() + a * stride,
+                                                     panel.data() + b * stride, whole, to);
+                to += high * wide * lanes;
+            });
+        };
+        if (high == 2)
+            add_all(std::integral_constant<std::int64_t, 2>{});
+        else
+            add_all(std::integral_constant<std::int64_t, highest>{});
     }
 
     // Turn the first of the chosen rows over, and add what they come to.
@@ -265,14 +278,18 @@ struct DensePart {
         filled = std::min(filled, rows);  // never more: or GCC warns of what such a loop might do
         turn_over([&](std::int64_t r) { return given[chosen[r]].values; }, filled, d, panel.data(),
                   stride);
-        double root[rows], least = INFINITY, most = 0;
-        for (std::int64_t r = 0; r < filled; ++r) {
-            root[r] = terms.h[chosen[r]];
-            least = std::min(least, root[r]);
-            most = std::max(most, root[r]);
-        }
-        for (std::int64_t r = 0; r < filled; ++r) root[r] = std::sqrt(root[r]);
-        const bool plain = !terms.centre && least == 1.0 && most == 1.0;
+        double root[rows];
+        for (std::int64_t r = 0; r < filled; ++r) root[r] = terms.h[chosen[r]];
+        // Many losses have the same h in all rows.
+        const double first = root[0];
+        std::int64_t others = 0;
+#pragma omp simd reduction(+ : others)
+        for (std::int64_t r = 0; r < filled; ++r) others += root[r] != first;
+        const bool plain = !terms.centre && others == 0 && first == 1.0;
+        if (others == 0)
+            std::fill_n(root, filled, std::sqrt(first));
+        else
+            for (std::int64_t r = 0; r < filled; ++r) root[r] = std::sqrt(root[r]);
         for (std::int64_t j = 0; j < d && !plain; ++j) {
             double* column = panel.data() + j * stride;
             const double middle = terms.centre ? terms.centre[j] : 0.0;

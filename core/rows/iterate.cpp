@@ -162,10 +162,15 @@ double squared_length(const Row& row, const AnyRegularizer& regularizer) {
     return sum;
 }
 
-// The same of neighbouring dense rows of few entries.
+// The same of neighbouring dense rows.
 template <class T>
 void squared_lengths(const DenseRows<T>& rows, std::int64_t begin, std::int64_t end,
                      const AnyRegularizer& regularizer, double* out) {
+    if (rows.d > TurnedRows::longest) {
+        for (std::int64_t i = begin; i < end; ++i)
+            out[i - begin] = squared_length(rows[i], regularizer);
+        return;
+    }
     const auto* g = std::get_if<WeightedBox>(&regularizer);
     each_turned(rows.values, rows.d, begin, end, [&](auto& turned, auto i, auto count) {
         double squares[TurnedRows::rows];
@@ -277,26 +282,32 @@ Iterate make_iterate(Problem& problem, bool packing, StopToken& token) {
             for (std::int64_t begin = 0; begin < problem.n; begin += block_rows) {
                 if (begin % rows_per_check == 0 && token.stop()) return;
                 const std::int64_t end = std::min(problem.n, begin + block_rows);
-                double longest = 0, all = 0, size = 0, target = 0, lengths[block_rows];
-                bool turned = false;
-                if constexpr (requires { rows.values + rows.d; }) {
-                    turned = rows.d <= TurnedRows::longest;
-                    if (turned) squared_lengths(rows, begin, end, problem.regularizer, lengths);
+                const std::int64_t count = end - begin;
+                double length[block_rows];
+                if constexpr (requires { rows.values + rows.d; })
+                    squared_lengths(rows, begin, end, problem.regularizer, length);
+                else
+                    for_rows(it, rows, begin, end, [&](std::int64_t i) {
+                        length[i - begin] = squared_length(rows[i], problem.regularizer);
+                    });
+                const double *y = problem.y + begin,
+                             *weight = problem.weight ? problem.weight + begin : nullptr;
+                double longest = 0, all = 0, size = 0, target = 0;
+#pragma omp simd reduction(max : longest, target) reduction(+ : all)
+                for (std::int64_t k = 0; k < count; ++k) {
+                    const bool counts = !weight || weight[k] != 0;
+                    all += length[k];
+                    longest = std::max(longest, counts ? length[k] : 0.0);
+                    target = std::max(target, counts ? std::abs(y[k]) : 0.0);
                 }
-                for_rows(it, rows, begin, end, [&](std::int64_t i) {
-                    auto row = rows[i];
-                    const double weight = problem.weight_of(i);
-                    const double scale = problem.weight ? weight / whole : even;
-                    const double square =
-                        turned ? lengths[i - begin] : squared_length(row, problem.regularizer);
-                    row.state = {0.0, problem.y[i], scale * square, scale};
-                    all += square;
-                    if (weight == 0) return;
-                    longest = std::max(longest, square);
-                    size = std::max(size, static_cast<double>(row.size));
-                    target = std::max(target, std::abs(problem.y[i]));
-                });
-                const bool alike = longest * static_cast<double>(end - begin) <= most_alike * all;
+                for (std::int64_t k = 0; k < count; ++k) {
+                    const auto row = rows[begin + k];
+                    const double scale = weight ? weight[k] / whole : even;
+                    row.state = {0.0, y[k], scale * length[k], scale};
+                    if (!weight || weight[k] != 0)
+                        size = std::max(size, static_cast<double>(row.size));
+                }
+                const bool alike = longest * static_cast<double>(count) <= most_alike * all;
                 it.bounds.push_back({std::sqrt(longest), size, target, alike});
                 squares += all;
             }

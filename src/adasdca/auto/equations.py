@@ -72,7 +72,7 @@ class EquationChoice:
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
         #: Whether the matrix of the features may have few digits, and one is for several steps.
-        self._rough, self._smooth = tried and not exact, tried
+        self._rough, self._smooth = tried and not exact and costs.rough, tried
         #: Of a matrix in few digits, maybe that of an earlier step, or phase.
         self.factor: Solve | None = None
         self._expected = costs.iterations

@@ -255,7 +255,7 @@ class SecondOrder:
             if min(prices, key=prices.__getitem__) == "features":
                 self._jumped = True
                 term.go(start.w, start.b)
-                for rough in (True, False):
+                for rough in (True, False) if self.costs.rough else (False,):
                     formed = term.gram(problem.fit_intercept, deadline, combined=True, rough=rough)
                     if formed is None:
                         return False

@@ -58,7 +58,8 @@ class RowFacts(Facts):
 
     @cached_property
     def squared_length(self) -> float:
-        return float((self._rows.lengths(-(-self.n // LENGTHS)) ** 2.0).mean())
+        lengths = self._rows.lengths(-(-self.n // LENGTHS)).astype(np.float64)
+        return float(lengths @ lengths) / len(lengths)  # (a mean takes five times as long)
 
     @cached_property
     def column_shares(self) -> NDArray[np.float64]:
