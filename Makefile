@@ -29,7 +29,7 @@ STAMPS := $(VENV)/stamps
 BUILD_TOOLS := "pip>=23.1" "scikit-build-core>=1.1" "nanobind>=3.1,<4" cmake ninja
 BUILD_INPUTS := pyproject.toml CMakeLists.txt src/adasdca/_core/_interface.py $(wildcard core/*/*.hpp core/*/*.cpp)
 PYTHON_DIRS := $(wildcard conftest.py src tools tests benchmarks examples docs)
-CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp tests/fuzz/*.hpp tests/fuzz/*.cpp)
+CXX_FILES = $(wildcard core/*/*.hpp core/*/*.cpp tests/fuzz/*.hpp tests/fuzz/*.cpp tests/*.cpp)
 
 # One level is a third of the compiler's work. The tests compare levels, and others need them all.
 RUN_ONLY := help demo build docs lint format bench peers note clean $(STAMPS)/%

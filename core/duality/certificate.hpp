@@ -47,15 +47,17 @@ struct RowBlock {
 
 // How far the scores of a pass can be from the truth: a multiple of |x||w|, in the regulariser's
 // norm and its dual, and of single numbers.
-// A sum of `size` products runs in at least two chains; one in twice the digits is rounded once,
-// and to the square of what its chain could lose. (Numbers, no flags: loops are vectorised.)
+// A sum of `size` products is one chain on short rows, which compilers need not vectorise, and two
+// at least on others. One in twice the digits is rounded once, and to the square of what its chain
+// could lose. (Numbers, no flags: loops are vectorised.)
 struct ScoreError {
     double norm_w, inner, outer;  // the intercept inside the sum, or added to it
     double linear, square;        // of the size
     double single;                // of single numbers; 0 where there is no loss
 
     double of(double norm_x, double size, double z, double target) const {
-        const double share = linear * (0.5 * size + 8.0) + square * (size + 4.0) * (size + 4.0);
+        const double chain = std::max(0.5 * size + 8.0, std::min<double>(size, long_row));
+        const double share = linear * chain + square * (size + 4.0) * (size + 4.0);
         return share * (norm_x * norm_w + inner) +
                single * (outer + std::abs(z) + std::abs(target));
     }

@@ -10,7 +10,14 @@
 #include <limits>
 #include <string>
 #include <version>
-#ifndef __cpp_lib_to_chars  // the standard library of Apple's compiler
+
+// libc++ has all of <charconv> from version 20 on and does not say so; on macOS only new systems do.
+#if !defined(ADASDCA_CHARCONV) &&   \
+    (defined(__cpp_lib_to_chars) || \
+     (defined(_LIBCPP_VERSION) && _LIBCPP_VERSION >= 200000 && !defined(__APPLE__)))
+#define ADASDCA_CHARCONV 1
+#endif
+#if !ADASDCA_CHARCONV
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -66,7 +73,7 @@ inline std::int64_t run_of_digits(const char*& p, std::uint64_t& whole) {
     return p - first;
 }
 
-#ifndef __cpp_lib_to_chars
+#if !ADASDCA_CHARCONV
 // The C library reads and writes numbers as the user's locale has them, unless told otherwise.
 class PlainLocale {
   public:
@@ -86,7 +93,7 @@ class PlainLocale {
 // The nearest double of the text [first, last), a number without a sign. Where the range of doubles
 // is left, std::from_chars does not tell on which side: `large` does.
 inline double nearest(const char* first, const char* last, bool large) {
-#ifdef __cpp_lib_to_chars
+#if ADASDCA_CHARCONV
     double value = 0.0;
     if (std::from_chars(first, last, value).ec == std::errc::result_out_of_range)
         return large ? std::numeric_limits<double>::infinity() : 0.0;
@@ -145,7 +152,7 @@ inline bool read(const char*& p, double& out) {
 
 inline void append(std::string& text, double value) {
     std::array<char, 32> buffer;
-#ifdef __cpp_lib_to_chars
+#if ADASDCA_CHARCONV
     const auto done = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
     text.append(buffer.data(), done.ptr);
 #else

@@ -21,6 +21,9 @@ struct RowState {
     double scale;  // c / (lambda N): u moves by scale * (change of beta) * x
 };
 
+// From so many entries on, the products of a row are summed in several chains.
+inline constexpr std::int64_t long_row = 128;
+
 // The values of a row whose entries are all 1: nothing is stored, nothing is read.
 struct Ones {
     constexpr double operator[](std::int64_t) const { return 1.0; }
@@ -87,12 +90,12 @@ struct DenseRow {
     ADASDCA_INLINE double dot(const double* w) const {
         // On long rows several vectors of sums are in flight: one would wait for each addition
         // (500 features: 144 -> 90 ns; below 100 adding them up takes as long).
-        constexpr std::int64_t wide = 16, few = 128;
+        constexpr std::int64_t wide = 16;
         const T* x = values;
         const std::int64_t d = size;
         double sum = 0;
         std::int64_t first = 0;
-        if (d >= few) {
+        if (d >= long_row) {
             double sums[wide] = {};
             for (; first + wide <= d; first += wide)
 #pragma omp simd

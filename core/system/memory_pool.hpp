@@ -67,10 +67,10 @@ class Pool {
             static_cast<Block*>(::operator new(bytes + alignment, std::align_val_t{alignment}));
         new (begin) Header{bytes};
 #ifdef __linux__
-        // Random visits to 4 kB pages miss the TLB every time; huge pages do not.
+        // Random visits to small pages miss the TLB every time; huge pages do not.
         const auto address = reinterpret_cast<std::uintptr_t>(begin);
-        const std::uintptr_t page = 4096, first = (address + page - 1) / page * page;
-        if (address + bytes > first + (1 << 21))
+        const std::uintptr_t page = 1 << 21, first = (address + page - 1) / page * page;
+        if (address + bytes >= first + page)
             madvise(reinterpret_cast<void*>(first), address + bytes - first, MADV_HUGEPAGE);
 #endif
         return begin + alignment;
