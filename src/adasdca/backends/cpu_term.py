@@ -76,6 +76,11 @@ class CpuTerm:
 
     # -- the point
 
+    @property
+    def residuals(self) -> bool:
+        """Whether scores are kept less their targets."""
+        return False
+
     def go(self, v: Array, b: float) -> None:
         self._score(v, b)
         self._first = self.scores
@@ -103,7 +108,14 @@ class CpuTerm:
     def _derive(self, u: Array | None = None) -> tuple[float, float]:
         """Write duals and curvatures, and u if it is given; return the balance and the mass."""
         balance, mass, away, self._reach, self.curved = self.workspace.derive(
-            self.scores, self.length, self.centre, self.beta, self.curvature, u, self.threads
+            self.scores,
+            self.length,
+            self.centre,
+            self.beta,
+            self.curvature,
+            u,
+            self.threads,
+            self.residuals,
         )
         self.residual = away / max(len(self.scores), 1)
         if mass < STRAIGHT * self.problem.total:
@@ -152,7 +164,13 @@ class CpuTerm:
 
     def slope(self, length: float) -> RowSlope:
         value, curvature, size = self.workspace.slope_along(
-            self.scores, self.change, length, self.length, self.centre, self.threads
+            self.scores,
+            self.change,
+            length,
+            self.length,
+            self.centre,
+            self.threads,
+            self.residuals,
         )
         # A steep row has a small rounding of its dual, and a large one of its score.
         size += abs(self._fixed_slope) + self._reach * math.sqrt(self._mass * curvature)
@@ -171,6 +189,7 @@ class CpuTerm:
             (value + fixed, curvature, size + abs(fixed)),
             start,
             self.threads,
+            self.residuals,
         )
 
     # -- all steps at once
