@@ -131,10 +131,9 @@ void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace) {
                 if (centre) expect_rows(ws, *centre, "centre");
                 const StraightSlope more{std::get<0>(rest), std::get<1>(rest), std::get<2>(rest)};
                 const StepLength found = released(1e18, [&](StopToken& token) {
-                    return search_along(ws.problem,
-                                        {length, centre ? centre->data() : nullptr, residuals},
-                                        scores.data(), change.data(), reach, mass, more, start,
-                                        threads, token);
+                    return search_along(
+                        ws.problem, {length, centre ? centre->data() : nullptr, residuals},
+                        scores.data(), change.data(), reach, mass, more, start, threads, token);
                 });
                 return std::tuple(found.length, found.sharp);
             },
