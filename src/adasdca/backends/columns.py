@@ -145,17 +145,20 @@ def descend_columns(
 
 
 def _length(slope: Callable[[float], float]) -> float:
-    """Return how far to go along a step, at most 1: about to where the slope is 0."""
-    first = slope(0.0)
-    if not first < 0 or slope(1.0) <= -FLAT * first:
+    """Return how far to go along a step, at most 1: about to where the slope is 0.
+
+    The objective is convex: the slopes at the ends of two halves bound how far it has risen.
+    """
+    first, low, high, at = slope(0.0), 0.0, 1.0, 1.0
+    here = slope(at)
+    if not first < 0 or here <= 0:
         return 1.0
-    low, high = 0.0, 1.0
     for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        here = slope(middle)
-        if abs(here) <= -FLAT * first:
-            return middle
-        low, high = (middle, high) if here < 0 else (low, middle)
+        if abs(here) <= -FLAT * first and (here <= 0 or slope(0.5 * at) + here <= 0):
+            return at
+        low, high = (at, high) if here < 0 else (low, at)
+        at = 0.5 * (low + high)
+        here = slope(at)
     return low
 
 
