@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import adasdca
 from adasdca import _core
 from adasdca.backends.cpu import LocalBackend
+from adasdca.newton.newton import Ending
 from adasdca.newton.working_set import FeatureSets
 from adasdca.problem.losses import LOSSES
 from adasdca.problem.problem import Problem
@@ -191,6 +192,48 @@ def test_a_set_goes_on_by_columns_where_models_are_cut_short(loss, monkeypatch):
     options = {"loss": loss, "lam": 1 / 4000, "l1_ratio": 1.0, "fit_intercept": True}
     found = adasdca.solve(sp.csr_matrix(counts.astype(float)), y, **options, random_state=0)
     assert found.converged
+
+
+@pytest.mark.parametrize("loss", [name for name, loss in LOSSES.items() if loss().smoothness > 0])
+def test_steps_by_columns_do_not_raise_the_objective(loss):
+    """A model of rows that are straight leads far away, where the objective is flat, and high."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        counts = rng.poisson(20 / np.arange(5, 805), size=(200, 800)).astype(float)
+        y = np.where(counts @ rng.normal(size=800) > 0, 1.0, -1.0)
+        checked = Problem.checked(sp.csr_matrix(counts), y, loss=loss, lam=1e-4, l1_ratio=1.0)
+        backend, w = LocalBackend(checked), np.zeros(800)
+        b, beta = backend.slope_point(w, 0.0)
+        before = backend.certify(w, b, beta).primal
+        features = np.sort(np.argsort(-np.abs(backend.combine(beta)))[:100])
+        limits = 1e-3, 1e9, time.perf_counter() + FOREVER
+        found, _, _ = backend.descend_columns(features, (w, b, beta), *limits)
+        assert backend.certify(*found).primal <= before
+
+
+def test_columns_in_vain_cost_no_more_than_rounds_would(monkeypatch):
+    """However many sets that takes: twenty of them were a minute on large data."""
+    sets: list[tuple[float, float]] = []
+    each = 1e6
+
+    def in_vain(self, features, at, rest, best):
+        self.budget.pay(each)
+        return at, Ending.REACHED
+
+    def rounds(self, features, at, rest, best):
+        sets.append((self.budget.spent, self._price(self.backend.restrict(features).facts)))
+        return whole(self, features, at, rest, best)
+
+    whole = FeatureSets._by_rounds
+    monkeypatch.setattr(FeatureSets, "_by_columns", in_vain)
+    monkeypatch.setattr(FeatureSets, "_by_rounds", rounds)
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(60, 900))
+    y = np.sign(X[:, :9].sum(axis=1) + rng.normal(size=60))
+    options = {"loss": "squared_hinge", "lam": 1e-2, "l1_ratio": 1.0, "random_state": 0}
+    assert adasdca.solve(X, y, **options).converged
+    spent, price = sets[0]
+    assert price <= spent < 1.5 * price + 3 * each
 
 
 @pytest.mark.parametrize("form", ["dense", "csr"])
