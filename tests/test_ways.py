@@ -12,6 +12,7 @@ from adasdca.auto.costs import Costs
 from adasdca.auto.equations import EquationChoice
 from adasdca.backends.blas import _controller, one_thread
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.facts import RowFacts
 from adasdca.newton.budget import Budget
 from adasdca.newton.equations import Equations
@@ -159,3 +160,24 @@ def test_few_rows_of_many_large_features_are_solved_by_rows(monkeypatch, interce
     assert solution.converged
     assert (True, "rows", True) in ways
     assert not any(way == "features" for _, way, _ in ways)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_one_step_among_rows_keeps_its_digits(seed, monkeypatch):
+    """Its unknowns are the duals where it ends: beside the targets these are 1e-9 and less."""
+    monkeypatch.setattr(CpuTerm, "gram", None)  # nobody needs the matrix of 1500 features
+    ways = []
+    whole = EquationChoice._solve
+
+    def noted(self, way, *arguments):
+        found = whole(self, way, *arguments)
+        ways.append((way, found is not None))
+        return found
+
+    monkeypatch.setattr(EquationChoice, "_solve", noted)
+    rng = np.random.default_rng(seed)
+    X = np.abs(rng.standard_normal((38, 1500))) * 10.0 ** rng.uniform(0, 3, 1500)
+    y = (X / X.std(axis=0)) @ rng.standard_normal(1500)
+    found = adasdca.solve(X, y, loss="squared", lam=1e-6, fit_intercept=True, tol=1e-6)
+    assert found.converged
+    assert ways[0] == ("rows", True)
