@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import cases
-from adasdca import AdaSDCARegressor, Status, certify
-from adasdca.problem.losses import LOSSES
+from adasdca import AdaSDCARegressor, Status, certify, solve
+from adasdca.backends.cpu import LocalBackend
+from adasdca.problem.losses import LOSSES, SquaredEpsilonInsensitive
+from adasdca.problem.problem import Problem
 
 COEF = np.array([1.0, -2.0, 0.5])
 REGRESSION = [name for name in cases.LOSSES if not cases.is_classification(name)]
@@ -61,6 +63,40 @@ def test_targets_in_a_zone_without_loss(loss):
         model = AdaSDCARegressor(loss=loss, C=1e4).fit(X, y, sample_weight=weight)
         assert model.status_ is Status.CONVERGED
         assert (model.certificate_.primal == 0) == (spread < 0.2)
+
+
+def test_duals_far_below_the_last_digit_of_a_score():
+    """All targets are fitted with next to no loss: 1e-10 beyond the zone, and scores are 1e6."""
+    loss = SquaredEpsilonInsensitive(epsilon=1.7)
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = 1e3 * rng.standard_normal((12, 2))
+        y = X @ [-300.0, 200.0] + rng.uniform(-1, 1, 12) + 1e6
+        found = solve(X, y, loss=loss, lam=1e-10, fit_intercept=True, tol=1e-6, random_state=0)
+        assert found.status is Status.CONVERGED
+        assert 0 < abs(found.dual_coef).max() < 1e-8
+
+
+@pytest.mark.parametrize("loss", ["squared_epsilon_insensitive", "huber", "squared_hinge"])
+def test_derivatives_are_the_same_at_residuals(loss):
+    """But for digits: there each residual has all of its own."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 2)), rng.choice([-1.0, 1.0], 300)
+    off, change = rng.standard_normal((2, 300))
+    core = LocalBackend(Problem.checked(X, y, loss=loss, lam=1.0)).workspace
+    centre = 0.3 * y
+    for length in (0.0, 0.5):
+        beta, curvature = np.empty((2, 2, 300))
+        for k, at in enumerate((off + y, off)):
+            core.derive(at, length, centre, beta[k], curvature[k], None, 1, residuals=k == 1)
+        np.testing.assert_allclose(beta[0], beta[1], atol=1e-14)
+        np.testing.assert_array_equal(curvature[0], curvature[1])
+        along = (change, 0.7, length, centre, 1)
+        slopes = core.slope_along(off + y, *along), core.slope_along(off, *along, residuals=True)
+        np.testing.assert_allclose(*slopes, rtol=1e-12)
+        line = (change, length, centre, 1.0, 1.0, (0.0, 1.0, 1.0), -300.0, 1)
+        steps = core.search_along(off + y, *line), core.search_along(off, *line, residuals=True)
+        np.testing.assert_allclose(*steps, rtol=1e-9)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 3.0])

@@ -139,18 +139,24 @@ def test_columns_far_from_0(seed, empty):
     assert found.converged
 
 
+def by_columns(backend, features, least):
+    """Return why steps from 0 by some columns have ended, and w, b and −φ' there."""
+    w, (b, beta) = np.zeros(backend.facts.d), backend.slope_point(np.zeros(backend.facts.d), 0.0)
+    value = backend.certify(w, b, beta).primal * backend.problem.total
+    rows = backend.columns(features)
+    models = ColumnModels(rows, 1e9)
+    steps = ProximalObjective(rows.problem, rows, models, (w[features], b, value), least=least)
+    ending, _ = steps.run(time.perf_counter() + FOREVER)
+    assert models.work > 0
+    w[features] = steps.w
+    return ending, (w, *backend.slope_point(w, steps.b - float(rows.middle @ steps.w)))
+
+
 def minimised_by_columns(backend, least):
     """Return w, b and −φ' where steps from 0 by all columns have ended."""
-    problem, d = backend.problem, backend.facts.d
-    w, (b, beta) = np.zeros(d), backend.slope_point(np.zeros(d), 0.0)
-    value = backend.certify(w, b, beta).primal * problem.total
-    rows = backend.columns(np.arange(d))
-    models = ColumnModels(rows, 1e9)
-    steps = ProximalObjective(rows.problem, rows, models, (w, b, value), least=least)
-    ending, _ = steps.run(time.perf_counter() + FOREVER)
+    ending, point = by_columns(backend, np.arange(backend.facts.d), least)
     assert ending is Ending.REACHED
-    assert models.work > 0
-    return steps.w, *backend.slope_point(steps.w, steps.b - float(rows.middle @ steps.w))
+    return point
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -202,6 +208,47 @@ def test_a_set_goes_on_by_columns_where_models_are_cut_short(loss, monkeypatch):
     options = {"loss": loss, "lam": 1 / 4000, "l1_ratio": 1.0, "fit_intercept": True}
     found = adasdca.solve(sp.csr_matrix(counts.astype(float)), y, **options, random_state=0)
     assert found.converged
+
+
+@pytest.mark.parametrize("loss", [name for name, loss in LOSSES.items() if loss().smoothness > 0])
+def test_steps_by_columns_do_not_raise_the_objective(loss):
+    """A model of rows that are straight leads far away, where the objective is flat, and high."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        counts = rng.poisson(20 / np.arange(5, 805), size=(200, 800)).astype(float)
+        y = np.where(counts @ rng.normal(size=800) > 0, 1.0, -1.0)
+        checked = Problem.checked(sp.csr_matrix(counts), y, loss=loss, lam=1e-4, l1_ratio=1.0)
+        backend, w = LocalBackend(checked), np.zeros(800)
+        b, beta = backend.slope_point(w, 0.0)
+        before = backend.certify(w, b, beta).primal
+        features = np.sort(np.argsort(-np.abs(backend.combine(beta)))[:100])
+        _, found = by_columns(backend, features, 1e-3)
+        assert backend.certify(*found).primal <= before
+
+
+def test_columns_in_vain_cost_no_more_than_rounds_would(monkeypatch):
+    """However many sets that takes: twenty of them were a minute on large data."""
+    sets: list[tuple[float, float]] = []
+    each = 1e6
+
+    def in_vain(self, features, at, rest, best):
+        self.budget.pay(each)
+        return at, Ending.REACHED
+
+    def rounds(self, features, at, rest, best):
+        sets.append((self.budget.spent, self._price(self.backend.restrict(features).facts)))
+        return whole(self, features, at, rest, best)
+
+    whole = FeatureSets._by_rounds
+    monkeypatch.setattr(FeatureSets, "_by_columns", in_vain)
+    monkeypatch.setattr(FeatureSets, "_by_rounds", rounds)
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(60, 900))
+    y = np.sign(X[:, :9].sum(axis=1) + rng.normal(size=60))
+    options = {"loss": "squared_hinge", "lam": 1e-2, "l1_ratio": 1.0, "random_state": 0}
+    assert adasdca.solve(X, y, **options).converged
+    spent, price = sets[0]
+    assert price <= spent < 1.5 * price + 3 * each
 
 
 @pytest.mark.parametrize("form", ["dense", "csr"])

@@ -369,3 +369,25 @@ def test_a_survey_has_its_time_after_a_plan(monkeypatch):
     solve(X, y, method="sdca", max_time=1000.0, max_epochs=3, tol=0.0, **options)
     assert len(told) == 3
     assert max(told) <= 300.0
+
+
+def test_a_stalled_model_tells_what_its_last_digits_cost():
+    """Rows are interpolated but for the rounding of coefficients: most of what is left to gain."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 35))
+    y = X @ rng.standard_normal(35)
+    problem = {"loss": "absolute", "lam": 1e-14}
+    found = solve(X, y, **problem, tol=1e-6, random_state=0)
+    assert found.status is Status.STALLED
+    assert found.certificate.rounding < 1e-3 * found.gap < found.gap <= found.digits
+    assert "within the last digits" in found.message
+    moved = np.nextafter(found.coef, np.where(rng.random(35) < 0.5, np.inf, -np.inf))
+    other = certify(X, y, moved, dual_coef=found.dual_coef, **problem)
+    assert found.digits / 3 < other.gap - found.gap < 3 * found.digits
+
+
+def test_a_solve_that_arrives_asks_for_no_digits():
+    X = np.eye(3)
+    found = solve(X, [1.0, -1.0, 1.0], loss="hinge", lam=0.1, tol=1e-6)
+    assert found.converged
+    assert found.digits == 0

@@ -186,3 +186,24 @@ def test_no_single_precision_where_the_least_eigenvalue_is_below_its_rounding(
         assert sol.converged
         found[C] = any(rough)
     assert found == {1e-6: True, 1e6: False}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_one_step_among_rows_keeps_its_digits(seed, monkeypatch):
+    """Its unknowns are the duals where it ends: beside the targets these are 1e-9 and less."""
+    monkeypatch.setattr(CpuTerm, "gram", None)  # nobody needs the matrix of 1500 features
+    ways = []
+    whole = EquationChoice._solve
+
+    def noted(self, way, *arguments):
+        found = whole(self, way, *arguments)
+        ways.append((way, found is not None))
+        return found
+
+    monkeypatch.setattr(EquationChoice, "_solve", noted)
+    rng = np.random.default_rng(seed)
+    X = np.abs(rng.standard_normal((38, 1500))) * 10.0 ** rng.uniform(0, 3, 1500)
+    y = (X / X.std(axis=0)) @ rng.standard_normal(1500)
+    found = adasdca.solve(X, y, loss="squared", lam=1e-6, fit_intercept=True, tol=1e-6)
+    assert found.converged
+    assert ways[0] == ("rows", True)

@@ -82,7 +82,7 @@ void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace) {
             "derive",
             [](Workspace& ws, Vector<double> scores, double length,
                std::optional<Vector<double>> centre, Output beta, Output curvature,
-               std::optional<Output> u, int threads) {
+               std::optional<Output> u, int threads, bool residuals) {
                 const std::int64_t n = ws.problem.n;
                 expect_rows(ws, scores, "scores");
                 if (centre) expect_rows(ws, *centre, "centre");
@@ -90,7 +90,7 @@ void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace) {
                        *to_u = pointer(u, ws.problem.d);
                 const Derivatives sums = released(1e18, [&](StopToken& token) {
                     const Derivatives found =
-                        derive(ws.problem, {length, centre ? centre->data() : nullptr},
+                        derive(ws.problem, {length, centre ? centre->data() : nullptr, residuals},
                                scores.data(), to_beta, to_curvature, threads, token);
                     if (to_u) combine(ws.iterate, to_beta, to_u, threads, token);
                     return found;
@@ -99,43 +99,46 @@ void bind_newton(nb::module_& m, nb::class_<Workspace>& workspace) {
                                   static_cast<std::int64_t>(sums.curved));
             },
             "scores"_a, "length"_a, "centre"_a.none(), "beta"_a, "curvature"_a, "u"_a.none(),
-            "threads"_a,
-            "Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre, "
-            "and the u of these duals if it is asked for; return the sums of c beta, of c phi'' "
-            "and of |t - z|, the largest |score|, and the number of rows with curvature.")
+            "threads"_a, "residuals"_a = false,
+            "Write -phi' and c phi'' at the scores, or at scores less y, kinks rounded over a "
+            "length about a centre, and the u of these duals if it is asked for; return the sums "
+            "of c beta, of c phi'' and of |t - z|, the largest |score|, and the number of rows "
+            "with curvature.")
         .def(
             "slope_along",
             [](Workspace& ws, Vector<double> scores, Vector<double> change, double step,
-               double length, std::optional<Vector<double>> centre, int threads) {
+               double length, std::optional<Vector<double>> centre, int threads, bool residuals) {
                 expect_rows(ws, scores, "scores");
                 expect_rows(ws, change, "change");
                 if (centre) expect_rows(ws, *centre, "centre");
                 const LineSlope sums = released(1e18, [&](StopToken& token) {
-                    return slope_along(ws.problem, {length, centre ? centre->data() : nullptr},
+                    return slope_along(ws.problem,
+                                       {length, centre ? centre->data() : nullptr, residuals},
                                        scores.data(), change.data(), step, threads, token);
                 });
                 return std::tuple(sums.slope, sums.curvature, sums.size);
             },
             "scores"_a, "change"_a, "step"_a, "length"_a, "centre"_a.none(), "threads"_a,
+            "residuals"_a = false,
             "The derivative of sum c phi along scores + step change, its own, and its size.")
         .def(
             "search_along",
             [](Workspace& ws, Vector<double> scores, Vector<double> change, double length,
                std::optional<Vector<double>> centre, double reach, double mass,
-               std::tuple<double, double, double> rest, double start, int threads) {
+               std::tuple<double, double, double> rest, double start, int threads, bool residuals) {
                 expect_rows(ws, scores, "scores");
                 expect_rows(ws, change, "change");
                 if (centre) expect_rows(ws, *centre, "centre");
                 const StraightSlope more{std::get<0>(rest), std::get<1>(rest), std::get<2>(rest)};
                 const StepLength found = released(1e18, [&](StopToken& token) {
-                    return search_along(ws.problem, {length, centre ? centre->data() : nullptr},
-                                        scores.data(), change.data(), reach, mass, more, start,
-                                        threads, token);
+                    return search_along(
+                        ws.problem, {length, centre ? centre->data() : nullptr, residuals},
+                        scores.data(), change.data(), reach, mass, more, start, threads, token);
                 });
                 return std::tuple(found.length, found.sharp);
             },
             "scores"_a, "change"_a, "length"_a, "centre"_a.none(), "reach"_a, "mass"_a, "rest"_a,
-            "start"_a, "threads"_a,
+            "start"_a, "threads"_a, "residuals"_a = false,
             "The length of a step along scores + length change, and whether its slope was above "
             "rounding; `rest` is the slope at 0 of what is not the rows', its own, and its size.")
         .def(

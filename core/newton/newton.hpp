@@ -12,10 +12,12 @@
 namespace adasdca {
 
 // Kinks rounded over a length about a dual point: phi* gains length (beta - centre)^2 / 2. Length 0
-// is the loss itself, and needs no centre.
+// is the loss itself, and needs no centre. Scores may be given less their targets, if the loss
+// depends on the difference only: beside a large target a score has no digits for a small dual.
 struct Rounding {
     double length = 0;
     const double* centre = nullptr;
+    bool residuals = false;
 };
 
 // Sums over rows of the derivatives at some scores.
@@ -31,12 +33,13 @@ struct Derivatives {
 struct NewtonBlock {
     double z[block_rows], sign[block_rows], target[block_rows], centre[block_rows];
 
-    NewtonBlock(bool margin, std::int64_t count, const double* y, const double* beta) {
+    NewtonBlock(bool margin, std::int64_t begin, std::int64_t count, const double* y,
+                const Rounding& rounding) {
         for (std::int64_t i = 0; i < count; ++i) {
-            const Label l = label(margin, y[i]);
+            const Label l = label(margin, y[begin + i]);
             sign[i] = l.sign;
-            target[i] = l.target;
-            centre[i] = beta ? l.sign * beta[i] : 0.0;
+            target[i] = rounding.residuals ? 0.0 : l.target;
+            centre[i] = rounding.centre ? l.sign * rounding.centre[begin + i] : 0.0;
         }
     }
 };
@@ -90,9 +93,7 @@ inline Derivatives derive(const Problem& problem, Rounding rounding, const doubl
         [&](const auto& loss) {
             blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), token,
                         [&](std::int64_t begin, std::int64_t count, const double* weight) {
-                            const double* centre =
-                                rounding.centre ? rounding.centre + begin : nullptr;
-                            NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                            NewtonBlock rows(loss.margin, begin, count, problem.y, rounding);
                             parts[begin / block_rows] =
                                 derive_rows(loss, count, rows, rounding.length, scores + begin,
                                             weight, beta + begin, curvature + begin);
@@ -122,9 +123,7 @@ inline LineSlope slope_along(const Problem& problem, Rounding rounding, const do
         [&](const auto& loss) {
             blocks.each(worthwhile(10.0 * static_cast<double>(problem.n), threads), token,
                         [&](std::int64_t begin, std::int64_t count, const double* weight) {
-                            const double* centre =
-                                rounding.centre ? rounding.centre + begin : nullptr;
-                            NewtonBlock rows(loss.margin, count, problem.y + begin, centre);
+                            NewtonBlock rows(loss.margin, begin, count, problem.y, rounding);
                             parts[begin / block_rows] =
                                 slope_rows(loss, count, rows, rounding.length, scores + begin,
                                            change + begin, step, weight);

@@ -50,9 +50,16 @@ _MESSAGES = {
 }
 
 
-def stalled_at(certificate: Certificate) -> str:
-    """Return what a stalled solve has to say, in numbers."""
+def stalled_at(certificate: Certificate, digits: float) -> str:
+    """Return what a stalled solve has to say, in numbers, with the price of its last digits."""
     rounding = relative_gap(certificate.rounding, certificate.primal)
+    if digits >= certificate.gap > certificate.rounding:
+        return (
+            "The model is within the last digits of the best one in double precision: its relative "
+            f"gap is {certificate.relative_gap:.2g}, and moving all coefficients by their last "
+            f"digits costs {relative_gap(digits, certificate.primal):.2g} of the objective. Raise "
+            "tol, or scale the data."
+        )
     if certificate.rounding < 1e-3 * certificate.gap:
         return (
             f"The solve made no more progress at a relative gap of "
@@ -224,6 +231,8 @@ class Solved(Certified):
     """What a solve has come to says how it ended."""
 
     status: Status
+    #: Of a stalled solve, what it costs to move all coefficients by their last digits.
+    digits: float = 0.0
 
     @property
     def converged(self) -> bool:
@@ -234,7 +243,7 @@ class Solved(Certified):
     def message(self) -> str:
         """The status in a sentence, with the numbers of this solve."""
         if self.status is Status.STALLED:
-            return stalled_at(self.certificate)
+            return stalled_at(self.certificate, self.digits)
         return self.status.message
 
     def __str__(self) -> str:
@@ -269,6 +278,9 @@ class Solution(Solved):
         Seconds spent on setup, survey, plan, ascent and second order; the rest is Python's.
     state : State
         What a later solve needs to go on from here.
+    digits : float
+        Of a stalled solve, what moving all coefficients by their last digits adds to the objective:
+        if that is the gap or more, double precision has no better ones. 0 if that was not asked.
     """
 
     coef: Array
@@ -282,6 +294,7 @@ class Solution(Solved):
     phases: tuple[Phase, ...] = field(repr=False)
     timings: dict[str, float] = field(repr=False)
     state: State = field(repr=False)
+    digits: float = 0.0
 
     def __repr__(self) -> str:
         n, d = len(self.dual_coef), len(self.coef)

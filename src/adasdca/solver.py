@@ -372,6 +372,7 @@ def _solution(problem: Problem, rows: Backend, outcome: Outcome, stays: bool) ->
         phases=outcome.phases,
         timings=outcome.timings,
         state=outcome.state,
+        digits=outcome.digits,
     )
 
 

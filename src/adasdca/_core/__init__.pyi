@@ -291,17 +291,17 @@ class Workspace:
         Write x_i.w + b, less y_i if residuals are asked for, summed in twice the digits.
         """
 
-    def derive(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], curvature: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, threads: int) -> tuple[float, float, float, float, int]:
+    def derive(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, beta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], curvature: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], u: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, threads: int, residuals: bool = False) -> tuple[float, float, float, float, int]:
         """
-        Write -phi' and c phi'' at the scores, kinks rounded over a length about a centre, and the u of these duals if it is asked for; return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the number of rows with curvature.
+        Write -phi' and c phi'' at the scores, or at scores less y, kinks rounded over a length about a centre, and the u of these duals if it is asked for; return the sums of c beta, of c phi'' and of |t - z|, the largest |score|, and the number of rows with curvature.
         """
 
-    def slope_along(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int) -> tuple[float, float, float]:
+    def slope_along(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int, residuals: bool = False) -> tuple[float, float, float]:
         """
         The derivative of sum c phi along scores + step change, its own, and its size.
         """
 
-    def search_along(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, reach: float, mass: float, rest: tuple[float, float, float], start: float, threads: int) -> tuple[float, bool]:
+    def search_along(self, scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], change: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], length: float, centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, reach: float, mass: float, rest: tuple[float, float, float], start: float, threads: int, residuals: bool = False) -> tuple[float, bool]:
         """
         The length of a step along scores + length change, and whether its slope was above rounding; `rest` is the slope at 0 of what is not the rows', its own, and its size.
         """

@@ -36,8 +36,9 @@ def equations_at(problem: Problem, start: Start, combined: Any, balance: float) 
     """Return those of the step, where Σ c_iβ_i x_i is given."""
     stiff, value = problem.mu * problem.regularizer.curvature, start.primal * problem.total
     balance = balance if problem.fit_intercept else 0.0
-    right = to_host(combined) - stiff * start.w
-    return Equations(stiff, right, balance, problem.fit_intercept, value=value)
+    gradient = stiff * start.w
+    right, free = to_host(combined) - gradient, problem.fit_intercept
+    return Equations(stiff, right, balance, free, value=value, gradient=gradient)
 
 
 @dataclass

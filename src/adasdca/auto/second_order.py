@@ -213,8 +213,12 @@ class SecondOrder:
                     budget.path = costs.path_step(False)
                 return EquationChoice(costs, False, steps, budget=budget, tried=False)
 
+            def price(facts: Facts) -> float:
+                costs = Costs(facts, self.problem.loss)
+                return self.policy.rounds * costs.newton(self.policy.steps_expected, facts.n)
+
             sets = FeatureSets(
-                backend, self.problem, goal, deadline, choice_for, budget, self._path
+                backend, self.problem, goal, deadline, choice_for, price, budget, self._path
             )
             self._methods.append(sets)
             best, ending = sets.run(survey, hard)

@@ -77,6 +77,11 @@ class CpuTerm(RowTerm):
 
     # -- the point
 
+    @property
+    def residuals(self) -> bool:
+        """Whether scores are kept less their targets."""
+        return False
+
     def go(self, v: Array, b: float) -> None:
         self._score(v, b)
         self._first = self.scores
@@ -104,7 +109,14 @@ class CpuTerm(RowTerm):
     def _derive(self, u: Array | None = None) -> tuple[float, float]:
         """Write duals and curvatures, and u if it is given; return the balance and the mass."""
         balance, mass, away, self._reach, self.curved = self.workspace.derive(
-            self.scores, self.length, self.centre, self.beta, self.curvature, u, self.threads
+            self.scores,
+            self.length,
+            self.centre,
+            self.beta,
+            self.curvature,
+            u,
+            self.threads,
+            self.residuals,
         )
         self.residual = away / max(len(self.scores), 1)
         if mass < STRAIGHT * self.problem.total:
@@ -153,7 +165,13 @@ class CpuTerm(RowTerm):
 
     def slope(self, length: float) -> RowSlope:
         value, curvature, size = self.workspace.slope_along(
-            self.scores, self.change, length, self.length, self.centre, self.threads
+            self.scores,
+            self.change,
+            length,
+            self.length,
+            self.centre,
+            self.threads,
+            self.residuals,
         )
         # A steep row has a small rounding of its dual, and a large one of its score.
         size += abs(self._fixed_slope) + self._reach * math.sqrt(self._mass * curvature)
@@ -172,6 +190,7 @@ class CpuTerm(RowTerm):
             (value + fixed, curvature, size + abs(fixed)),
             start,
             self.threads,
+            self.residuals,
         )
 
     # -- all steps at once

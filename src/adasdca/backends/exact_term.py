@@ -16,8 +16,13 @@ class ExactCpuTerm(CpuTerm):
     """A `CpuTerm` whose scores and sums are taken in twice the digits: an `ExactTerm`.
 
     No rows are left out of it: what some of them add up to can be far larger than what all do, and
-    has fewer digits.
+    has fewer digits. Scores are rounded once their targets are taken off, if the loss depends on
+    nothing else: duals that are small beside the last digit of a target are found only that way.
     """
+
+    @property
+    def residuals(self) -> bool:
+        return not self.problem.loss.curvature_varies
 
     def place_exactly(self, v: Array, b: float, rest: tuple[Array, float]) -> Derivatives:
         self._score(v, b)
@@ -53,7 +58,7 @@ class ExactCpuTerm(CpuTerm):
 
     def _score(self, v: Array, b: float) -> None:
         self.scores = _core.vector(self.workspace.n)
-        self.workspace.exact_scores(v, b, self.scores, self.threads)
+        self.workspace.exact_scores(v, b, self.scores, self.threads, self.residuals)
 
     def _derivatives(self) -> Derivatives:
         u = np.empty(self.workspace.d)

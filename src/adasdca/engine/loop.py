@@ -38,6 +38,7 @@ class Outcome:
     phases: tuple[Phase, ...]
     timings: dict[str, float]
     state: State
+    digits: float = 0.0  #: Of a stalled solve, what the last digits of its model cost.
 
 
 class Loop:
@@ -92,9 +93,12 @@ class Loop:
                     self._trail.clear()
                     self._backend.restart(np.zeros(self._survey.n), 0.0)
                     self._look(FOREVER)
+        digits = 0.0
         try:
             with stop.interruption.heeded(stop.seconds_left() + GRACE):
                 status = self._turn()
+                if status is Status.STALLED:
+                    digits = last_digits(self._backend, self._best[0])
         except KeyboardInterrupt:
             stop.interruption.wish()
             status = Status.INTERRUPTED
@@ -107,7 +111,7 @@ class Loop:
             status = Status.CONVERGED  # the last survey after an end from outside may say so
         state = State.of(self._backend.kept(best.beta), multiplier, epoch, self._seed)
         records = [record for record, _ in self._trail]
-        return Outcome(best, status, records, _phases(self._trail), self._timings, state)
+        return Outcome(best, status, records, _phases(self._trail), self._timings, state, digits)
 
     def _is_in_vain(self, start: Survey) -> bool:
         """Whether duals that are all 0 are better than those of the start.
@@ -190,6 +194,26 @@ class Loop:
             seen.active,
         )
         self._trail.append((record, self._label))
+
+
+def last_digits(backend: Backend, at: Survey) -> float:
+    """Return what it costs to move all coefficients and the intercept by their last digits.
+
+    By chance up or down, and all of them the other way. The objective is convex, so that one of the
+    two does not lower it: where that costs as much as is left to gain, no better model is to be had
+    but by chance. Features at rest stay there.
+    """
+    up = np.where(np.random.default_rng(0).random(len(at.coef)) < 0.5, np.inf, -np.inf)
+    dearest = 0.0
+    for way in (1.0, -1.0):
+        w = np.where(at.coef != 0, np.nextafter(at.coef, way * up), 0.0)
+        if backend.problem.regularizer.bounds is not None:
+            w = np.clip(w, *backend.problem.regularizer.bounds)
+        b = float(np.nextafter(at.intercept, way * np.inf)) if at.intercept else 0.0
+        with suppress(CertificateError):
+            moved = backend.certify(w, b, at.certified)
+            dearest = max(dearest, moved.gap - at.gap)
+    return dearest
 
 
 def _phases(trail: list[tuple[Record, str]]) -> tuple[Phase, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from adasdca.duality.certificate import in_figures, in_percent, relative_gap
-from adasdca.solution import History, Status, stalled_at
+from adasdca.solution import History, Status
 
 #: How a fit ended that is not what was asked for.
 ENDS = {
@@ -87,7 +87,7 @@ def convergence_warning(
         )
     words = [ended, meaning]
     if solution.status is Status.STALLED:
-        return " ".join([*words, stalled_at(solution.certificate)])
+        return " ".join([*words, solution.message])
     more = epochs_to_go(solution.history, tol)
     if more is None:
         words.append("The last epochs show no rate to count on:")

@@ -45,8 +45,6 @@ SHARE = 0.1
 #: The same where coordinates descend, which go on from set to set at no price: while the set lacks
 #: features, and where it has them.
 COARSE, FINE = 0.3, 0.01
-#: Sets in a row that may leave more than half of the gap: they grow twofold, and cover all by then.
-PATIENCE = 20
 
 
 class FeatureSets:
@@ -56,6 +54,8 @@ class FeatureSets:
     ----------
     solver : callable
         From facts to the way in which equations are solved.
+    price : callable
+        From facts to what rounds are predicted to cost.
     path : CentralPath, optional
         The central path of all features, where there is one; without it sets have paths.
     """
@@ -67,12 +67,14 @@ class FeatureSets:
         target: float,
         deadline: float,
         solver: Callable[[Facts], Solver],
+        price: Callable[[Facts], float],
         budget: Budget,
         path: CentralPath | None = None,
     ) -> None:
         self.backend, self.problem, self.budget = backend, problem, budget
         self.target, self.deadline = target, deadline
         self._solver, self._path, self._own_paths = solver, path, path is None
+        self._price = price
         self._handover = Handover(budget)
         #: What minimises a smooth loss on a set by its columns, until that is too slow. With an L2
         #: term rounds take less, unless the loss is quadratic (53 elastic nets and bounds on four
@@ -83,8 +85,8 @@ class FeatureSets:
             self._columns = able(backend, ColumnKeeper)
         #: The best point that a set has led to.
         self.best: Best | None = None
-        #: Sets in a row that have gained little.
-        self._idle = 0
+        #: Sets in a row that have gained little, and what those by columns have cost.
+        self._idle, self._vain = 0, 0.0
         #: What a set by columns may leave: less where the set lacks no feature, and less again
         #: where that gains little.
         self._complete, self._finer = False, 1.0
@@ -111,6 +113,7 @@ class FeatureSets:
         hard = self._path is not None and (hard or self._path.begun)
         while True:
             before, again, by_columns = best.certificate.gap, False, self._columns is not None
+            spent = self.budget.spent
             if not hard:
                 last, features = features, _choose(regularizer, w, u, rest, squares, size)
                 again = np.array_equal(features, last)
@@ -139,8 +142,9 @@ class FeatureSets:
             self._idle = self._idle + 1 if vain and best.certificate.gap > 0.5 * before else 0
             if by_columns:
                 self._judge_columns(features, u, w)
+                self._vain = self._vain + self.budget.spent - spent if self._idle else 0.0
                 hard = self._path is not None and self._handover.due()
-                if ending is Ending.EXHAUSTED or self._idle >= PATIENCE or hard:  # others go on
+                if ending is Ending.EXHAUSTED or self._rounds_cost_less(features) or hard:
                     self._columns, self._idle = None, 0
                     w, b, duals = best.w, best.b, best.duals
                     u = backend.combine(duals)
@@ -179,6 +183,10 @@ class FeatureSets:
         # Where those of the set are farther off than all others, it is not the set that lacks.
         self._complete = float(slack.max(initial=0.0)) <= inside
         self._finer *= SHARE if self._complete and self._idle > 0 else 1.0
+
+    def _rounds_cost_less(self, features: NDArray[np.intp]) -> bool:
+        """Whether columns have cost in vain what rounds are predicted to cost on this set."""
+        return self._vain > 0 and self._vain >= self._price(self.backend.restrict(features).facts)
 
     def _by_rounds(
         self, features: NDArray[np.intp], at: PointOfSet, rest: Array, best: Best
