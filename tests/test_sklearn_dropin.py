@@ -96,6 +96,22 @@ def test_no_penalty_is_the_limit_of_weak_ones(theirs, options, limits, data, sca
     assert mine.certificate_.relative_gap < 1e-8
 
 
+@pytest.mark.parametrize(
+    ("model", "options", "data"),
+    [("Ridge", {"alpha": 3.0}, REAL), ("Ridge", {"alpha": 0.0}, REAL),
+     ("LogisticRegression", {"C": np.inf}, (TWO[0][:, :5], TWO[1]))],
+)  # fmt: skip
+def test_a_feature_in_tiny_units_hides_no_other(model, options, data):
+    # Instants in nanoseconds beside ordinary numbers: to those a penalty that is nothing beside the
+    # instants is all there is.
+    X, y = data[0].copy(), data[1]
+    X[:, 0] = np.random.default_rng(0).integers(1e14, 1e18, size=len(y))
+    mine = getattr(ours, model)(**options).fit(X, y)
+    scaled = X / np.append(1e14, np.ones(X.shape[1] - 1))
+    alone = getattr(ours, model)(**options).fit(scaled, y)
+    np.testing.assert_allclose(mine.coef_.ravel()[1:], alone.coef_.ravel()[1:], rtol=1e-2)
+
+
 def test_of_many_solutions_without_a_penalty_the_shortest_is_chosen():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 50)), rng.normal(size=20)
