@@ -554,3 +554,10 @@ def test_a_column_without_a_name_is_told(tmp_path, capsys):
     result, done = fitted(capsys, tmp_path / "people.csv", "--loss", "squared")
     assert "The first column of" in done.stderr
     assert result["data"]["d"] == 1
+
+
+def test_rows_that_are_left_out_are_counted(tmp_path, capsys):
+    (tmp_path / "town.csv").write_text("town,y\nUlm,1\nNone,1\nUlm,0\n,0\nBern,1\n")
+    path = tmp_path / "town.csv"
+    _, done = fitted(capsys, path, "--one-hot", "auto", "--missing", "drop")
+    assert f"2 of 5 rows of {path} lack a value and are left out." in " ".join(done.stderr.split())

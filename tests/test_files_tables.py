@@ -213,7 +213,7 @@ def test_the_index_of_a_table_is_no_feature(tmp_path):
     assert (table.names, table.X.tolist(), table.y.tolist()) == (
         ["a", "b"], [[1, 2], [7, 8]], [3, 9],
     )  # fmt: skip
-    assert table.columns.left_out == [""]
+    assert (table.columns.left_out, table.dropped) == ([""], 1)
     path.write_text("a,b\n1,2\n")  # later rows, without the index
     assert files.read(path, known=table.columns).X.tolist() == [[1, 2]]
     path.write_text(",a,b\nw,1,2\n")

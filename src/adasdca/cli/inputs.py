@@ -17,6 +17,7 @@ from adasdca import datasets
 from adasdca.cli import blocks
 from adasdca.cli.output import busy, note, plain
 from adasdca.cli.refusals import blame, refusal
+from adasdca.errors import counted
 from adasdca.files import FORMATS, Table, read
 from adasdca.files.columns import Columns
 from adasdca.models._certify import quantities
@@ -154,6 +155,11 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             table = how.read(data)
             if piped:
                 table = replace(table, source="standard input")
+            if table.dropped:
+                note(
+                    f"{table.dropped} of {counted(table.dropped + table.X.shape[0], 'row')} of "
+                    f"{table.source} lack a value and are left out."
+                )
             if how.known is None:
                 _tell_odd_columns(table, how.one_hot == "auto")
             return Source(table, _digest(table))

@@ -171,6 +171,7 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
     if frame.height == 0:
         raise _no_rows(path)
     chosen = _target_column(path, frame.columns, choice)
+    given = frame.height
     if choice.missing == "drop":
         frame = _complete(path, frame, choice, chosen)
     target = None if chosen is None else frame.get_column(chosen)
@@ -188,7 +189,7 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
     if choice.known is None:
         left_out = [name for name in frame.columns if name not in (chosen, *features.columns)]
         columns = replace(columns, left_out=left_out)
-    return Table(X, y, columns.features, str(path), columns)
+    return Table(X, y, columns.features, str(path), columns, given - frame.height)
 
 
 def _complete(path: Path, frame: pl.DataFrame, choice: Choice, target: str | None) -> pl.DataFrame:
