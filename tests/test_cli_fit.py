@@ -318,13 +318,13 @@ def test_the_command_line_fits_what_python_fits(folder, tmp_path, capsys):
 
 def test_numbers_taken_for_classes_of_one_row_are_told(tmp_path, capsys):
     """A quantity in whole numbers has values that occur once; labels do so rarely."""
-    X = np.random.default_rng(0).normal(size=(12, 2))
-    quantity, labels = np.array([*range(20, 30), 40, 40]), np.arange(12) % 3
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    quantity, labels = np.array([*range(20, 42), 50, 50]), np.arange(24) % 3
     for y, told in ((quantity, True), (labels, False)):
         np.savez(tmp_path / "rows.npz", X=X, y=y)
         done = call(capsys, "fit", tmp_path / "rows.npz")
         assert done.returncode == 0
-        found = "11 different numbers" in done.stderr and "10 of which" in done.stderr
+        found = "23 different numbers" in done.stderr and "22 of them" in done.stderr
         assert found == told == ("choose a loss for regression: --loss squared" in done.stderr)
     np.savez(tmp_path / "rows.npz", X=X, y=quantity)
     assert (
@@ -519,3 +519,19 @@ def test_what_blocks_are_not_for(arguments, message, wide, capsys):
     done = call(capsys, "fit", wide / "wide.svm", *limit, *arguments)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
+
+
+def test_a_column_without_a_name_is_told(tmp_path, capsys):
+    X, y = diabetes()
+    people = [f"person {k}" for k in range(len(y))]
+    pl.DataFrame({"": people, "age": X[:, 0], "y": y}).write_csv(tmp_path / "people.csv")
+    result, done = fitted(capsys, tmp_path / "people.csv", "--loss", "squared")
+    assert "The first column of" in done.stderr
+    assert result["data"]["d"] == 1
+
+
+def test_rows_that_are_left_out_are_counted(tmp_path, capsys):
+    (tmp_path / "town.csv").write_text("town,y\nUlm,1\nNone,1\nUlm,0\n,0\nBern,1\n")
+    path = tmp_path / "town.csv"
+    _, done = fitted(capsys, path, "--one-hot", "auto", "--missing", "drop")
+    assert f"2 of 5 rows of {path} lack a value and are left out." in " ".join(done.stderr.split())

@@ -14,6 +14,7 @@ from adasdca.backends import blas
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.cpu_term import CpuTerm
 from adasdca.backends.facts import RowFacts
+from adasdca.engine.interruption import interruption
 from adasdca.newton.equations import ConjugateGradients, Equations, solve_by_features
 from adasdca.newton.gradients import conjugate_gradients
 from adasdca.problem.problem import Problem
@@ -496,6 +497,10 @@ def test_a_factorisation_by_panels(n, monkeypatch):
     solve = blas.cholesky(np.tril(matrix), 0.5)
     np.testing.assert_allclose((matrix + 0.5 * np.eye(n)) @ solve(right), right, atol=1e-10)
     assert blas.cholesky(np.tril(matrix), 0.5, deadline=time.perf_counter()) is None
+    with interruption() as around, around.heeded():
+        around.wish()
+        with pytest.raises(KeyboardInterrupt):
+            blas.cholesky(np.tril(matrix), 0.5)
     matrix[-1, -1] = -1.0
     assert blas.cholesky(np.tril(matrix), 0.5) is None
 

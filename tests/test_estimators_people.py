@@ -356,3 +356,16 @@ def test_a_lasso_of_quantiles_is_certified_by_its_own_solve():
     model = QuantileRegressor(quantile=0.7, alpha=0.02).fit(X, y)
     assert adasdca.certify(model, X, y, epochs=0).relative_gap > 1e-2
     assert adasdca.certify(model, X, y, epochs=200).relative_gap < 1e-4
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+@pytest.mark.parametrize("model", [AdaSDCAClassifier, AdaSDCAClassifierCV])
+def test_quantities_taken_for_classes_are_doubted(model):
+    X, y = diabetes()
+    places = np.unique(y, return_inverse=True)[1]  # 214 integers
+    options = {"Cs": 1, "cv": 2} if model is AdaSDCAClassifierCV else {}
+    doubt = "different numbers are taken for classes, .* AdaSDCARegressor is for them"
+    with pytest.warns(UserWarning, match=doubt) as told:
+        model(tol=0.5, **options).fit(X[:, :2], places)
+    assert sum("different numbers" in str(each.message) for each in told) == 1
+    model(tol=1e-2, **options).fit(X[:, :2], np.digitize(y, [-1, 1]))  # classes: not a word

@@ -1,6 +1,7 @@
 """CSV, Parquet and npz files: which column is the target, and what is refused."""
 
 import dataclasses
+import gzip
 
 import numpy as np
 import polars as pl
@@ -190,6 +191,7 @@ def test_a_table_needs_rows_and_features(path):
         ("a;b;y\n1;2;3\n", "separated by ';'"),
         ("a,a,y\n1,2,3\n", "several columns are called 'a'; rename"),
         ("a,,y\n1,2,3\n", "column 2 has no name"),
+        (",,y\n1,2,3\n", "column 2 has no name"),
         ("a,b,y\n1,2,3,4\n", "one value per column in every line"),
         ("a,b,y\n1,2\n", "'y' is empty in row 1"),
         ("a,b,y\n1,2,\xff\n", "is not in UTF-8; save it in this encoding"),
@@ -202,6 +204,26 @@ def test_bad_csv_files_are_refused(tmp_path, text, match):
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(FileError, match=match):
         files.read(path)
+
+
+def test_the_index_of_a_table_is_no_feature(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(",a,b,y\nx,1,2,3\ny,4,,6\nz,7,8,9\n")
+    table = files.read(path, missing="drop")
+    assert (table.names, table.X.tolist(), table.y.tolist()) == (
+        ["a", "b"], [[1, 2], [7, 8]], [3, 9],
+    )  # fmt: skip
+    assert (table.columns.left_out, table.dropped) == ([""], 1)
+    path.write_text("a,b\n1,2\n")  # later rows, without the index
+    assert files.read(path, known=table.columns).X.tolist() == [[1, 2]]
+    path.write_text(",a,b\nw,1,2\n")
+    assert files.read(path, known=table.columns).X.tolist() == [[1, 2]]
+
+
+def test_tabs_separate_the_columns_of_a_table_of_tabs(tmp_path):
+    path = tmp_path / "data.tab.gz"
+    path.write_bytes(gzip.compress(b"a\tb\ty\n1\t2\t3\n"))
+    assert files.read(path).names == ["a", "b"]
 
 
 @pytest.mark.parametrize("data", [b"PAR1 and no more", b"a,b\n1,2\n", bytes(100)])

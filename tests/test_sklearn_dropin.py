@@ -96,6 +96,22 @@ def test_no_penalty_is_the_limit_of_weak_ones(theirs, options, limits, data, sca
     assert mine.certificate_.relative_gap < 1e-8
 
 
+@pytest.mark.parametrize(
+    ("model", "options", "data"),
+    [("Ridge", {"alpha": 3.0}, REAL), ("Ridge", {"alpha": 0.0}, REAL),
+     ("LogisticRegression", {"C": np.inf}, (TWO[0][:, :5], TWO[1]))],
+)  # fmt: skip
+def test_a_feature_in_tiny_units_hides_no_other(model, options, data):
+    # Instants in nanoseconds beside ordinary numbers: to those a penalty that is nothing beside the
+    # instants is all there is.
+    X, y = data[0].copy(), data[1]
+    X[:, 0] = np.random.default_rng(0).integers(1e14, 1e18, size=len(y))
+    mine = getattr(ours, model)(**options).fit(X, y)
+    scaled = X / np.append(1e14, np.ones(X.shape[1] - 1))
+    alone = getattr(ours, model)(**options).fit(scaled, y)
+    np.testing.assert_allclose(mine.coef_.ravel()[1:], alone.coef_.ravel()[1:], rtol=1e-2)
+
+
 def test_of_many_solutions_without_a_penalty_the_shortest_is_chosen():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 50)), rng.normal(size=20)
@@ -171,3 +187,16 @@ def test_a_multinomial_model_with_an_l1_term_is_refused():
     peer = linear.LogisticRegression(solver="saga", tol=0.1, **options)
     with pytest.raises(ValueError, match="with an L1 term is not solved here"):
         adasdca.certify(peer.fit(*MANY), *MANY)
+
+
+@pytest.mark.parametrize("name", ["Ridge", "RidgeClassifier"])
+def test_a_direct_solution_is_not_sought_to_its_last_digits(name):
+    # Sums over instants are exact enough to go on for digits that no coefficient has.
+    rng = np.random.default_rng(0)
+    X = (1.2e9 + 86400.0 * np.arange(1000))[:, None]
+    y = np.round(X[:, 0] / X.std() + rng.normal(size=1000), 1)
+    if name == "RidgeClassifier":
+        y = np.where(y > y.mean(), 1, -1)
+    model = getattr(ours, name)(alpha=1e-4).fit(X, y)
+    assert model.certificate_.relative_gap < 1e-18
+    assert len(model.history_) < 6

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotrs, spotrf, spotrs
 
+from adasdca import _core
+
 Array = NDArray[np.float64]
 
 #: Smaller systems are factorised by one thread anyway,
@@ -144,12 +146,13 @@ def _cholesky_in_single(matrix: Any) -> Callable[[Array], Array] | None:
 
 
 def _factorise_by_panels(matrix: Array, deadline: float) -> bool:
-    """Write the factor L of A = L Lᵀ over the lower triangle of A, with looks at the clock.
+    """Write the factor L of A = L Lᵀ over the lower triangle of A; time and Ctrl-C end it between.
 
     False if A is not positive definite, or if time ran out.
     """
     n = len(matrix)
     for begin in range(0, n, PANEL):
+        _core.check()
         if time.perf_counter() >= deadline:
             return False
         end = min(begin + PANEL, n)

@@ -17,8 +17,10 @@ from adasdca import datasets
 from adasdca.cli import blocks
 from adasdca.cli.output import busy, note, plain
 from adasdca.cli.usage import usage_error, usage_errors
+from adasdca.errors import counted
 from adasdca.files import FORMATS, Table, read
 from adasdca.files.columns import Columns
+from adasdca.models._certify import quantities
 from adasdca.problem.losses import LOSSES, Loss, get_loss
 
 #: The limit that is the memory which is free.
@@ -153,8 +155,13 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
             table = how.read(data)
             if piped:
                 table = replace(table, source="standard input")
-            if how.one_hot == "auto" and how.known is None:
-                _tell_odd_categories(table)
+            if table.dropped:
+                note(
+                    f"{table.dropped} of {counted(table.dropped + table.X.shape[0], 'row')} of "
+                    f"{table.source} lack a value and are left out."
+                )
+            if how.known is None:
+                _tell_odd_columns(table, how.one_hot == "auto")
             return Source(table, _digest(table))
         if how != Reading():
             raise usage_error(
@@ -166,9 +173,16 @@ def read_data(data: str, how: Reading, memory_limit: str | None = None) -> Sourc
         return Source(table, _digest(table))
 
 
-def _tell_odd_categories(table: Table) -> None:
-    """Mention text that is hardly of categories: fewer than two rows for each on average."""
-    for name, values in table.columns.categories.items() if table.columns else ():
+def _tell_odd_columns(table: Table, unasked: bool) -> None:
+    """Mention a column without a name, and unasked categories of fewer than two rows each."""
+    if table.columns is None:
+        return
+    if "" in table.columns.left_out:
+        note(
+            f"The first column of {table.source} has no name, like the index of a table; it is "
+            "left out."
+        )
+    for name, values in table.columns.categories.items() if unasked else ():
         if 2 * len(values) > table.X.shape[0]:
             note(
                 f"The column {name!r} of {table.source} has {len(values)} different texts on "
@@ -223,13 +237,10 @@ def labels(table: Table, loss: Loss, hint: str = "--loss") -> NDArray[Any]:
         raise usage_error(
             f"all labels of {table.source} are {plain(found[0])}; two classes are needed.", "DATA"
         )
-    # Quantities have tails of values that occur once; of a class of one row nothing can be learned.
-    alone = int(np.count_nonzero(counts == 1))
-    if alone and len(found) > 2 and not text and hint == "--loss":
+    if hint == "--loss" and (why := quantities(found, counts)):
         note(
-            f"The {len(found)} different numbers in the target of {table.source} are taken for "
-            f"classes, {alone} of which have one row only. If they are quantities, choose a loss "
-            "for regression: --loss squared."
+            f"{why}, in the target of {table.source}. If they are quantities, choose a loss for "
+            "regression: --loss squared."
         )
     return y
 

@@ -186,9 +186,11 @@ def train(
         estimator._memory_limit = memory_limit
     began = time.perf_counter()
     try:
-        # The solver looks at the rows: once is enough. The status says what a warning would.
+        # The solver looks at the rows: once is enough. The status says what a warning would, and
+        # what is odd about the labels has been told.
         with config_context(assume_finite=True), warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", ".* are taken for classes", UserWarning)
             estimator.fit(X, y)
     except KeyboardInterrupt:
         if not hasattr(estimator, "certificate_"):

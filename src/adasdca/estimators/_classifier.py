@@ -22,7 +22,7 @@ from adasdca.estimators._device import (
     read_at_once,
     rows_to_solve,
 )
-from adasdca.estimators._labels import OneAgainstOthers, class_weights, encoded
+from adasdca.estimators._labels import OneAgainstOthers, class_weights, doubt_classes, encoded
 from adasdca.estimators._progress import monitored, with_callbacks
 from adasdca.estimators._scores import LinearScores
 from adasdca.estimators._solves import all_or_nothing, region_or_unknown, threads_of
@@ -209,6 +209,8 @@ class AdaSDCAClassifier(LinearScores, LinearModel):
         began, given = time.perf_counter(), X
         X, y = self._checked(X, y, not read_at_once(self))
         classes, codes = encoded(y)
+        if len(classes) > 2 and not getattr(self, "_quiet", False):
+            doubt_classes(self, classes, codes)
         weight = class_weights(self, classes, codes, self._weights(sample_weight, X))
         count = len(classes)
         if not np.array_equal(getattr(self, "classes_", []), classes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from adasdca.errors import InputError
-from adasdca.models._certify import balance
+from adasdca.models._certify import balance, quantities
 
 Array = NDArray[np.float64]
 
@@ -79,6 +80,15 @@ class OneAgainstOthers(Sequence[Array]):
         if self._last is None or self._last[0] != k:
             self._last = k, np.where(self._codes == self._positives[k], 1.0, -1.0)
         return self._last[1]
+
+
+def doubt_classes(model: Any, classes: Any, codes: Any) -> None:
+    """Warn of numbers that look like targets of a regression."""
+    if why := quantities(classes, np.bincount(codes)):
+        other = type(model).__name__.replace("Classifier", "Regressor")
+        warnings.warn(
+            f"{why}. If y holds quantities, {other} is for them.", UserWarning, stacklevel=6
+        )
 
 
 def class_weights(model: Any, classes: Any, codes: Any, weight: Array | None) -> Array | None:

@@ -28,9 +28,13 @@ TARGETS = ("target", "label", "y")
 
 
 def read_csv(path: Path, choice: Choice, n_features: int | None) -> Table:
-    """Read a CSV file with a line of names; tabs separate the columns of a .tsv file."""
-    separator = "\t" if strip_compression(path)[0].suffix.lower() == ".tsv" else ","
-    return parse_csv(path, seekable(path), separator, choice, n_features)
+    """Read a CSV file with a line of names."""
+    return parse_csv(path, seekable(path), separator_of(path), choice, n_features)
+
+
+def separator_of(path: Path) -> str:
+    """Return what separates the columns of a file of that name."""
+    return "\t" if strip_compression(path)[0].suffix.lower() in (".tsv", ".tab") else ","
 
 
 def parse_csv(
@@ -153,10 +157,11 @@ def _check_header(path: Path, names: Sequence[str], separator: str) -> None:
             f"{path}: the first line holds numbers only ({listed(names)}); "
             "put a line with the names of the columns above it."
         )
-    if "" in names:
+    nameless = [k for k, name in enumerate(names, 1) if not name]
+    if nameless and (nameless != [1] or len(names) == 1):
         raise FileError(
-            f"{path}: column {names.index('') + 1} has no name in the first line; give it one. "
-            "(The index of a pandas table has none: write it with index=False.)"
+            f"{path}: column {nameless[-1]} has no name in the first line; give it one. (Only the "
+            "first one, the index of a table, may have none.)"
         )
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise FileError(f"{path}: several columns are called {listed(twice)}; rename them.")
@@ -166,6 +171,7 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
     if frame.height == 0:
         raise _no_rows(path)
     chosen = _target_column(path, frame.columns, choice)
+    given = frame.height
     if choice.missing == "drop":
         frame = _complete(path, frame, choice, chosen)
     target = None if chosen is None else frame.get_column(chosen)
@@ -183,7 +189,7 @@ def _table(path: Path, frame: pl.DataFrame, choice: Choice, n_features: int | No
     if choice.known is None:
         left_out = [name for name in frame.columns if name not in (chosen, *features.columns)]
         columns = replace(columns, left_out=left_out)
-    return Table(X, y, columns.features, str(path), columns)
+    return Table(X, y, columns.features, str(path), columns, given - frame.height)
 
 
 def _complete(path: Path, frame: pl.DataFrame, choice: Choice, target: str | None) -> pl.DataFrame:
@@ -198,7 +204,11 @@ def _complete(path: Path, frame: pl.DataFrame, choice: Choice, target: str | Non
 
 
 def _features(path: Path, frame: pl.DataFrame, choice: Choice) -> pl.DataFrame:
-    """Return the columns that are chosen, in the order of the table or of the model."""
+    """Return the columns that are chosen, in the order of the table or of the model.
+
+    One without a name, the index of a table, never is.
+    """
+    frame = frame.drop("", strict=False)
     known = choice.known
     if known is not None:
         lost = [name for name in known.names if name not in frame.columns]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from adasdca import _core
 from adasdca.errors import Argument, InputError
 from adasdca.files.columns import Choice
-from adasdca.files.frames import parquet_pieces, parse_csv
+from adasdca.files.frames import parquet_pieces, parse_csv, separator_of
 from adasdca.files.packed import (
     FORMAT,
     HEADER,
@@ -32,7 +32,7 @@ from adasdca.files.packed import (
     open_packed,
 )
 from adasdca.files.reading import guess_format
-from adasdca.files.streams import chunks, strip_compression
+from adasdca.files.streams import chunks
 from adasdca.files.svmlight import refusal
 from adasdca.files.table import Target
 from adasdca.storage import FileError, write_whole
@@ -265,7 +265,7 @@ def _svmlight(
 def _csv(
     source: Path, done: dict[str, Any], target: Target, n_features: int | None
 ) -> Iterator[_Piece]:
-    separator = "\t" if strip_compression(source)[0].suffix.lower() == ".tsv" else ","
+    separator = separator_of(source)
     head = b""
     for piece in chunks(source, 1 << 16):
         head += piece

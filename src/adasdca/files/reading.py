@@ -20,6 +20,7 @@ FORMATS = ("svmlight", "csv", "parquet", "npz")
 _SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
+    ".tab": "csv",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".npz": "npz",
@@ -52,9 +53,9 @@ def read(
     path : str or path
         The file, plain or compressed with gzip, bzip2, xz or Zstandard, as its first bytes tell.
     format : {"svmlight", "csv", "parquet", "npz"}, optional
-        By default the suffix decides, after that of a compression: ``.csv`` and ``.tsv``,
-        ``.parquet`` and ``.pq``, ``.npz``; all else is svmlight, unless it begins like Parquet or
-        a zip archive.
+        By default the suffix decides, after that of a compression: ``.csv``, ``.tsv`` and
+        ``.tab``, ``.parquet`` and ``.pq``, ``.npz``; all else is svmlight, unless it begins like
+        Parquet or a zip archive.
     target : str or False, optional
         The column of the target in CSV and Parquet files, or its array in npz files. By default the
         one column called "target", "label" or "y" ("y" in npz files), and if there is none the

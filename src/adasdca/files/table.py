@@ -38,6 +38,8 @@ class Table:
         The path of the file.
     columns : Columns or None
         How the columns of a CSV or Parquet file became features; `read(known=)` reads others so.
+    dropped : int
+        Rows of the file that are not here, since they lack a value (``missing="drop"``).
     """
 
     X: Any
@@ -45,6 +47,7 @@ class Table:
     names: list[str] | None
     source: str
     columns: Columns | None = None
+    dropped: int = 0
 
     def __repr__(self) -> str:
         n, d = self.X.shape

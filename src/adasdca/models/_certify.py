@@ -23,6 +23,10 @@ Array = NDArray[np.float64]
 #: Epochs spent on a better bound for a fitted estimator, unless told otherwise.
 EPOCHS = 20
 
+#: Numbers in so few rows (as scikit-learn has it), or that leave at most this chance of a new one,
+#: are classes.
+FEW, UNSEEN = 20, 0.1
+
 
 @dataclass(frozen=True)
 class Posed:
@@ -350,6 +354,18 @@ def _factors(
 def balance(mass: NDArray[Any]) -> Array:
     """Return the weights that give every class the same total, from the totals without them."""
     return np.asarray(mass.sum() / (len(mass) * np.where(mass > 0, mass, 1.0)))
+
+
+def quantities(classes: NDArray[Any], counts: NDArray[Any]) -> str:
+    """Say of numbers taken for classes that they may be quantities; empty where they hardly are.
+
+    Quantities have tails of values that occur once. The share of these in the rows is the chance
+    that the next row is of a class that is not here (Good and Turing).
+    """
+    once, n = int(np.count_nonzero(counts == 1)), int(counts.sum())
+    if classes.dtype.kind not in "iuf" or len(classes) < 3 or n <= FEW or once <= UNSEEN * n:
+        return ""
+    return f"{len(classes)} different numbers are taken for classes, {once} of them of one row only"
 
 
 def _product(first: Array | None, second: Array | None) -> Array | None:

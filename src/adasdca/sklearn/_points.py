@@ -26,6 +26,8 @@ WEAKEST = 1e-13
 LOST = 0.1
 #: Rows that are looked at.
 ENOUGH = 1000
+#: Features vary if their standard deviation is above this part of their mean.
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
 #: Coefficients below this part of the largest one may be zeros that were not met exactly.
 SMALL = 1e-6
 
@@ -33,16 +35,19 @@ SMALL = 1e-6
 def weakest(X: Any, y: Array, loss: Loss) -> float:
     """Return a lam so small that its solution is the one of least norm without a penalty.
 
-    In units of the features' variance, so that no scale of theirs matters; the loss of numbers is
-    in units of the targets, or of their squares. Some of the rows tell enough.
+    In units of the variance of the feature that varies least, since a penalty that is next to
+    nothing beside the others may be all there is to that one; the loss of numbers is in units of
+    the targets, or of their squares. Some of the rows tell enough.
     """
     some = X[:: 1 + len(y) // ENOUGH]
     with np.errstate(all="ignore"):
         if hasattr(some, "tocsr"):
-            variance = mean_variance_axis(some, axis=0)[1]
+            mean, variance = mean_variance_axis(some, axis=0)
         else:
+            mean = np.mean(some, axis=0, dtype=np.float64)
             variance = np.var(some, axis=0, dtype=np.float64)
-        unit = float(np.sum(variance, dtype=np.float64))
+        varies = variance > (ROUNDING * mean) ** 2
+        unit = np.count_nonzero(varies) * float(variance.min(initial=np.inf, where=varies))
         if loss.kind == "regression":
             centred = y - np.mean(y)
             unit *= float(np.mean(loss.value(np.zeros(len(y)), centred)) / np.mean(centred**2))
