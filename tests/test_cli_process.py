@@ -241,14 +241,6 @@ def test_a_picture_without_rights_is_told_before_the_solves(command, tmp_path, c
     assert "mushrooms" not in done.stdout + done.stderr
 
 
-def test_nothing_moves_in_a_pipe(capsys, monkeypatch):
-    monkeypatch.setattr("adasdca.cli.progress.Progress.interval", 0.0)
-    done = call(capsys, "fit", "--method", "sdca", "--tol", "0", "--max-epochs", "20")
-    assert done.returncode == 1
-    assert "\x1b" not in done.stderr
-    assert "\r" not in done.stderr
-
-
 def test_bars_move_on_a_terminal(tmp_path):
     """The program runs until they do."""
     main, side = pty.openpty()

@@ -12,14 +12,13 @@ import pytest
 import skops.io
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import BaggingRegressor, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, get_scorer
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
@@ -75,15 +74,6 @@ def test_grid_search_over_a_pipeline_on_mushrooms():
     assert grid.best_score_ > 0.99
     kept = grid.best_estimator_[0].get_support()
     assert 0 < kept.sum() < X.shape[1]
-
-
-@pytest.mark.parametrize("ensemble", [True, False])
-def test_calibration(ensemble):
-    X, y = cancer()
-    hinge = AdaSDCAClassifier(loss="hinge", random_state=0)
-    calibrated = CalibratedClassifierCV(hinge, ensemble=ensemble, cv=3)
-    p = cross_val_predict(calibrated, X, y, method="predict_proba")[:, 1]
-    assert brier_score_loss(y, p) < 0.03
 
 
 def test_cross_validation_with_scores_and_weights():

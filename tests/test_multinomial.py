@@ -87,16 +87,6 @@ def test_the_dual_value_is_that_of_the_dual_point(steps):
     assert np.abs(alpha.sum(axis=0)).max() < 1e-12 * total
 
 
-def test_integer_weights_are_repeated_rows():
-    X, codes = blobs()
-    counts = np.random.default_rng(3).integers(1, 4, len(codes))
-    problem = {"n_classes": 4, "fit_intercept": True, "tol": 1e-13, "lam": 0.01}
-    weighted = solve_multinomial(X, codes, sample_weight=counts.astype(float), **problem)
-    repeated = solve_multinomial(X.repeat(counts, axis=0), codes.repeat(counts), **problem)
-    np.testing.assert_allclose(weighted.coef, repeated.coef, rtol=1e-9, atol=1e-12)
-    assert weighted.dual_coef.shape == (4, len(codes))
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csr_matrix])
 def test_float32_and_sparse_rows(form, monkeypatch):
     monkeypatch.setattr(adasdca.problem.products, "BLOCK", 1000)  # ten blocks of values
