@@ -4,8 +4,9 @@
 //
 // It is all that is left of a squared loss once M is summed. Feature by feature, which finds those
 // that rest at 0 or at a bound, and then by steps to the minimum over the others, as far as the
-// first of them that comes to such a place: the function falls all the way, and few such sets come
-// before the last (20,000 x 100, lasso: 0.02 to 0.3 ms in all).
+// function falls on the way, and no farther than the first bound. Where steps end at the first
+// feature that comes to 0, they are cut by those that are next to it (w8a, squared hinge, lam =
+// 1e-6: 1000 sets were not enough, three are).
 #pragma once
 
 #include <algorithm>
