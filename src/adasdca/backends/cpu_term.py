@@ -408,6 +408,9 @@ class CpuTerm:
         self.workspace.scores(dv, image, self.threads)
         z += side
         off = root * (image[active] + db) - z
+        weight = self.problem.weight
+        self.ended = self.beta.copy()
+        self.ended[active] -= root * z if weight is None else root * z / weight[active]
         return None if np.linalg.norm(off) > WRONG * np.linalg.norm(z) else (dv, db)
 
     def _products(
