@@ -156,7 +156,7 @@ def test_few_rows_of_many_large_features_are_solved_by_rows(monkeypatch, interce
 
     monkeypatch.setattr(EquationChoice, "_solve", noted)
     kind = {"loss": "squared", "lam": 0.1, "fit_intercept": intercept}
-    solution = adasdca.solve(X, y, **kind, tol=1e-6, random_state=0)
+    solution = adasdca.solve(X, y, **kind, tol=1e-12, random_state=0)
     assert solution.converged
     assert (True, "rows", True) in ways
     assert not any(way == "features" for _, way, _ in ways)
@@ -207,3 +207,25 @@ def test_the_one_step_among_rows_keeps_its_digits(seed, monkeypatch):
     found = adasdca.solve(X, y, loss="squared", lam=1e-6, fit_intercept=True, tol=1e-6)
     assert found.converged
     assert ways[0] == ("rows", True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_one_step_by_rows_brings_its_duals(intercept, weighted):
+    """Where the penalty is weak, those that its coefficients tell have lost their digits."""
+    rng = np.random.default_rng(2)
+    X = 0.3 * rng.standard_normal((190, 340))
+    X += rng.standard_normal((190, 30)) @ rng.standard_normal((30, 340))
+    y = X @ rng.standard_normal(340) / 30 + rng.standard_normal(190)
+    found = adasdca.solve(
+        X,
+        y,
+        loss="squared",
+        lam=1 / 190_000,
+        fit_intercept=intercept,
+        sample_weight=rng.exponential(size=190) if weighted else None,
+        tol=1e-6,
+    )
+    assert found.converged
+    assert [phase.rounds for phase in found.phases] == [1]
+    assert found.relative_gap < 1e-9

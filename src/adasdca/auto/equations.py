@@ -6,6 +6,7 @@ import math
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from adasdca.auto.costs import FEW, Costs
 from adasdca.backends.abilities import RowEquations, able
@@ -24,6 +25,8 @@ from adasdca.newton.equations import (
 )
 from adasdca.newton.gradients import LOOKS, MOST_ITERATIONS
 from adasdca.newton.newton import MOST_STEPS
+
+Array = NDArray[np.float64]
 
 #: How many times the iterations that were not enough are expected from then on.
 MORE = 4.0
@@ -71,6 +74,8 @@ class EquationChoice:
         self.budget = budget or Budget()
         self.iterations = ConjugateGradients(gain=0.0 if tried else GAIN)
         self.iterated = False  # whether the last step was
+        #: The duals where it ends, if it was solved by rows and curvatures stay.
+        self.ended: Array | None = None
         #: Whether the matrix of the features may have few digits, and one is for several steps.
         self._rough, self._smooth = tried and not exact and costs.rough, tried
         #: Of a matrix in few digits, maybe that of an earlier step, or phase.
@@ -137,15 +142,15 @@ class EquationChoice:
         equations: Equations,
         deadline: float,
     ) -> Step | None:
-        by_rows, self.iterated = None, way == "iterations"
+        rows: RowEquations | None = None
+        self.iterated, self.ended = way == "iterations", None
         if way == "features" and self.kept:
             self.budget.pay(self.costs.factor(self.costs.facts.d))
             return solve_formed(self.kept[0], equations, deadline)
         if way == "rows":
-            rows: RowEquations | None = able(term, RowEquations)
+            rows = able(term, RowEquations)
             if rows is None or not np.all(equations.diagonal):
                 return None
-            by_rows = rows.solve_by_rows
         if way == "features" and self._rough and equations.sample is None:
             found = self._preconditioned(term, equations, deadline)
             if found is not None or time.perf_counter() >= deadline:
@@ -153,10 +158,12 @@ class EquationChoice:
         if way != "iterations":
             once = self.costs.equations(1.0, term.curved, term.known, self.ridge)
             self.budget.pay(once.get(way, 0.0))
-        if by_rows is not None:
-            found = by_rows(*equations[:4], deadline, equations.gradient)
+        if rows is not None:
+            found = rows.solve_by_rows(*equations[:4], deadline, equations.gradient)
             if found is None:
                 self._lost = term.curved
+            else:
+                self.ended = rows.ended
             return found
         if way == "features" and self.kept is not None and not self._rough:
             formed = term.gram(equations.intercept, deadline)

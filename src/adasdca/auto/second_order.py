@@ -282,7 +282,7 @@ class SecondOrder:
         self._cut, self._jumped = (jump, False) if cut else (None, True)
         if step is None:
             return False
-        duals = solve.iterations.duals if solve.iterated else None
+        duals = solve.iterations.duals if solve.iterated else solve.ended
         backend.place(duals, jump.start.w + step[0], jump.start.b + step[1])
         self.exhausted = False
         return True

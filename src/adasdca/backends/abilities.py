@@ -152,6 +152,9 @@ class Descender(Protocol):
 class RowEquations(Protocol):
     """A term that knows inner products of rows, which those in parts or elsewhere do not."""
 
+    #: The duals where the last step so solved ends, if curvatures stay: the unknowns tell them.
+    ended: Array
+
     def solve_by_rows(
         self,
         diagonal: float | Array,

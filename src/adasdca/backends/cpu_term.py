@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyr, ssyr
 
 from adasdca import _core
 from adasdca.backends.abilities import Descent, Rounds, RowSystem
@@ -278,7 +279,9 @@ class CpuTerm(RowTerm):
         matrix, sides = formed
         column = sides[0] if mass > 0 else np.zeros(d)
         if mass > 0:
-            matrix -= np.outer(column, column / mass).astype(matrix.dtype, copy=False)
+            # (300 x 400 in single precision: 4.2 -> 3 ms, against an outer product in doubles.)
+            add = ssyr if matrix.dtype == np.float32 else dsyr
+            matrix = add(-1.0 / mass, column, lower=0, a=matrix.T, overwrite_a=1).T
         if centre is not None:
             column = column + mass * centre
         sums = None
@@ -424,6 +427,9 @@ class CpuTerm(RowTerm):
         self.workspace.scores(dv, image, self.threads)
         z += side
         off = root * (image[active] + db) - z
+        weight = self.problem.weight
+        self.ended = self.beta.copy()
+        self.ended[active] -= root * z if weight is None else root * z / weight[active]
         return None if np.linalg.norm(off) > WRONG * np.linalg.norm(z) else (dv, db)
 
     def _products(
