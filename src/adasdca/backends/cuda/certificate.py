@@ -32,7 +32,7 @@ class Certifier:
     def __init__(self, problem: Problem, products: Products, passes: Passes, norms: Any) -> None:
         self.problem, self.products, self.passes = problem, products, passes
         self.norms = norms
-        # A sum of so many products, in whatever order; the core runs two chains and halves it.
+        # A sum of so many products, in whatever order; the core halves it for long rows.
         self._share = EPS * (products.sizes + 8.0) * norms
         self._workspace = make_workspace(without_rows(problem), pack=False)
         # The weight of the label 1, where y is labels, and the largest |x|²/(λN).
