@@ -150,7 +150,7 @@ clang:
 	@CXX=clang++ $(MAKE) --no-print-directory clanged VENV=build/venv-clang STRICT=clang
 
 clanged: $(STAMPS)/build $(STAMPS)/test
-	$(BIN)/python -m pytest -n 2 $(CORE_TESTS:%=tests/test_%.py) $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(CORE_TESTS:%=tests/test_%.py) tests/test_portable.py $(ARGS)
 
 fuzz: $(STAMPS)/build $(STAMPS)/test
 	$(BIN)/python tools/fuzz.py --time $(TIME) $(ARGS)

@@ -1,15 +1,15 @@
 // What the core promises whatever compiles it, checked on what GNU's compilers are not told.
+#include <random>
+
 #include "duality/certificate.hpp"
 #include "fuzz/decimal.cpp"
-
-#include <random>
 
 namespace {
 
 using namespace adasdca;
 
-// What is added to the first product, less than half of its last digit each, is lost in a chain that
-// begins with it.
+// What is added to the first product, less than half of its last digit each, is lost in a chain
+// that begins with it.
 template <class T>
 void check_dots() {
     for (std::int64_t d = 1; d < 400; ++d) {
@@ -25,8 +25,8 @@ void check_dots() {
             square.add_product(w[j], w[j]);
         }
         const double norm = std::sqrt(square.value());
-        const double most = ScoreError{norm, 0, 0, unit_roundoff, 0, 0}.of(
-            norm, static_cast<double>(d), 0, 0);
+        const double most =
+            ScoreError{norm, 0, 0, unit_roundoff, 0, 0}.of(norm, static_cast<double>(d), 0, 0);
         RowState state{};
         const DenseRow<T> dense{state, x.data(), d};
         const SparseRow<std::int32_t, const T*> sparse{state, columns.data(), x.data(), d};

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import adasdca
 from adasdca import models
 from bundled import cancer, diabetes, iris
-from commands import call, write
+from commands import call, run, write
 
 
 @pytest.fixture(scope="module")
@@ -343,3 +343,16 @@ def test_liblinears_arguments_and_format(fit, folder, tmp_path, capsys):
     done = call(capsys, "predict", folder / "diabetes.svm", path, out)
     assert done.stdout.startswith("Mean squared error = ")
     assert "Squared correlation coefficient = 0.5" in done.stdout
+
+
+def test_labels_of_any_language(tmp_path):
+    """Where the locale knows ASCII alone, and wherever stdout goes."""
+    labels = ["ö", "ö", "日", "日"]
+    (tmp_path / "d.csv").write_text(
+        "x,k\n" + "".join(f"{k},{label}\n" for k, label in enumerate(labels)), "utf-8"
+    )
+    plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    done = run("fit", "d.csv", "--target", "k", "--model", "m", cwd=tmp_path, **plain)
+    assert done.returncode == 0, done.stderr
+    done = run("predict", "m", "d.csv", "--quiet", cwd=tmp_path, **plain)
+    assert done.stdout.split() == labels, done.stderr

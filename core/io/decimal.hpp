@@ -11,7 +11,7 @@
 #include <string>
 #include <version>
 
-// libc++ has all of <charconv> from version 20 on and does not say so; on macOS only new systems do.
+// libc++ has all of <charconv> from version 20 on and does not say so; of macOS only newer ones.
 #if !defined(ADASDCA_CHARCONV) &&   \
     (defined(__cpp_lib_to_chars) || \
      (defined(_LIBCPP_VERSION) && _LIBCPP_VERSION >= 200000 && !defined(__APPLE__)))

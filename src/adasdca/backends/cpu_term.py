@@ -404,9 +404,12 @@ class CpuTerm(RowTerm):
         if solve is None:
             return None
         fixed, side, total = right, np.zeros(len(root)), balance
+        weight = self.problem.weight
+        others = self.beta if weight is None else weight * self.beta
+        owed = others[active]  # what the unknowns do not have of the duals where the step ends
         if gradient is not None and _length(gradient, diagonal) < _length(right, diagonal):
-            others = self.beta if self.problem.weight is None else self.problem.weight * self.beta
-            side, others = others[active] / root, np.where(self.curvature > 0, 0.0, others)
+            side, owed = owed / root, np.zeros(len(root))
+            others = np.where(self.curvature > 0, 0.0, others)
             fixed = -gradient
             if others.any():
                 fixed += self._weighted_sum(others)
@@ -421,15 +424,15 @@ class CpuTerm(RowTerm):
             across = solve(root)
             db = float(total - root @ z) / float(root @ across)
             z += db * across
+        ends = owed - root * z
         scattered = np.zeros(self.workspace.n)
         scattered[active] = root * z
         dv = (fixed - self._weighted_sum(scattered)) / diagonal
         self.workspace.scores(dv, image, self.threads)
         z += side
         off = root * (image[active] + db) - z
-        weight = self.problem.weight
         self.ended = self.beta.copy()
-        self.ended[active] -= root * z if weight is None else root * z / weight[active]
+        self.ended[active] = ends if weight is None else ends / weight[active]
         return None if np.linalg.norm(off) > WRONG * np.linalg.norm(z) else (dv, db)
 
     def _products(

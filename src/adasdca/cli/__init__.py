@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from importlib.util import find_spec
 
@@ -19,6 +20,9 @@ def main() -> None:
         )
     if sys.stdout is None:  # it is closed: nobody wants the results
         sys.stdout = io.StringIO()
+    # Labels are of any language, and what this writes is UTF-8 everywhere, as its files are.
+    if isinstance(sys.stdout, io.TextIOWrapper) and "PYTHONIOENCODING" not in os.environ:
+        sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
     try:
         from adasdca.cli.app import app
     except KeyboardInterrupt:  # to load all that takes a second
