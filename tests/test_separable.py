@@ -282,7 +282,6 @@ def test_models_alone_solve_a_single_fit(loss, l1_ratio, monkeypatch):
         "l1_ratio": l1_ratio,
         "fit_intercept": True,
         "penalty_factors": np.linspace(0.5, 2.0, X.shape[1]),
-        "bounds": (-0.5, 0.4),
         "sample_weight": np.linspace(0.0, 2.0, len(y)),
         "tol": 1e-8,
         "random_state": 0,
