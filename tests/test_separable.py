@@ -264,7 +264,7 @@ def test_one_phase_is_enough(form, l1_ratio, intercept, monkeypatch):
     np.testing.assert_allclose(found[0].coef, found[1].coef, atol=1e-4)
 
 
-#: Those that have curvature where all scores are 0; of others rounds come first.
+#: Those that have curvature where all scores are 0; others take rounds.
 CURVED = [
     name for name, loss in LOSSES.items() if loss().smoothness > 0 and loss().curvature(0.0, 1.0)
 ]
