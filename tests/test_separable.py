@@ -311,7 +311,7 @@ def test_one_phase_is_enough(form, l1_ratio, intercept, monkeypatch):
     np.testing.assert_allclose(found[0].coef, found[1].coef, atol=1e-4)
 
 
-#: Those that have curvature where all scores are 0; of others rounds come first.
+#: Those that have curvature where all scores are 0; others take rounds.
 CURVED = [
     name for name, loss in LOSSES.items() if loss().smoothness > 0 and loss().curvature(0.0, 1.0)
 ]
@@ -329,7 +329,6 @@ def test_models_alone_solve_a_single_fit(loss, l1_ratio, monkeypatch):
         "l1_ratio": l1_ratio,
         "fit_intercept": True,
         "penalty_factors": np.linspace(0.5, 2.0, X.shape[1]),
-        "bounds": (-0.5, 0.4),
         "sample_weight": np.linspace(0.0, 2.0, len(y)),
         "tol": 1e-8,
         "random_state": 0,

@@ -86,7 +86,11 @@ class SecondOrder:
         facts = costs.facts
         few = facts.d <= min(facts.n, TOGETHER) and facts.batch == 1
         #: Whether proximal steps are taken by the matrix of the features, and if one is enough.
-        self.separable = self.smooth and not self.plain and few
+        # A step on a set ends at the first bound: where many are near, several models take longer
+        # than rounds (mushrooms, squared hinge, C = 1e6, bounds: 0.14 -> 2.0 s). So do models where
+        # most rows are on straight pieces (usps, smoothed hinge, C = 1e4: 0.27 -> 1.4 s).
+        free = problem.loss.is_quadratic or not (problem.bounds is not None or self.flat)
+        self.separable = self.smooth and not self.plain and few and free
         self.one_step = problem.loss.is_quadratic and (self.plain or few)
         self.small = max(costs.facts.stored, costs.facts.n) <= policy.small
         self._jumped = False
