@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import adasdca
 from adasdca import _core
 from adasdca.backends.cpu import LocalBackend
+from adasdca.backends.cpu_term import CpuTerm
 from adasdca.newton.multipliers import Multipliers
 from adasdca.newton.newton import Ending
 from adasdca.newton.proximal import ColumnModels, ProximalObjective
@@ -400,18 +401,16 @@ def test_a_matrix_without_a_minimum_is_noticed(monkeypatch):
     """Where rounding takes more of the curvature than is added, the digits of doubles are asked."""
     X, y = table("floats")
     kinds = []
-    inner = adasdca.backends.cpu_term.dense_gram
+    inner = CpuTerm.gram
 
-    def worse(*args):
-        kinds.append(args[4])
-        matrix, sides = inner(*args)
-        return (
-            (matrix - 1e3 * np.eye(len(matrix), dtype=args[4]), sides)
-            if (args[4] is np.float32)
-            else (matrix, sides)
-        )
+    def worse(*args, **kwargs):
+        found = inner(*args, **kwargs)
+        kinds.append(found.matrix.dtype)
+        if found.single:
+            found.matrix.flat[:: len(found.matrix) + 1] -= 1e3
+        return found
 
-    monkeypatch.setattr("adasdca.backends.cpu_term.dense_gram", worse)
+    monkeypatch.setattr(CpuTerm, "gram", worse)
     found = adasdca.solve(X, y, loss="squared", lam=0.1, l1_ratio=0.5, tol=1e-9, random_state=0)
     assert found.converged
     assert found.phases[0].rounds == 1
