@@ -16,13 +16,15 @@ class ExactCpuTerm(CpuTerm):
     """A `CpuTerm` whose scores and sums are taken in twice the digits: an `ExactTerm`.
 
     No rows are left out of it: what some of them add up to can be far larger than what all do, and
-    has fewer digits. Scores are rounded once their targets are taken off, if the loss depends on
-    nothing else: duals that are small beside the last digit of a target are found only that way.
+    has fewer digits. Scores are rounded once their targets are taken off: duals that are small
+    beside the last digit of a target are found only that way. (Those of margins are 1, and have no
+    coarser digits than the duals.)
     """
 
     @property
     def residuals(self) -> bool:
-        return not self.problem.loss.curvature_varies
+        loss = self.problem.loss
+        return loss.kind == "regression" and not loss.curvature_varies
 
     def place_exactly(self, v: Array, b: float, rest: tuple[Array, float]) -> Derivatives:
         self._score(v, b)
