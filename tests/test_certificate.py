@@ -123,3 +123,16 @@ def test_the_relative_gap_of_a_primal_value_of_0():
     assert relative_gap(1.0, 4.0) == 0.25
     assert relative_gap(0.0, 0.0) == 0.0
     assert relative_gap(1e-300, 0.0) == np.inf
+
+
+@pytest.mark.parametrize("loss", ["absolute", "hinge", "epsilon_insensitive"])
+def test_a_few_epochs_certify_a_model_of_raw_columns(loss):
+    rng = np.random.default_rng(0)
+    people, years = rng.lognormal(16, 1, 500), rng.integers(1950, 2010, 500)
+    X, y = np.column_stack([people, years, rng.integers(0, 2, (500, 3))]), rng.lognormal(8, 1, 500)
+    if loss == "hinge":
+        y = np.where(y > np.median(y), 1.0, -1.0)
+    problem = {"loss": loss, "lam": 1 / len(y), "fit_intercept": True}
+    best = solve(X, y, tol=1e-6, random_state=0, **problem)
+    found = certify(X, y, best.coef, intercept=best.intercept, epochs=20, **problem)
+    assert found.relative_gap <= 1e-5

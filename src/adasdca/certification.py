@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from adasdca.ascent.schedules import PermutationSchedule
 from adasdca.backends.abilities import memory_told
 from adasdca.backends.cpu import LocalBackend
 from adasdca.backends.named import get_backend
@@ -21,10 +20,13 @@ from adasdca.errors import InputError
 from adasdca.problem.data import as_doubles
 from adasdca.problem.losses import Loss
 from adasdca.problem.problem import Problem, check_count
-from adasdca.solution import as_beta
+from adasdca.solution import Status, as_beta
 from adasdca.solver import solve_problem
 
 Array = NDArray[np.float64]
+
+#: The relative gap to which a better bound is sought.
+FINE = 1e-8
 
 
 def certify(
@@ -64,9 +66,8 @@ def certify(
         Dual variables α, if the model's trainer gave any: their bound is used if it is the better
         one.
     epochs : int, default 0
-        Epochs of dual ascent to spend on a better bound. Losses with a kink need some: at a kink
-        the slope of the loss says little about the dual. Where there is no ascent, with
-        l1_ratio = 1, a penalty factor of 0 or on a device, they are rounds of `solve`.
+        Epochs of `solve` to spend on a better bound, at most. Losses with a kink need some: at a
+        kink the slope of the loss says little about the dual.
     backend : "cuda" or callable, optional
         Where the rows live, as in `solve`.
 
@@ -125,21 +126,18 @@ def certify(
     # A product too small for doubles is 0; a point too large for them gets no certificate.
     with np.errstate(all="ignore"), memory_told(rows):
         # The slope's dual point; with an intercept the best b for these scores makes it feasible.
-        best, duals = rows.slope_point(w, b)
+        _, duals = rows.slope_point(w, b)
         candidates = [duals]
         if dual_coef is not None:
             candidates.append(rows.scatter(_check_dual(dual_coef, problem)))
         found = [_best_multiple(rows, w, b, beta) for beta in candidates]
-        certificate, beta = min(found, key=lambda pair: pair[0].gap)
-        if epochs > 0 and rows.facts.ascends and rows.facts.batch == 1:
-            ascended = _ascended(rows, w, b, beta, best, epochs)
-            certificate = min(certificate, ascended, key=lambda each: each.gap)
-        elif epochs > 0:
+        certificate = min(found, key=lambda each: each.gap)
+        if epochs > 0:
             solved = solve_problem(
                 problem,
                 make,
                 method="auto",
-                tol=1e-6,
+                tol=FINE,
                 max_epochs=epochs,
                 max_time=None,
                 random_state=0,
@@ -148,15 +146,16 @@ def certify(
                 threads=1,
                 start=time.perf_counter(),
             )
-            other, _ = _best_multiple(
-                rows, w, b, rows.scatter(_check_dual(solved.dual_coef, problem))
-            )
+            if solved.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            beta = rows.scatter(_check_dual(solved.dual_coef, problem))
+            other = _best_multiple(rows, w, b, beta)
             certificate = min(certificate, other, key=lambda each: each.gap)
     return certificate
 
 
-def _best_multiple(backend: Any, w: Array, b: float, beta: Any) -> tuple[Certificate, Any]:
-    """Return the best certificate over the dual points tβ, 0 ≤ t ≤ 1, and that point."""
+def _best_multiple(backend: Any, w: Array, b: float, beta: Any) -> Certificate:
+    """Return the best certificate over the dual points tβ, 0 ≤ t ≤ 1."""
 
     def gap(t: float) -> float:
         try:
@@ -168,23 +167,8 @@ def _best_multiple(backend: Any, w: Array, b: float, beta: Any) -> tuple[Certifi
 
     shrunk = minimize_scalar(gap, bounds=(0.0, 1.0), method="bounded", options={"maxiter": 10})
     best = min((1.0, float(shrunk.x), 0.0), key=gap)
-    return backend.certify(w, b, best * beta), best * beta
-
-
-def _ascended(
-    backend: LocalBackend, w: Array, b: float, beta: Array, multiplier: float, epochs: int
-) -> Certificate:
-    """Return the best certificate over some epochs of dual ascent from β."""
-    schedule = PermutationSchedule()
-    backend.restart(beta, multiplier)
-    found: list[Certificate] = []
-    for epoch in range(epochs + 1):
-        survey = backend.survey(schedule.needs)
-        assert survey is not None
-        found.append(backend.certify(w, b, survey.certified))
-        if epoch < epochs:
-            backend.ascend(schedule.plan(survey, epoch))
-    return min(found, key=lambda each: each.gap)
+    found: Certificate = backend.certify(w, b, best * beta)
+    return found
 
 
 def _check_vector(x: Any, size: int, name: str, what: str) -> Array:

@@ -38,8 +38,8 @@ Array = NDArray[np.float64]
 #: What steps may leave to gain, in units of the gap asked for. The duals may have the other half.
 LEFT = 0.5
 #: A smooth loss with a penalty that is not quadratic is minimised by proximal steps with a matrix
-#: of the features where these are at most so many (72 lassos and elastic nets of three losses on
-#: six data sets of 8 to 500 features: 0.37 of the time of rounds; up to 900: 0.2 to 1.2).
+#: of the features where these are at most so many (60 lassos and elastic nets of three losses on
+#: five data sets of 8 to 500 features: 0.37 of the time of rounds; 13 of 800 or 900: 0.3 to 1.2).
 TOGETHER = 1000
 
 

@@ -29,7 +29,7 @@ def certify(
     data: options.Data,
     epochs: Annotated[
         int,
-        typer.Option(help="Epochs of dual ascent spent on a better lower bound.", min=0),
+        typer.Option(help="Epochs of a solve for a better lower bound, at most.", min=0),
     ] = 20,
     tol: Annotated[
         float | None,

@@ -107,7 +107,7 @@ def certify(*args: Any, **options: Any) -> Any:
     sample_weight : (n,) array, optional
         The weights of its fit.
     epochs : int
-        Epochs of dual ascent to spend on a better bound, 20 by default for an estimator and 0 for
+        Epochs of `solve` to spend on a better bound, 20 by default for an estimator and 0 for
         coefficients. Losses with a kink need some: at a kink the slope of the loss says little
         about the dual.
     backend : "cuda", optional
