@@ -47,7 +47,7 @@ struct PanelChoice {
                 columns = k;
             }
             if (k == d || 2.2 * tiles * tiles / 2 > time) return;
-            const auto end = std::min(std::min(d, k + tile), std::ssize(shares));
+            const auto end = std::min<std::int64_t>({d, k + tile, std::ssize(shares)});
             for (std::int64_t j = k; j < end; ++j) left -= shares[j];
         }
     }
