@@ -132,7 +132,7 @@ def test_working_sets_end_where_all_rows_do(loss, intercept, monkeypatch):
     assert max(sizes) < 2500
     term = LocalBackend.term
     monkeypatch.setattr(
-        LocalBackend, "term", lambda self, length, centre, *_: term(self, length, centre)
+        LocalBackend, "term", lambda self, length=0.0, centre=None, *_: term(self, length, centre)
     )
     del sizes[:]
     every = solve(X, y, tol=1e-8, **options)

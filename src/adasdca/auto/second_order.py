@@ -296,7 +296,8 @@ class SecondOrder:
     ) -> bool:
         """Take proximal steps by the matrix of the features.
 
-        False if it was done before: what is left is rounding.
+        False if it was done before, or if rounding hides what is left: the slopes at its point may
+        be no duals to begin rounds with.
         """
         if survey.gap > 0.1 * self._whole_gap and not self.cut:
             return False
@@ -306,7 +307,7 @@ class SecondOrder:
         models = GramModels(budget, self.costs.model)
         steps = ProximalObjective(problem, backend.term(), models, start, share=LEFT * tol)
         ending, taken = steps.run(deadline)
-        if not (taken or ending is Ending.REACHED):
+        if ending is Ending.EXHAUSTED or not (taken or ending is Ending.REACHED):
             return False
         backend.place(None, steps.w, steps.b)
         self.exhausted = False

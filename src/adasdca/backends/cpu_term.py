@@ -389,6 +389,7 @@ class CpuTerm(RowTerm):
         """
         curved = np.flatnonzero(self.curvature)
         if not len(curved):
+            self.ended = self.beta.copy()
             return right / diagonal, 0.0
         found = self._products(curved, diagonal, deadline)
         if found is None:
