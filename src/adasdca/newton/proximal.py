@@ -105,14 +105,17 @@ class ProximalObjective:
         self._least, self._share = least, share
         #: Whether the loss is its own model.
         self.exact = problem.loss.is_quadratic
-        #: Whether the last step was not cut short.
-        self.whole = True
+        #: Whether the last step was not cut short, and how many in a row were.
+        self.whole, self.cut = True, 0
         self._found: Derivatives | None = None
         self._lost = math.nan
 
-    def run(self, deadline: float) -> tuple[Ending, int]:
-        """Take steps until no more is left than may be; return why they ended, and how many."""
-        return minimise(self, self.enough, deadline, MOST_STEPS)
+    def run(self, deadline: float, cut: float = math.inf) -> tuple[Ending, int]:
+        """Take steps until no more is left than may be; return why they ended, and how many.
+
+        They are left where so many in a row were cut short: models are not right about the rows.
+        """
+        return minimise(self, self.enough, deadline, MOST_STEPS, lambda: self.cut >= cut)
 
     def enough(self) -> float:
         """Return what may be left to gain."""
@@ -171,6 +174,7 @@ class ProximalObjective:
 
     def move(self, length: float) -> None:
         step, self.whole = self._step, length == 1.0
+        self.cut = 0 if self.whole else self.cut + 1
         self.w = step.w if self.whole else self.w + length * self._dw
         self.b += length * step.db
         if self.exact:
