@@ -76,7 +76,7 @@ class Models(Protocol):
     def step(self, at: ProximalObjective, deadline: float) -> ModelStep | None:
         """Minimise a model where the objective is.
 
-        None if time or patience ran out, or if rounding has left the model no minimum.
+        None if time or the budget ran out, or if rounding has left the model no minimum.
         """
 
 
