@@ -40,8 +40,7 @@ LEFT = 0.5
 #: Proximal steps give way to rounds where so many in a row were cut short: models are then wrong
 #: about the rows as far as these steps go (1500 x 256 pixels, squared hinge: 1.7 -> 0.27 s).
 CUT = 3
-#: A smooth loss with a penalty that is not quadratic is minimised by proximal steps with a matrix
-#: of the features where these are at most so many.
+#: Features up to which proximal steps are taken by their matrix.
 TOGETHER = 1000
 
 
